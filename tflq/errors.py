@@ -1,0 +1,43 @@
+"""The one hierarchy of errors.
+
+A message is one line: where (file, operator number and name, tensor), what was found, what is allowed, what to do.
+The command line prints it on stderr and exits with status 2; a check that fails exits with status 1 and is no error.
+"""
+
+from __future__ import annotations
+
+
+class TflqError(Exception):
+    """Any error that the user can act on: bad input, bad options, something that is not there."""
+
+
+class FormatError(TflqError):
+    """A file does not follow its format: damaged, truncated, or of another kind."""
+
+
+class GraphError(TflqError):
+    """A graph contradicts itself: an index out of range, a cycle, a shape that does not fit."""
+
+
+class UnsupportedError(TflqError):
+    """An operator, type or attribute that has no kernel, or that a target cannot take."""
+
+
+class InputError(TflqError):
+    """An array given by the user has the wrong name, shape, dtype or range."""
+
+
+class OptionError(TflqError):
+    """An option, target or key that does not exist, or a value outside its limits."""
+
+
+class OutputError(TflqError):
+    """An artefact cannot be written."""
+
+
+class MissingExtraError(TflqError):
+    """An optional package is needed; the message names the extra to install."""
+
+
+class OracleError(TflqError):
+    """The other implementation (TFLite) refused the model, aborted, or did not answer in time."""
