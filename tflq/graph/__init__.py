@@ -1,0 +1,33 @@
+"""The neutral graph: tensors, nodes, quantisation. Imports no other room of the house."""
+
+from __future__ import annotations
+
+from tflq.graph.attributes import Attribute, Attributes
+from tflq.graph.builder import GraphBuilder
+from tflq.graph.dtypes import DType
+from tflq.graph.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+from tflq.graph.model import Model, Signature
+from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
+from tflq.graph.validate import validate
+
+__all__ = [
+    "ABSENT",
+    "Affine",
+    "Array",
+    "Attribute",
+    "Attributes",
+    "Blockwise",
+    "DType",
+    "FakeQuantize",
+    "Graph",
+    "GraphBuilder",
+    "Logarithmic",
+    "Model",
+    "Node",
+    "Operands",
+    "Quantisation",
+    "Range",
+    "Signature",
+    "Tensor",
+    "validate",
+]

@@ -1,0 +1,79 @@
+"""Builds graphs in Python: for tests, for targets, and for users whose network is in no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from tflq.graph.attributes import Attribute, Attributes
+from tflq.graph.dtypes import DType
+from tflq.graph.graph import Array, Graph, Node, Tensor
+from tflq.graph.quantisation import Quantisation
+from tflq.graph.validate import validate
+
+
+class GraphBuilder:
+    """Adds tensors and nodes one by one; `build` checks and returns the graph.
+
+    Example:
+        b = GraphBuilder("tiny")
+        x = b.input("x", (1, 8), DType.INT8, Affine.per_tensor(np.float32(0.5)))
+        y = b.add("relu", [x], (1, 8), DType.INT8, Affine.per_tensor(np.float32(0.5)))
+        graph = b.build([y])
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._graph = Graph([], [], (), (), name)
+
+    def input(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+        """Add a graph input and return its tensor index."""
+        index = self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))
+        self._graph.inputs += (index,)
+        return index
+
+    def constant(
+        self, name: str, data: Array, quantisation: Quantisation | None = None, dtype: DType | None = None
+    ) -> int:
+        """Add a constant and return its tensor index; `dtype` names the types that share a storage type."""
+        kind = dtype or DType.of(data.dtype)
+        value = np.ascontiguousarray(data, kind.storage).reshape(np.shape(data))
+        value.setflags(write=False)
+        return self._graph.add_tensor(Tensor(name, value.shape, kind, quantisation, data=value))
+
+    def tensor(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+        """Add a tensor that some node will write, and return its index."""
+        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))
+
+    def node(
+        self, operator: str, inputs: Iterable[int], outputs: Iterable[int], version: int = 1, **attributes: Attribute
+    ) -> None:
+        """Add a node between tensors that exist."""
+        name = f"{operator.upper()}_0_{len(self._graph.nodes)}"
+        self._graph.nodes.append(Node(operator, tuple(inputs), tuple(outputs), Attributes(attributes), name, version))
+
+    def add(
+        self,
+        operator: str,
+        inputs: Iterable[int],
+        shape: Sequence[int],
+        dtype: DType,
+        quantisation: Quantisation | None = None,
+        version: int = 1,
+        **attributes: Attribute,
+    ) -> int:
+        """Add a node with one new output and return the output's tensor index."""
+        output = self.tensor(f"{operator}_{len(self._graph.nodes)}", shape, dtype, quantisation)
+        self.node(operator, inputs, (output,), version, **attributes)
+        return output
+
+    def build(self, outputs: Iterable[int]) -> Graph:
+        """Return the graph.
+
+        Raises:
+            GraphError: an index is out of range, or a node reads what no earlier node writes.
+        """
+        graph = self._graph.copy()
+        graph.outputs = tuple(outputs)
+        validate(graph)
+        return graph

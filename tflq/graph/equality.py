@@ -1,0 +1,31 @@
+"""Equality of dataclasses that hold arrays: the same types, the same fields, the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+
+def same(a: object, b: object) -> bool:
+    """Compare two values deeply; arrays are equal if type, shape and bytes are (so NaN equals the same NaN)."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return _same_array(a, b)
+    if is_dataclass(a) and is_dataclass(b):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b) or (a != a and b != b)  # two NaN
+
+
+def _same_array(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return bool(np.array_equal(a, b)) if a.dtype == object else a.tobytes() == b.tobytes()

@@ -1,0 +1,50 @@
+"""A model: its graphs, their signatures, and what else a file carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tflq.graph.graph import Graph
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A named way into a graph.
+
+    Attributes:
+        key: the name, such as "serving_default".
+        graph: index of the graph.
+        inputs: argument name -> tensor index.
+        outputs: result name -> tensor index.
+    """
+
+    key: str
+    graph: int
+    inputs: dict[str, int]
+    outputs: dict[str, int]
+
+
+@dataclass
+class Model:
+    """Graphs (the first is the main one) with signatures, metadata and the words that name the source in messages.
+
+    Attributes:
+        graphs: the main graph first; others are bodies of control flow or further signatures.
+        signatures: named ways into the graphs.
+        metadata: name -> bytes.
+        description: free text of the file.
+        version: the schema version that the file states.
+        source: the file's name, for messages.
+    """
+
+    graphs: list[Graph]
+    signatures: list[Signature] = field(default_factory=list)
+    metadata: dict[str, bytes] = field(default_factory=dict)
+    description: str | None = None
+    version: int = 3
+    source: str = field(default="", compare=False)
+
+    @property
+    def main(self) -> Graph:
+        """The graph that runs when no signature is named."""
+        return self.graphs[0]

@@ -1,0 +1,8 @@
+"""The interpreter: engine, fixed-point primitives, exact accumulators, and kernels by arithmetic."""
+
+from __future__ import annotations
+
+from tflq.interpreter.engine import Engine, Listener
+from tflq.interpreter.lowering import lower
+
+__all__ = ["Engine", "Listener", "lower"]

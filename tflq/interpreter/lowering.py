@@ -1,0 +1,75 @@
+"""Lowering: each node gets the integers that its kernel decided, and constants that can be folded are folded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, Graph, Node, Operands
+from tflq.interpreter.registry import arithmetic, arithmetic_of, has_kernel, kernel
+
+
+def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
+    """Return the graph with `arithmetic` and `integers` in every node.
+
+    A node whose inputs are all constant is evaluated here; its outputs become constants.
+
+    Args:
+        graph: any graph; nodes that name an arithmetic keep it.
+        default_arithmetic: for nodes that name none.
+
+    Raises:
+        UnsupportedError: operators or types without a kernel; all such operators are listed at once.
+        GraphError: an attribute or operand that contradicts the operator.
+    """
+    lowered = graph.copy()
+    _refuse_missing(lowered, default_arithmetic)
+    for index, node in enumerate(lowered.nodes):
+        operands = lowered.operands(index)
+        name = arithmetic_of(node, operands, default_arithmetic)
+        found = kernel(name, node.operator)
+        integers = _with_place(found.lower, node, operands)
+        lowered.nodes[index] = replace(node, arithmetic=name, integers=integers)
+        if operands.inputs and all(t is None or t.is_constant for t in operands.inputs):
+            _fold(lowered, index)
+    return lowered
+
+
+def _refuse_missing(graph: Graph, default: str) -> None:
+    missing: dict[str, list[str]] = {}
+    for index, node in enumerate(graph.nodes):
+        name = arithmetic_of(node, graph.operands(index), default)
+        if not has_kernel(name, node.operator):
+            operator = f"custom {node.custom_code}" if node.custom_code else node.operator
+            missing.setdefault(f"{operator} in arithmetic '{name}'", []).append(str(index))
+    if missing:
+        lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
+        known = ", ".join(sorted(arithmetic(default).kernels))
+        raise UnsupportedError(f"no kernel for {lines}; arithmetic '{default}' has {known}")
+
+
+def _with_place(lower_function: object, node: Node, operands: Operands) -> object:
+    assert callable(lower_function)
+    try:
+        return lower_function(node, operands)
+    except (GraphError, UnsupportedError) as error:
+        if str(error).startswith(operands.where):
+            raise
+        raise type(error)(f"{operands.where}: {error}") from None
+
+
+def _fold(graph: Graph, index: int) -> None:
+    node = graph.nodes[index]
+    run = kernel(node.arithmetic or "", node.operator).run
+    results = run(
+        node.integers, *(shared(t.data) if t and t.data is not None else None for t in graph.operands(index).inputs)
+    )
+    for t, result in zip(node.outputs, results, strict=True):
+        value = result[0]
+        value.setflags(write=False)
+        graph.tensors[t] = replace(graph.tensors[t], data=value, shape=value.shape)
+
+
+def shared(data: Array) -> Array:
+    """Give a constant the leading axis of length 1 that kernels expect."""
+    return data[None]

@@ -1,0 +1,140 @@
+"""Which module runs which operator in which arithmetic: explicit tables, modules imported when first needed.
+
+A kernel is a module with two pure functions:
+
+    lower(node, operands) -> integers     decides every number once: multipliers, shifts, tables, folded biases;
+                                          a frozen dataclass that the emitters write and `explain` shows
+    run(integers, *arrays) -> tuple       executes them
+
+`run` receives the node's inputs in order, None for an absent one. Every array has one leading axis that the model
+does not know: S samples, or 1 where the value is shared by all samples (constants always are). It returns one array
+for each output, with that axis. Integers of quantised tensors come and go in their storage type (int8, uint8, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from tflq.errors import TflqError, UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.graph.quantisation import Affine
+
+Lower = Callable[[Node, Operands], object]
+Run = Callable[..., tuple[Array, ...]]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The two functions of one operator in one arithmetic, and the module that holds them."""
+
+    lower: Lower
+    run: Run
+    module: str
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """A set of kernels.
+
+    Attributes:
+        name: as users write it.
+        kernels: operator -> module.
+        floating: the arithmetic for nodes whose tensors are all floating-point; None where it has its own.
+    """
+
+    name: str
+    kernels: dict[str, str]
+    floating: str | None = None
+
+
+_PACKAGES = {
+    "float": "tflq.interpreter.kernels.float",
+    "tflite": "tflq.interpreter.kernels.tflite",
+    "gap9": "tflq.interpreter.kernels.gap9",
+}
+_arithmetics: dict[str, Arithmetic] = {}
+_kernels: dict[tuple[str, str], Kernel] = {}
+
+
+def arithmetics() -> tuple[str, ...]:
+    """Return the names of all arithmetics."""
+    return tuple(sorted({*_PACKAGES, *_arithmetics}))
+
+
+def arithmetic(name: str) -> Arithmetic:
+    """Return an arithmetic by name.
+
+    Raises:
+        UnsupportedError: there is none of that name; the message lists those that exist.
+    """
+    if name not in _arithmetics:
+        if name not in _PACKAGES:
+            raise UnsupportedError(f"no arithmetic is called '{name}'; there are {', '.join(arithmetics())}")
+        _arithmetics[name] = import_module(_PACKAGES[name]).ARITHMETIC
+    return _arithmetics[name]
+
+
+def register_arithmetic(new: Arithmetic) -> None:
+    """Add an arithmetic.
+
+    Raises:
+        TflqError: one of that name exists.
+    """
+    if new.name in _PACKAGES or new.name in _arithmetics:
+        raise TflqError(f"arithmetic '{new.name}' is registered already")
+    _arithmetics[new.name] = new
+
+
+def register_kernel(arithmetic_name: str, operator: str, module: str) -> None:
+    """Add one operator to an arithmetic.
+
+    Raises:
+        TflqError: the arithmetic has that operator already.
+    """
+    table = arithmetic(arithmetic_name).kernels
+    if operator in table:
+        raise TflqError(
+            f"operator '{operator}' of arithmetic '{arithmetic_name}' is registered already: {table[operator]}"
+        )
+    table[operator] = module
+
+
+def has_kernel(arithmetic_name: str, operator: str) -> bool:
+    """Whether an arithmetic runs an operator."""
+    return operator in arithmetic(arithmetic_name).kernels
+
+
+def kernel(arithmetic_name: str, operator: str) -> Kernel:
+    """Return the kernel of an operator.
+
+    Raises:
+        UnsupportedError: there is none; the message lists those that exist.
+    """
+    key = (arithmetic_name, operator)
+    if key not in _kernels:
+        table = arithmetic(arithmetic_name).kernels
+        if operator not in table:
+            raise UnsupportedError(
+                f"operator {operator} has no kernel in arithmetic '{arithmetic_name}'; "
+                f"it has {', '.join(sorted(table))}"
+            )
+        module = import_module(table[operator])
+        _kernels[key] = Kernel(module.lower, module.run, table[operator])
+    return _kernels[key]
+
+
+def arithmetic_of(node: Node, operands: Operands, default: str) -> str:
+    """Return the arithmetic that runs a node: its own, the default, or the default's one for floating point."""
+    if node.arithmetic is not None:
+        return node.arithmetic
+    floating = arithmetic(default).floating
+    return floating if floating is not None and _is_floating(operands) else default
+
+
+def _is_floating(operands: Operands) -> bool:
+    tensors = [t for t in operands.inputs + operands.outputs if t is not None]
+    quantised = any(isinstance(t.quantisation, Affine) and t.dtype.is_integer for t in tensors)
+    first = operands.optional(0)
+    return not quantised and all(t.dtype.is_floating for t in (*operands.outputs, first) if t is not None)

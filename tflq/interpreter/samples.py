@@ -1,0 +1,20 @@
+"""The sample axis: how arrays of several ranks meet when each has one leading axis that the model does not know."""
+
+from __future__ import annotations
+
+from tflq.graph import Array
+
+
+def align(*arrays: Array) -> tuple[Array, ...]:
+    """Insert axes of length 1 behind the sample axis until all ranks are equal.
+
+    [S, C] beside [1, H, W, C] becomes [S, 1, 1, C]: the model's own shapes then broadcast as numpy's do.
+
+    Args:
+        arrays: each [S or 1, *shape].
+
+    Returns:
+        The arrays, views of the arguments, all of the same rank.
+    """
+    rank = max(a.ndim for a in arrays)
+    return tuple(a.reshape(a.shape[:1] + (1,) * (rank - a.ndim) + a.shape[1:]) for a in arrays)
