@@ -1,0 +1,71 @@
+"""Imports only point down: cli; bench, analysis; converters; interpreter; graph, schemas (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.tracked import ROOT
+
+# What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
+GROUND = {"errors"}
+BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
+BELOW_BENCH = BELOW_CONVERTERS | {"converters", "analysis"}
+MAY_IMPORT = {
+    "errors": set[str](),
+    "graph": GROUND,
+    "schemas": GROUND,
+    "interpreter": GROUND | {"graph", "schemas"},
+    "converters": BELOW_CONVERTERS,
+    "analysis": BELOW_CONVERTERS | {"converters"},
+    "bench": BELOW_BENCH,
+    "cli": BELOW_BENCH | {"bench", "tflq"},
+}
+
+PARTS = sorted({path.stem for path in (ROOT / "tflq").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))})
+
+
+def imported_modules(source: str, package: tuple[str, ...]) -> Iterator[str]:
+    """Yield the full name of each module or name that a module of `package` imports, wherever in its source."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            module = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def imported_parts(source: str, package: tuple[str, ...]) -> set[str]:
+    """Return the parts of tflq that a module imports; "tflq" stands for the package's own top module."""
+    known = {*PARTS, *MAY_IMPORT}
+    names = (name.split(".") for name in imported_modules(source, package))
+    return {name[1] if len(name) > 1 and name[1] in known else "tflq" for name in names if name[0] == "tflq"}
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part != "__init__"])
+def test_imports_point_down(part: str) -> None:
+    assert part in MAY_IMPORT, f"tflq/{part} is new: give it its place here and in docs/architecture.md"
+    files = [*(ROOT / "tflq" / part).rglob("*.py"), *(ROOT / "tflq").glob(f"{part}.py")]
+    found = set()
+    for path in files:
+        name = path.relative_to(ROOT)
+        parts = imported_parts(path.read_text(encoding="utf-8"), name.parent.parts)
+        found |= {f"{name} imports tflq.{other}" for other in parts - MAY_IMPORT[part] - {part}}
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("import tflq.converters.tflite", {"converters"}),
+        ("from tflq import errors", {"errors"}),
+        ("from tflq import Interpreter", {"tflq"}),
+        ("def f():\n    from ..graph.model import Graph", {"graph"}),
+        ("import numpy, tflqx", set()),
+    ],
+)
+def test_every_kind_of_import_is_seen(source: str, parts: set[str]) -> None:
+    assert imported_parts(source, ("tflq", "interpreter")) == parts
