@@ -1,0 +1,99 @@
+"""Files in and out: one clear line when they cannot be read, and never a half-written artefact."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tflq.errors import InputError, OutputError
+
+_MAP_ABOVE_BYTES = 64 << 20
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
+    """Return a file's content; a large one is mapped into memory instead of copied.
+
+    Raises:
+        InputError: the file is missing, is a folder, cannot be read, or is empty.
+    """
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _MAP_ABOVE_BYTES:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            data = file.read()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; name a file that exists") from None
+    if not data:
+        raise InputError(f"{path}: the file is empty (0 bytes)")
+    return data
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+    """Write a file under a temporary name and rename it: it is whole, or it is not there.
+
+    Raises:
+        OutputError: the folder is missing or cannot be written.
+    """
+    target = Path(path)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def output_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield an empty folder to write into; its files move to `path` when the block ends without an error.
+
+    A folder that exists keeps its other files. After an error nothing at `path` has changed.
+
+    Raises:
+        OutputError: the folder cannot be made or written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_dir():
+            raise OutputError(f"{target}: is a file, a folder is needed to write into")
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+    try:
+        yield scratch
+        _move(scratch, target)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _move(scratch: Path, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    if not os.access(target, os.W_OK):
+        raise OutputError(f"{target}: cannot be written: permission denied")
+    for item in sorted(scratch.iterdir()):
+        destination = target / item.name
+        if destination.is_dir() and item.is_dir():
+            shutil.rmtree(destination)
+        os.replace(item, destination)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
