@@ -70,6 +70,7 @@ def test_top_level_name_is_a_committed_link(name: str) -> None:
     (file,) = (file for file in tracked_files() if file.path == name)
     assert file.mode == LINK_MODE
     assert git("cat-file", "blob", file.object_id) == f"tflq/{name}"
+    assert (ROOT / "tflq" / name / "__init__.py").is_file()
 
 
 @pytest.mark.parametrize("name", LINKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,6 @@ def tracked_files() -> list[TrackedFile]:
     for line in git("ls-files", "--stage", "-z").rstrip("\0").split("\0"):
         entry, path = line.split("\t", 1)
         mode, object_id, _ = entry.split()
-        if (ROOT / path).exists():
+        if os.path.lexists(ROOT / path):
             files.append(TrackedFile(mode, object_id, path))
     return files
