@@ -1,0 +1,241 @@
+"""Fixed-point primitives: each with its formula and who rounds how (docs/fixed_point.md).
+
+All take and return numpy integers or arrays of them; operands broadcast. Values of 32 bits live in int64, so nothing
+overflows by accident: where the C code wraps or saturates, the function says so and does it. `>>` is arithmetic.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.errors import UnsupportedError
+
+Integers = NDArray[np.int64]
+
+INT32_MIN = -(1 << 31)
+INT32_MAX = (1 << 31) - 1
+
+
+def wrap_int32(x: ArrayLike) -> Integers:
+    """Keep the low 32 bits as two's complement: what an int32 register holds after it overflowed."""
+    return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
+
+
+def saturate(x: ArrayLike, bits: int) -> Integers:
+    """Clip to a signed integer of `bits` bits: [-2^(bits-1), 2^(bits-1) - 1]."""
+    return np.clip(np.asarray(x, np.int64), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int = 32) -> Integers:
+    """SRDHM: high word of twice the product, rounded to nearest.
+
+    p = a * b; nudge = p >= 0 ? 2^(bits-2) : 1 - 2^(bits-2); result = trunc((p + nudge) / 2^(bits-1)).
+    The division truncates after the nudge, so exact ties go toward +infinity (0.5 -> 1, -0.5 -> 0).
+    a = b = -2^(bits-1) saturates to 2^(bits-1) - 1.
+
+    Args:
+        a: signed integers of `bits` bits.
+        b: the same.
+        bits: 32, or 16 for the 16-bit twin.
+
+    Returns:
+        int64 that holds signed integers of `bits` bits.
+
+    Source: gemmlowp fixedpoint/fixedpoint.h, SaturatingRoundingDoublingHighMul.
+    """
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    nudge = np.where(product >= 0, 1 << (bits - 2), 1 - (1 << (bits - 2)))
+    return np.minimum(_divide_toward_zero(product + nudge, bits - 1), (1 << (bits - 1)) - 1)
+
+
+def saturating_doubling_high_mul_16(a: ArrayLike, b: ArrayLike) -> Integers:
+    """trunc(a * b / 2^15) of int16 values, -2^15 * -2^15 saturating to 2^15 - 1 (HARD_SWISH; no rounding)."""
+    product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
+    return np.minimum(_divide_toward_zero(product, 15), (1 << 15) - 1)
+
+
+def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
+    """RDBP: x / 2^exponent, rounded half away from zero.
+
+    mask = 2^exponent - 1; threshold = (mask >> 1) + (x < 0); (x >> exponent) + ((x & mask) > threshold).
+
+    Args:
+        x: integers.
+        exponent: 0..31 (C leaves others undefined).
+
+    Source: gemmlowp fixedpoint/fixedpoint.h, RoundingDivideByPOT.
+    """
+    value, e = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
+    mask = (np.int64(1) << e) - 1
+    threshold = (mask >> 1) + (value < 0)
+    rounds_up: NDArray[np.bool_] = (value & mask) > threshold
+    return (value >> e) + rounds_up
+
+
+def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
+    """MBQ: about x * multiplier * 2^(shift-31) with an int32 multiplier, rounded twice.
+
+    RDBP(SRDHM(wrap32(x << max(shift, 0)), multiplier), max(-shift, 0)). The left shift wraps int32.
+
+    Args:
+        x: int32 values.
+        multiplier: int32, of `quantize_multiplier`.
+        shift: -31..30; positive is left.
+
+    Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier, with double rounding as in the wheels.
+    """
+    exponent = np.asarray(shift, np.int64)
+    shifted = wrap_int32(np.asarray(x, np.int64) << np.maximum(exponent, 0))
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    return rounding_divide_by_pot(high, np.maximum(-exponent, 0))
+
+
+def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
+    """MBQ64: about x * multiplier * 2^(shift-31) for 48-bit x, with the multiplier cut to 15 bits.
+
+    m = multiplier < 0x7FFF0000 ? (multiplier + 2^15) >> 16 : 0x7FFF; (x * m + 2^(14-shift)) >> (15-shift): rounded
+    once, half up. The result is cut to int32.
+
+    Args:
+        x: |x| < 2^47 (C demands it).
+        multiplier: non-negative int32, of `quantize_multiplier`.
+        shift: -31..7.
+
+    Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t, ...).
+    """
+    wide = np.asarray(multiplier, np.int64)
+    reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
+    right = 15 - np.asarray(shift, np.int64)
+    return wrap_int32((np.asarray(x, np.int64) * reduced + (np.int64(1) << (right - 1))) >> right)
+
+
+def round_half_away(x: ArrayLike) -> NDArray[np.floating]:
+    """Round to the nearest integer, ties away from zero, in the precision of x (C's std::round; float64 for integers).
+
+    Exact for every finite x: floor(|x| + 0.5) is not (0.49999999999999994 would become 1). NaN and infinity stay.
+    """
+    value = np.asarray(x)
+    if value.dtype.kind != "f":
+        value = value.astype(np.float64)
+    whole = np.trunc(value)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(value - whole) >= 0.5
+    return np.asarray(np.where(away, whole + np.copysign(value.dtype.type(1), value), whole))
+
+
+def float_to_int32(x: ArrayLike) -> Integers:
+    """Cut floating-point numbers to int32 as x86 does: toward zero; NaN and what does not fit become -2^31."""
+    value = np.asarray(x, np.float64)
+    fits = (value > INT32_MIN - 1.0) & (value < INT32_MAX + 1.0)
+    return np.where(fits, value, INT32_MIN).astype(np.int64)
+
+
+def quantize_multiplier(real: ArrayLike) -> tuple[Integers, Integers]:
+    """Write real multipliers as (multiplier, shift), real ~ multiplier * 2^(shift-31).
+
+    q, shift = frexp(real); multiplier = round_half_away(q * 2^31); 2^31 becomes 2^30 with shift + 1; shift < -31
+    becomes (0, 0), as does 0. Large shifts stay as they are.
+
+    Args:
+        real: float64, one or many.
+
+    Returns:
+        multiplier and shift: int64, shaped as `real`. |multiplier| is 0 or in [2^30, 2^31 - 1].
+
+    Source: TFLite kernels/internal/quantization_util.cc, QuantizeMultiplier.
+    """
+    fraction, exponent = np.frexp(np.asarray(real, np.float64))
+    multiplier = round_half_away(fraction * (1 << 31)).astype(np.int64)
+    shift = exponent.astype(np.int64)
+    full = np.abs(multiplier) == 1 << 31
+    multiplier, shift = np.where(full, multiplier // 2, multiplier), np.where(full, shift + 1, shift)
+    vanishes = (shift < -31) | (multiplier == 0)
+    return np.where(vanishes, 0, multiplier), np.where(vanishes, 0, shift)
+
+
+def quantize_multiplier_smaller_than_one(real: float) -> tuple[int, int]:
+    """Write 0 < real < 1 as (multiplier, shift) with shift <= 0; TFLite aborts the process outside these bounds.
+
+    Raises:
+        UnsupportedError: real is not between 0 and 1.
+
+    Source: TFLite kernels/internal/quantization_util.cc, QuantizeMultiplierSmallerThanOneExp.
+    """
+    if not 0.0 < real < 1.0:
+        raise UnsupportedError(f"the ratio of scales is {real}; this operator takes ratios between 0 and 1, exclusive")
+    multiplier, shift = quantize_multiplier(real)
+    return int(multiplier), int(shift)
+
+
+def quantize_multiplier_greater_than_one(real: float) -> tuple[int, int]:
+    """Write real > 1 as (multiplier, left shift >= 0); TFLite aborts the process at 1 and below.
+
+    Raises:
+        UnsupportedError: real is not above 1.
+
+    Source: TFLite kernels/internal/quantization_util.cc, QuantizeMultiplierGreaterThanOne.
+    """
+    if not real > 1.0:
+        raise UnsupportedError(f"the ratio of scales is {real}; this operator takes ratios above 1")
+    multiplier, shift = quantize_multiplier(real)
+    return int(multiplier), int(shift)
+
+
+_ACTIVATION_BOUNDS: dict[str, tuple[float | None, float | None]] = {
+    "none": (None, None),
+    "relu": (0.0, None),
+    "relu_n1_to_1": (-1.0, 1.0),
+    "relu6": (0.0, 6.0),
+    "tanh": (None, None),  # TFLite's integer kernels accept these two and do not clamp
+    "sign_bit": (None, None),
+}
+
+
+def activation_bounds(activation: str) -> tuple[float | None, float | None]:
+    """Return the real bounds of a fused activation ("none", "relu", "relu6", "relu_n1_to_1"); None is no bound.
+
+    Raises:
+        UnsupportedError: an activation of another name.
+    """
+    if activation not in _ACTIVATION_BOUNDS:
+        raise UnsupportedError(f"fused activation '{activation}'; known are {', '.join(sorted(_ACTIVATION_BOUNDS))}")
+    return _ACTIVATION_BOUNDS[activation]
+
+
+def activation_range(
+    activation: str, scale: float | np.floating, zero_point: int, minimum: int, maximum: int
+) -> tuple[int, int]:
+    """Return the codes to which a fused activation clamps.
+
+    q(v) = zero_point + round_half_away(f32(v / scale)), a division in float32; then intersected with the type.
+
+    Args:
+        activation: as in `activation_bounds`.
+        scale: of the output, used as float32.
+        zero_point: of the output.
+        minimum: smallest code of the output's type.
+        maximum: largest code.
+
+    Raises:
+        UnsupportedError: v / scale does not fit int32, or the activation is not known.
+
+    Source: TFLite kernels/kernel_util.cc, CalculateActivationRangeQuantizedImpl.
+    """
+    low, high = activation_bounds(activation)
+    return (
+        minimum if low is None else max(minimum, _code(low, scale, zero_point)),
+        maximum if high is None else min(maximum, _code(high, scale, zero_point)),
+    )
+
+
+def _code(real: float, scale: float | np.floating, zero_point: int) -> int:
+    with np.errstate(over="ignore"):
+        quotient = float(round_half_away(np.float32(real) / np.float32(scale)))
+    if not INT32_MIN <= quotient <= INT32_MAX:
+        raise UnsupportedError(f"fused activation: {real} / scale {scale} does not fit int32")
+    return zero_point + int(quotient)
+
+
+def _divide_toward_zero(x: Integers, exponent: int) -> Integers:
+    return np.where(x >= 0, x >> exponent, -(-x >> exponent))
