@@ -1,0 +1,21 @@
+"""The oracle for tests: one worker per test session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tflq.analysis.oracle import Oracle
+from tflq.errors import MissingExtraError
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """TFLite's reference kernels in ai-edge-litert (else tensorflow); tests skip where neither is installed."""
+    try:
+        judge = Oracle()
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    with judge:
+        yield judge

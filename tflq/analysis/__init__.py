@@ -1,0 +1,1 @@
+"""Comparison of two runs, the oracle, and the explanation of single numbers."""

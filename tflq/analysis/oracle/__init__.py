@@ -1,0 +1,23 @@
+"""The oracle: TFLite itself, in a worker process, as the judge of every tensor.
+
+`Oracle` runs a model in ai-edge-litert or tensorflow and returns each tensor; the process that may abort, hang or print
+is never the caller's own. Nothing of TFLite is imported here.
+"""
+
+from __future__ import annotations
+
+from tflq.analysis.oracle.errors import OracleAborted, OracleRefused, OracleTimeout
+from tflq.analysis.oracle.oracle import Oracle
+from tflq.analysis.oracle.results import OracleIdentity, OracleModel, OracleRun, OracleTensor, OracleTiming
+
+__all__ = [
+    "Oracle",
+    "OracleAborted",
+    "OracleIdentity",
+    "OracleModel",
+    "OracleRefused",
+    "OracleRun",
+    "OracleTensor",
+    "OracleTimeout",
+    "OracleTiming",
+]

@@ -1,0 +1,235 @@
+"""`Oracle`: TFLite behind a process border, with samples, chunks and every tensor."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import threading
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from tflq.analysis.oracle import protocol
+from tflq.analysis.oracle.chunks import chunk_samples, joined
+from tflq.analysis.oracle.errors import OracleRefused
+from tflq.analysis.oracle.inputs import Inputs, Shapes, check_inputs
+from tflq.analysis.oracle.package import DISTRIBUTIONS, RESOLVERS, Kernels, Package, find_package
+from tflq.analysis.oracle.process import WorkerProcess
+from tflq.analysis.oracle.results import OracleIdentity, OracleModel, OracleRun, OracleTensor, OracleTiming
+from tflq.errors import OptionError, OracleError
+
+Tensors = Literal["all", "outputs"] | Iterable[int]
+State = Literal["independent", "stream"]
+_Reply = TypeVar("_Reply", bound=protocol.Message)
+
+_DELEGATED = "kernels AUTO: the XNNPACK delegate does not write intermediate tensors"
+
+
+class Oracle:
+    """TFLite's own interpreter in a worker process that starts with the first use and serves many models.
+
+    The worker keeps the last model: running the same bytes again does not load them again. When TFLite aborts, hangs
+    or crashes, the call raises and the next one starts a new worker. Usable as a context manager; `close` ends the
+    worker, and it also ends with this object and with this process. Calls from several threads take turns.
+
+    Args:
+        package: "litert" (ai-edge-litert), "tensorflow", or "auto": litert where it is installed.
+        kernels: "BUILTIN_REF" are TFLite's reference kernels, "BUILTIN" its optimised ones, neither with a delegate;
+            "AUTO" is TFLite's default: the optimised kernels and XNNPACK.
+        threads: of TFLite. Sums of floats may depend on it.
+        timeout_s: the longest that loading a model, or running one sample, may take.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        OptionError: an argument outside its limits.
+    """
+
+    def __init__(
+        self, package: Package = "auto", kernels: Kernels = "BUILTIN_REF", threads: int = 1, timeout_s: float = 120.0
+    ) -> None:
+        if package not in ("auto", *DISTRIBUTIONS):
+            raise OptionError(f"oracle package {package!r}: auto, {', '.join(DISTRIBUTIONS)} exist")
+        if kernels not in RESOLVERS:
+            raise OptionError(f"oracle kernels {kernels!r}: {', '.join(RESOLVERS)} exist")
+        if threads < 1 or timeout_s <= 0:
+            raise OptionError(f"oracle threads {threads}, timeout {timeout_s} s: both must be positive")
+        self._package = find_package(package)
+        self._kernels, self._threads, self._timeout_s = kernels, threads, timeout_s
+        self._lock = threading.RLock()
+        self._worker: WorkerProcess | None = None
+        self._version: str | None = None
+        self._model: tuple[tuple[bytes, str | None, bool], OracleModel] | None = None
+        self._prepared: tuple[Shapes, dict[int, OracleTensor]] | None = None
+        self._stream: object = None
+
+    def __enter__(self) -> Oracle:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker. A later call starts another one."""
+        with self._lock:
+            if self._worker is not None:
+                self._worker.kill()
+            self._worker = None
+
+    @property
+    def identity(self) -> OracleIdentity:
+        """Package, version and kernels; the version is what the worker imported, so the first question starts it."""
+        with self._lock:
+            version = self._version or self._started().version
+        return OracleIdentity(DISTRIBUTIONS[self._package], version, self._kernels)
+
+    @property
+    def worker_pid(self) -> int | None:
+        """Process id of the worker, None where none runs."""
+        return self._worker.pid if self._worker is not None and self._worker.alive else None
+
+    def describe(self, model: bytes, *, signature: str | None = None) -> OracleModel:
+        """Return what TFLite says about a model without running it; raises as `iterate` does."""
+        with self._lock:
+            return self._load(model, signature, preserve=self._kernels != "AUTO")
+
+    def run(
+        self,
+        model: bytes,
+        inputs: Inputs,
+        *,
+        tensors: Tensors = "all",
+        signature: str | None = None,
+        state: State = "independent",
+        resize: bool = False,
+    ) -> OracleRun:
+        """Run all samples and return their tensors at once; arguments and errors as for `iterate`."""
+        return joined(
+            list(self.iterate(model, inputs, tensors=tensors, signature=signature, state=state, resize=resize))
+        )
+
+    def iterate(
+        self,
+        model: bytes,
+        inputs: Inputs,
+        *,
+        tensors: Tensors = "all",
+        signature: str | None = None,
+        state: State = "independent",
+        resize: bool = False,
+        chunk_bytes: int = 32 << 20,
+    ) -> Iterator[OracleRun]:
+        """Run the samples and yield their tensors chunk by chunk, in order.
+
+        Args:
+            model: the .tflite file.
+            inputs: one array [S, *shape] per model input, in the model's order (or by name, as `describe` gives them).
+                A shape that fills in open dimensions of the file resizes the input.
+            tensors: "all" but the constants, "outputs", or tensor indices.
+            signature: run this signature's subgraph; None is subgraph 0.
+            state: "independent" starts each sample from cleared state, "stream" clears it before the first one only.
+            resize: also take input shapes that contradict dimensions that the file fixes.
+            chunk_bytes: about how much one chunk may hold; results do not depend on it.
+
+        Raises:
+            InputError: an array of the wrong shape, dtype or number of samples.
+            OracleRefused, OracleAborted, OracleTimeout: what TFLite did.
+        """
+        wanted = tensors if isinstance(tensors, str) else tuple(int(index) for index in tensors)
+        start, total, stream = 0, 1, object()
+        while start < total:
+            with self._lock:
+                if state == "stream" and start > 0 and self._stream is not stream:
+                    raise OracleError("another request came between two chunks of a stream: its state is lost")
+                loaded = self._load(model, signature, preserve=wanted != "outputs" and self._kernels != "AUTO")
+                arrays, total, shapes = check_inputs(loaded, inputs, resize)
+                details = self._prepare(shapes)
+                indices, refused = self._select(loaded, details, wanted)
+                count = min(total - start, chunk_samples(details, indices, chunk_bytes))
+                part = tuple(np.ascontiguousarray(array[start : start + count]) for array in arrays)
+                request = protocol.Run(part, count, indices, fresh=state == "independent", first=start == 0)
+                ran = self._ask(request, protocol.Ran)
+                self._stream = stream
+            unavailable = {**ran.unavailable, **refused}
+            yield OracleRun(self.identity, loaded, details, start, count, ran.tensors, ran.ragged, unavailable)
+            start += count
+
+    def time(
+        self, model: bytes, inputs: Inputs, repeats: int = 100, *, signature: str | None = None, resize: bool = False
+    ) -> OracleTiming:
+        """Measure `repeats` invocations, the samples in turn; inputs and errors as for `iterate`.
+
+        Intermediate tensors are not preserved, so memory is planned as in a product.
+        """
+        if repeats < 1:
+            raise OptionError(f"repeats {repeats}: at least 1")
+        with self._lock:
+            loaded = self._load(model, signature, preserve=False)
+            arrays, samples, shapes = check_inputs(loaded, inputs, resize)
+            self._prepare(shapes)
+            seconds = self._ask(protocol.Time(arrays, samples, repeats), protocol.Timed).seconds
+        return OracleTiming(self.identity, min(seconds), statistics.median(seconds), repeats)
+
+    def _select(
+        self, model: OracleModel, details: dict[int, OracleTensor], wanted: str | tuple[int, ...]
+    ) -> tuple[tuple[int, ...], dict[int, str]]:
+        """Return the tensor indices to ask for, and those that need not be asked for, with the reason."""
+        if wanted == "outputs":
+            return model.outputs, {}
+        everything = [index for index in details if index not in model.constants or index in model.outputs]
+        asked = everything if isinstance(wanted, str) else list(wanted)
+        refused = {index: "the model has no such tensor" for index in asked if index not in model.tensors}
+        if self._kernels == "AUTO":
+            visible = {*model.inputs, *model.outputs, *model.constants}
+            refused |= {index: _DELEGATED for index in asked if index not in visible and index not in refused}
+        return tuple(index for index in asked if index not in refused), refused
+
+    def _load(self, content: bytes, signature: str | None, preserve: bool) -> OracleModel:
+        worker = self._started()
+        key = (hashlib.sha256(content).digest(), signature, preserve)
+        if self._model is not None and self._model[0] == key:
+            return self._model[1]
+        self._model = self._prepared = None
+        if not content:
+            raise OracleRefused(f"{self.identity}: the model is empty")
+        loaded = self._ask(
+            protocol.Load(np.frombuffer(content, np.uint8), signature, preserve), protocol.Loaded, worker
+        )
+        model = OracleModel(
+            tensors={tensor.index: tensor for tensor in loaded.tensors},
+            inputs=tuple(loaded.inputs.values()),
+            outputs=tuple(loaded.outputs.values()),
+            input_names=tuple(loaded.inputs),
+            output_names=tuple(loaded.outputs),
+            constants=loaded.constants,
+            signatures=loaded.signatures,
+        )
+        self._model = (key, model)
+        return model
+
+    def _prepare(self, shapes: Shapes) -> dict[int, OracleTensor]:
+        if self._prepared is None or self._prepared[0] != shapes:
+            self._prepared = None
+            prepared = self._ask(protocol.Prepare(shapes), protocol.Prepared)
+            self._prepared = (shapes, {tensor.index: tensor for tensor in prepared.tensors})
+        return self._prepared[1]
+
+    def _started(self) -> WorkerProcess:
+        if self._worker is None or not self._worker.alive:
+            self._model = self._prepared = None
+            self._worker = WorkerProcess(self._package, self._kernels, self._threads, self._timeout_s)
+            self._version = self._worker.version
+        return self._worker
+
+    def _ask(self, request: protocol.Request, kind: type[_Reply], worker: WorkerProcess | None = None) -> _Reply:
+        self._stream = None
+        reply = (worker or self._started()).request(request)
+        if isinstance(reply, kind):
+            return reply
+        self._model = self._prepared = None
+        if isinstance(reply, protocol.Refused):
+            raise OracleRefused(f"{self.identity}: {reply.message}")
+        raise OracleError(f"the oracle's worker answered {type(request).__name__} with {type(reply).__name__}")

@@ -1,0 +1,98 @@
+"""What the oracle returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class OracleIdentity:
+    """Who judged: distribution, version and kernel set, as every report prints it."""
+
+    package: str
+    version: str
+    kernels: str
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.version} {self.kernels}"
+
+
+@dataclass(frozen=True)
+class OracleTensor:
+    """A tensor as TFLite describes it.
+
+    `shape` is that of one invocation, after the inputs were resized; `shape_signature` has -1 where the file leaves a
+    dimension open. `dtype` is numpy's name ("int8", "str" for strings). `scales` are float32 values, empty where the
+    tensor is not quantised; several of them run along `quantized_dimension`.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    shape_signature: tuple[int, ...]
+    dtype: str
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    quantized_dimension: int
+
+
+@dataclass(frozen=True)
+class OracleModel:
+    """A model as TFLite loads it, before memory is planned.
+
+    `inputs` and `outputs` are tensor indices in the model's order; with a signature they are in the order of
+    `input_names` and `output_names`, which TFLite sorts.
+    """
+
+    tensors: Mapping[int, OracleTensor]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    constants: frozenset[int]
+    signatures: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OracleRun:
+    """The tensors of `samples` samples, the first of which is sample `start` of the caller's inputs.
+
+    `tensors`: [S, *shape] by tensor index; strings are object arrays of bytes. `ragged`: the same, one array per
+    sample, for tensors whose shape differs between samples. `unavailable`: the reason, for each tensor asked for that
+    TFLite cannot return. Constants are in none of them unless asked for by index: `model.constants` lists them.
+    A tensor of zero elements is an empty array.
+    """
+
+    identity: OracleIdentity
+    model: OracleModel
+    details: Mapping[int, OracleTensor]
+    start: int
+    samples: int
+    tensors: Mapping[int, NDArray[np.generic]]
+    ragged: Mapping[int, tuple[NDArray[np.generic], ...]]
+    unavailable: Mapping[int, str]
+
+    @property
+    def outputs(self) -> tuple[NDArray[np.generic], ...]:
+        """The model's outputs, [S, ...] each, in the model's order; KeyError where one is ragged or unavailable."""
+        return tuple(self.tensors[index] for index in self.model.outputs)
+
+    def sample(self, index: int, number: int) -> NDArray[np.generic]:
+        """One tensor of one sample (`number` counts from 0 in this run), whether its shape varies or not."""
+        if index in self.ragged:
+            return self.ragged[index][number]
+        return np.asarray(self.tensors[index][number])
+
+
+@dataclass(frozen=True)
+class OracleTiming:
+    """Seconds per invocation, measured around TFLite's Invoke alone inside the worker."""
+
+    identity: OracleIdentity
+    min_s: float
+    median_s: float
+    invocations: int
