@@ -1,1 +1,36 @@
-"""Exact accumulators: the only convolution, depthwise, matrix-product and window-sum code of the project."""
+"""Exact accumulators: the only convolution, depthwise, matrix-product and window-sum code of the project.
+
+Weights are prepared once; arrays of stored codes [S, N, H, W, C] go in, exact integer accumulators come out, held in
+float32, float64 or int64, whichever the stated magnitude of the input allows. What an arithmetic adds is its own:
+the padding value, the bias (with zero points folded: acc - zero_point * sum(w) is exact because padded taps hold the
+zero point), and the step back to narrow integers (tflq.interpreter.requantise).
+"""
+
+from __future__ import annotations
+
+from tflq.interpreter.accumulate.bounds import accumulator_range, exact_dtype, worst_magnitude
+from tflq.interpreter.accumulate.convolution import Convolution, accumulate_convolution, prepare_convolution
+from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
+from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.accumulate.pooling import window_counts, window_maxima, window_sums
+from tflq.interpreter.accumulate.window import Window, window_of
+
+__all__ = [
+    "Convolution",
+    "Depthwise",
+    "MatrixProduct",
+    "Window",
+    "accumulate_convolution",
+    "accumulate_depthwise",
+    "accumulate_product",
+    "accumulator_range",
+    "exact_dtype",
+    "prepare_convolution",
+    "prepare_depthwise",
+    "prepare_product",
+    "window_counts",
+    "window_maxima",
+    "window_of",
+    "window_sums",
+    "worst_magnitude",
+]
