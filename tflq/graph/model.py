@@ -35,6 +35,7 @@ class Model:
         description: free text of the file.
         version: the schema version that the file states.
         source: the file's name, for messages.
+        extra: what only the file format knows.
     """
 
     graphs: list[Graph]
@@ -43,6 +44,7 @@ class Model:
     description: str | None = None
     version: int = 3
     source: str = field(default="", compare=False)
+    extra: object | None = None
 
     @property
     def main(self) -> Graph:

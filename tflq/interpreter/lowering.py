@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, Graph, Node, Operands
-from tflq.interpreter.registry import arithmetic, arithmetic_of, has_kernel, kernel
+from tflq.graph import Array, Graph, Node
+from tflq.interpreter.registry import Run, arithmetic, arithmetic_of, has_kernel, kernel
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
@@ -24,15 +24,26 @@ def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     """
     lowered = graph.copy()
     _refuse_missing(lowered, default_arithmetic)
-    for index, node in enumerate(lowered.nodes):
-        operands = lowered.operands(index)
-        name = arithmetic_of(node, operands, default_arithmetic)
-        found = kernel(name, node.operator)
-        integers = _with_place(found.lower, node, operands)
-        lowered.nodes[index] = replace(node, arithmetic=name, integers=integers)
-        if operands.inputs and all(t is None or t.is_constant for t in operands.inputs):
-            _fold(lowered, index)
+    for index in range(len(lowered.nodes)):
+        lowered.nodes[index], run = lower_node(lowered, index, default_arithmetic)
+        inputs = lowered.operands(index).inputs
+        if inputs and all(t is None or t.is_constant for t in inputs):
+            _fold(lowered, index, run)
     return lowered
+
+
+def lower_node(graph: Graph, index: int, default_arithmetic: str) -> tuple[Node, Run]:
+    """Return one node with its arithmetic and integers, and the function that runs it. Raises as `lower`."""
+    node, operands = graph.nodes[index], graph.operands(index)
+    name = arithmetic_of(node, operands, default_arithmetic)
+    found = kernel(name, node.operator)
+    try:
+        integers = found.lower(node, operands)
+    except (GraphError, UnsupportedError) as error:
+        if str(error).startswith(operands.where):
+            raise
+        raise type(error)(f"{operands.where}: {error}") from None
+    return replace(node, arithmetic=name, integers=integers), found.run
 
 
 def _refuse_missing(graph: Graph, default: str) -> None:
@@ -48,19 +59,8 @@ def _refuse_missing(graph: Graph, default: str) -> None:
         raise UnsupportedError(f"no kernel for {lines}; arithmetic '{default}' has {known}")
 
 
-def _with_place(lower_function: object, node: Node, operands: Operands) -> object:
-    assert callable(lower_function)
-    try:
-        return lower_function(node, operands)
-    except (GraphError, UnsupportedError) as error:
-        if str(error).startswith(operands.where):
-            raise
-        raise type(error)(f"{operands.where}: {error}") from None
-
-
-def _fold(graph: Graph, index: int) -> None:
+def _fold(graph: Graph, index: int, run: Run) -> None:
     node = graph.nodes[index]
-    run = kernel(node.arithmetic or "", node.operator).run
     results = run(
         node.integers, *(shared(t.data) if t and t.data is not None else None for t in graph.operands(index).inputs)
     )
