@@ -1,0 +1,1 @@
+"""The formats as data: the TFLite schema as typed tables, and the targets' specifications."""

@@ -1,0 +1,159 @@
+"""The tables of the model itself, from the tensor to the root."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.schemas.flatbuffer.declare import (
+    VectorOf,
+    boolean,
+    enum,
+    int8,
+    int32,
+    string,
+    table,
+    tables,
+    uint32,
+    uint64,
+    union,
+    union_type,
+    unstored,
+    vector,
+)
+from tflq.schemas.flatbuffer.scalars import INT32
+from tflq.schemas.flatbuffer.table import Table
+from tflq.schemas.tflite.bases import BuiltinOptions, BuiltinOptions2
+from tflq.schemas.tflite.enums import CustomOptionsFormat, TensorType
+from tflq.schemas.tflite.operators import BuiltinOperator
+from tflq.schemas.tflite.quantization import QuantizationParameters, SparsityParameters
+from tflq.schemas.tflite.unions import BUILTIN_OPTIONS, BUILTIN_OPTIONS_2
+
+
+class VariantSubType(Table):
+    """Type nested in a VARIANT tensor."""
+
+    shape: VectorOf[np.int32] = vector(np.int32)
+    type: TensorType = enum(TensorType.FLOAT32)
+    has_rank: bool = boolean()
+
+
+class Tensor(Table):
+    """A tensor of a subgraph. buffer 0 means no constant data; shape_signature has -1 for unknown dimensions."""
+
+    shape: VectorOf[np.int32] = vector(np.int32)
+    type: TensorType = enum(TensorType.FLOAT32)
+    buffer: int = uint32()
+    name: str | None = string()
+    quantization: QuantizationParameters | None = table(QuantizationParameters)
+    is_variable: bool = boolean()
+    sparsity: SparsityParameters | None = table(SparsityParameters)
+    shape_signature: VectorOf[np.int32] = vector(np.int32)
+    has_rank: bool = boolean()
+    variant_tensors: list[VariantSubType] | None = tables(VariantSubType)
+    external_buffer: int = uint32()
+
+
+class OperatorCode(Table):
+    """Which operator: read it with builtin_code(), the greater of the old and the new field."""
+
+    deprecated_builtin_code: int = int8()
+    custom_code: str | None = string()
+    version: int = int32(1)
+    builtin_code: BuiltinOperator = enum(BuiltinOperator.ADD, INT32)
+
+
+class Operator(Table):
+    """A node: inputs (-1 for one left out), outputs, and its options."""
+
+    opcode_index: int = uint32()
+    inputs: VectorOf[np.int32] = vector(np.int32)
+    outputs: VectorOf[np.int32] = vector(np.int32)
+    builtin_options_type: int = union_type()
+    builtin_options: BuiltinOptions | None = union(BUILTIN_OPTIONS, BuiltinOptions)
+    custom_options: VectorOf[np.uint8] = vector(np.uint8)
+    custom_options_format: CustomOptionsFormat = enum(CustomOptionsFormat.FLEXBUFFERS)
+    mutating_variable_inputs: VectorOf[np.bool_] = vector(np.bool_)
+    intermediates: VectorOf[np.int32] = vector(np.int32)
+    large_custom_options_offset: int = uint64()
+    large_custom_options_size: int = uint64()
+    builtin_options_2_type: int = union_type()
+    builtin_options_2: BuiltinOptions2 | None = union(BUILTIN_OPTIONS_2, BuiltinOptions2)
+    debug_metadata_index: int = int32(-1)
+
+
+class SubGraph(Table):
+    """Tensors and operators in execution order."""
+
+    tensors: list[Tensor] | None = tables(Tensor)
+    inputs: VectorOf[np.int32] = vector(np.int32)
+    outputs: VectorOf[np.int32] = vector(np.int32)
+    operators: list[Operator] | None = tables(Operator)
+    name: str | None = string()
+    debug_metadata_index: int = int32(-1)
+
+
+class Buffer(Table):
+    """Constant data. Absent data with an offset above 1 lies outside the flatbuffer; decode_model resolves it."""
+
+    data: VectorOf[np.uint8] = vector(np.uint8, align=16)
+    offset: int = uint64()
+    size: int = uint64()
+
+
+class ExternalBufferGroup(Table):
+    """A file or URI that holds external buffers."""
+
+    name: str | None = string()
+
+
+class ExternalBuffer(Table):
+    """A slice of an external file, named by Tensor.external_buffer."""
+
+    id: int = uint32()
+    group: int = uint32()
+    offset: int = uint64()
+    length: int = uint64()
+    packing: str | None = string()
+
+
+class Metadata(Table):
+    """Named metadata in a buffer."""
+
+    name: str | None = string()
+    buffer: int = uint32()
+
+
+class TensorMap(Table):
+    """Name of an input or output of a signature."""
+
+    name: str | None = string()
+    tensor_index: int = uint32()
+
+
+class SignatureDef(Table):
+    """A signature: names of inputs and outputs of a subgraph."""
+
+    inputs: list[TensorMap] | None = tables(TensorMap)
+    outputs: list[TensorMap] | None = tables(TensorMap)
+    signature_key: str | None = string()
+    deprecated_tag: str | None = string()
+    subgraph_index: int = uint32()
+
+
+class Model(Table):
+    """The root of the file. `version` is 3 in every file that is read or written.
+
+    `associated_files` is no field of the schema: the ZIP archive that TFLite Metadata appends to some files.
+    """
+
+    version: int = uint32()
+    operator_codes: list[OperatorCode] | None = tables(OperatorCode)
+    subgraphs: list[SubGraph] | None = tables(SubGraph)
+    description: str | None = string()
+    buffers: list[Buffer] | None = tables(Buffer)
+    metadata_buffer: VectorOf[np.int32] = vector(np.int32)
+    metadata: list[Metadata] | None = tables(Metadata)
+    signature_defs: list[SignatureDef] | None = tables(SignatureDef)
+    external_buffer_groups: list[ExternalBufferGroup] | None = tables(ExternalBufferGroup)
+    external_buffers: list[ExternalBuffer] | None = tables(ExternalBuffer)
+    associated_files: VectorOf[np.uint8] = unstored(np.uint8)

@@ -1,0 +1,267 @@
+"""Options of convolutions, products, activations, recurrent layers, embeddings and quantisation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.schemas.flatbuffer.declare import VectorOf, boolean, enum, float32, int32, vector
+from tflq.schemas.tflite.bases import BuiltinOptions
+from tflq.schemas.tflite.enums import (
+    ActivationFunctionType,
+    CombinerType,
+    FullyConnectedOptionsWeightsFormat,
+    LSHProjectionType,
+    LSTMKernelType,
+    Padding,
+    TensorType,
+)
+
+
+class Conv2DOptions(BuiltinOptions):
+    """CONV_2D; dilations from version 2, quantized_bias_type (bias and accumulator) from version 8."""
+
+    padding: Padding = enum(Padding.SAME)
+    stride_w: int = int32()
+    stride_h: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    dilation_w_factor: int = int32(1)
+    dilation_h_factor: int = int32(1)
+    quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
+
+
+class Conv3DOptions(BuiltinOptions):
+    """CONV_3D and CONV_3D_TRANSPOSE."""
+
+    padding: Padding = enum(Padding.SAME)
+    stride_d: int = int32()
+    stride_w: int = int32()
+    stride_h: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    dilation_d_factor: int = int32(1)
+    dilation_w_factor: int = int32(1)
+    dilation_h_factor: int = int32(1)
+
+
+class DepthwiseConv2DOptions(BuiltinOptions):
+    """DEPTHWISE_CONV_2D; depth_multiplier is redundant and ignored, dilations from version 2."""
+
+    padding: Padding = enum(Padding.SAME)
+    stride_w: int = int32()
+    stride_h: int = int32()
+    depth_multiplier: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    dilation_w_factor: int = int32(1)
+    dilation_h_factor: int = int32(1)
+
+
+class TransposeConvOptions(BuiltinOptions):
+    """TRANSPOSE_CONV; the activation from version 4, quantized_bias_type from version 5."""
+
+    padding: Padding = enum(Padding.SAME)
+    stride_w: int = int32()
+    stride_h: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
+
+
+class Pool2DOptions(BuiltinOptions):
+    """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
+
+    padding: Padding = enum(Padding.SAME)
+    stride_w: int = int32()
+    stride_h: int = int32()
+    filter_width: int = int32()
+    filter_height: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+
+
+class FullyConnectedOptions(BuiltinOptions):
+    """FULLY_CONNECTED; keep_num_dims from version 5, quantized_bias_type from version 11."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    weights_format: FullyConnectedOptionsWeightsFormat = enum(FullyConnectedOptionsWeightsFormat.DEFAULT)
+    keep_num_dims: bool = boolean()
+    asymmetric_quantize_inputs: bool = boolean()
+    quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
+
+
+class BatchMatMulOptions(BuiltinOptions):
+    """BATCH_MATMUL; adj_x and adj_y transpose the last two axes."""
+
+    adj_x: bool = boolean()
+    adj_y: bool = boolean()
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class SoftmaxOptions(BuiltinOptions):
+    """SOFTMAX: softmax(beta * x)."""
+
+    beta: float = float32()
+
+
+class L2NormOptions(BuiltinOptions):
+    """L2_NORMALIZATION."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+
+
+class LocalResponseNormalizationOptions(BuiltinOptions):
+    """LOCAL_RESPONSE_NORMALIZATION."""
+
+    radius: int = int32()
+    bias: float = float32()
+    alpha: float = float32()
+    beta: float = float32()
+
+
+class LeakyReluOptions(BuiltinOptions):
+    """LEAKY_RELU: alpha * x for x < 0."""
+
+    alpha: float = float32()
+
+
+class GeluOptions(BuiltinOptions):
+    """GELU, exact or with the tanh approximation."""
+
+    approximate: bool = boolean()
+
+
+class HardSwishOptions(BuiltinOptions):
+    """HARD_SWISH: no options."""
+
+
+class LogSoftmaxOptions(BuiltinOptions):
+    """LOG_SOFTMAX: no options."""
+
+
+class SVDFOptions(BuiltinOptions):
+    """SVDF."""
+
+    rank: int = int32()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class RNNOptions(BuiltinOptions):
+    """RNN."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class SequenceRNNOptions(BuiltinOptions):
+    """UNIDIRECTIONAL_SEQUENCE_RNN."""
+
+    time_major: bool = boolean()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class BidirectionalSequenceRNNOptions(BuiltinOptions):
+    """BIDIRECTIONAL_SEQUENCE_RNN."""
+
+    time_major: bool = boolean()
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    merge_outputs: bool = boolean()
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class LSTMOptions(BuiltinOptions):
+    """LSTM; a clip of 0.0 means no clipping."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    cell_clip: float = float32()
+    proj_clip: float = float32()
+    kernel_type: LSTMKernelType = enum(LSTMKernelType.FULL)
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class UnidirectionalSequenceLSTMOptions(BuiltinOptions):
+    """UNIDIRECTIONAL_SEQUENCE_LSTM; a clip of 0.0 means no clipping."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    cell_clip: float = float32()
+    proj_clip: float = float32()
+    time_major: bool = boolean()
+    asymmetric_quantize_inputs: bool = boolean()
+    diagonal_recurrent_tensors: bool = boolean()
+
+
+class BidirectionalSequenceLSTMOptions(BuiltinOptions):
+    """BIDIRECTIONAL_SEQUENCE_LSTM; a clip of 0.0 means no clipping, time_major is true by default."""
+
+    fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
+    cell_clip: float = float32()
+    proj_clip: float = float32()
+    merge_outputs: bool = boolean()
+    time_major: bool = boolean(True)
+    asymmetric_quantize_inputs: bool = boolean()
+
+
+class ConcatEmbeddingsOptions(BuiltinOptions):
+    """CONCAT_EMBEDDINGS."""
+
+    num_channels: int = int32()
+    num_columns_per_channel: VectorOf[np.int32] = vector(np.int32)
+    embedding_dim_per_channel: VectorOf[np.int32] = vector(np.int32)
+
+
+class LSHProjectionOptions(BuiltinOptions):
+    """LSH_PROJECTION."""
+
+    type: LSHProjectionType = enum(LSHProjectionType.UNKNOWN)
+
+
+class EmbeddingLookupSparseOptions(BuiltinOptions):
+    """EMBEDDING_LOOKUP_SPARSE."""
+
+    combiner: CombinerType = enum(CombinerType.SUM)
+
+
+class SkipGramOptions(BuiltinOptions):
+    """SKIP_GRAM."""
+
+    ngram_size: int = int32()
+    max_skip_size: int = int32()
+    include_all_ngrams: bool = boolean()
+
+
+class ResizeBilinearOptions(BuiltinOptions):
+    """RESIZE_BILINEAR; new_height and new_width are deprecated, their slots kept."""
+
+    new_height: int = int32()
+    new_width: int = int32()
+    align_corners: bool = boolean()
+    half_pixel_centers: bool = boolean()
+
+
+class ResizeNearestNeighborOptions(BuiltinOptions):
+    """RESIZE_NEAREST_NEIGHBOR."""
+
+    align_corners: bool = boolean()
+    half_pixel_centers: bool = boolean()
+
+
+class FakeQuantOptions(BuiltinOptions):
+    """FAKE_QUANT; narrow_range from version 2."""
+
+    min: float = float32()
+    max: float = float32()
+    num_bits: int = int32()
+    narrow_range: bool = boolean()
+
+
+class QuantizeOptions(BuiltinOptions):
+    """QUANTIZE: no options."""
+
+
+class DequantizeOptions(BuiltinOptions):
+    """DEQUANTIZE: no options."""
+
+
+class NonMaxSuppressionV4Options(BuiltinOptions):
+    """NON_MAX_SUPPRESSION_V4: no options."""
+
+
+class NonMaxSuppressionV5Options(BuiltinOptions):
+    """NON_MAX_SUPPRESSION_V5: no options."""

@@ -1,0 +1,91 @@
+"""Tables of quantisation and sparsity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.schemas.flatbuffer.declare import VectorOf, enum, int32, tables, union, union_type, vector
+from tflq.schemas.flatbuffer.fields import UnionMembers
+from tflq.schemas.flatbuffer.table import Table
+from tflq.schemas.tflite.bases import QuantizationDetails, SparseIndexVector
+from tflq.schemas.tflite.enums import DimensionType
+
+
+class CustomQuantization(QuantizationDetails):
+    """Parameters of a quantisation that the schema does not know."""
+
+    custom: VectorOf[np.uint8] = vector(np.uint8, align=16)
+
+
+class BlockwiseQuantization(QuantizationDetails):
+    """Scales and zero points (tensor indices, -1 for none) per block of block_size elements."""
+
+    scales: int = int32()
+    zero_points: int = int32()
+    block_size: int = int32()
+
+
+class MultiAxisQuantization(QuantizationDetails):
+    """Scales and zero points (tensor indices, -1 for none) along several dimensions; block_size 0 without blocks."""
+
+    scales: int = int32()
+    zero_points: int = int32()
+    block_size: int = int32()
+    quantized_dimensions: VectorOf[np.int32] = vector(np.int32)
+
+
+QUANTIZATION_DETAILS = UnionMembers(
+    "QuantizationDetails", QuantizationDetails, (CustomQuantization, BlockwiseQuantization, MultiAxisQuantization)
+)
+
+
+class QuantizationParameters(Table):
+    """real = scale * (quantised - zero_point), per tensor or along quantized_dimension; with details, these win."""
+
+    min: VectorOf[np.float32] = vector(np.float32)
+    max: VectorOf[np.float32] = vector(np.float32)
+    scale: VectorOf[np.float32] = vector(np.float32)
+    zero_point: VectorOf[np.int64] = vector(np.int64)
+    details_type: int = union_type()
+    details: QuantizationDetails | None = union(QUANTIZATION_DETAILS, QuantizationDetails)
+    quantized_dimension: int = int32()
+
+
+class Int32Vector(SparseIndexVector):
+    """Indices of a sparse dimension, 32 bits."""
+
+    values: VectorOf[np.int32] = vector(np.int32)
+
+
+class Uint16Vector(SparseIndexVector):
+    """Indices of a sparse dimension, 16 bits."""
+
+    values: VectorOf[np.uint16] = vector(np.uint16, align=4)
+
+
+class Uint8Vector(SparseIndexVector):
+    """Indices of a sparse dimension, 8 bits."""
+
+    values: VectorOf[np.uint8] = vector(np.uint8, align=4)
+
+
+SPARSE_INDEX_VECTOR = UnionMembers("SparseIndexVector", SparseIndexVector, (Int32Vector, Uint16Vector, Uint8Vector))
+
+
+class DimensionMetadata(Table):
+    """A dimension of a sparse tensor: dense_size, or segments and indices as in compressed sparse rows."""
+
+    format: DimensionType = enum(DimensionType.DENSE)
+    dense_size: int = int32()
+    array_segments_type: int = union_type()
+    array_segments: SparseIndexVector | None = union(SPARSE_INDEX_VECTOR, SparseIndexVector)
+    array_indices_type: int = union_type()
+    array_indices: SparseIndexVector | None = union(SPARSE_INDEX_VECTOR, SparseIndexVector)
+
+
+class SparsityParameters(Table):
+    """Traversal order, block map and dimensions of a sparse tensor (the TACO format)."""
+
+    traversal_order: VectorOf[np.int32] = vector(np.int32)
+    block_map: VectorOf[np.int32] = vector(np.int32)
+    dim_metadata: list[DimensionMetadata] | None = tables(DimensionMetadata)
