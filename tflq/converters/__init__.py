@@ -1,0 +1,1 @@
+"""Converters: one package a file format or target."""

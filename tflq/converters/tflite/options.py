@@ -1,0 +1,109 @@
+"""Attributes of a node <-> the options table of its operator."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Attribute, Attributes, DType, Node
+from tflq.schemas import tflite as schema
+
+_SHARED_OPTIONS = {
+    "average_pool_2d": "Pool2DOptions",
+    "max_pool_2d": "Pool2DOptions",
+    "l2_pool_2d": "Pool2DOptions",
+    "mean": "ReducerOptions",
+    "sum": "ReducerOptions",
+    "reduce_max": "ReducerOptions",
+    "reduce_min": "ReducerOptions",
+    "reduce_prod": "ReducerOptions",
+    "reduce_any": "ReducerOptions",
+    "reduce_all": "ReducerOptions",
+    "l2_normalization": "L2NormOptions",
+    "maximum": "MaximumMinimumOptions",
+    "minimum": "MaximumMinimumOptions",
+    "unidirectional_sequence_rnn": "SequenceRNNOptions",
+    "conv_3d_transpose": "Conv3DOptions",
+    "random_uniform": "RandomOptions",
+    "random_standard_normal": "RandomOptions",
+    "multinomial": "RandomOptions",
+}
+
+
+@cache
+def _tables() -> dict[str, type[schema.Table]]:
+    members = (*schema.BUILTIN_OPTIONS.members, *schema.BUILTIN_OPTIONS_2.members)
+    return {table.__name__.lower(): table for table in members}
+
+
+def options_class(operator: str) -> type[schema.Table] | None:
+    """Return the options table that belongs to an operator, None where it has none."""
+    name = _SHARED_OPTIONS.get(operator, operator.replace("_", "") + "options")
+    return _tables().get(name.lower())
+
+
+def attributes_of(options: schema.Table | None) -> Attributes:
+    """Return every field of an options table, absent ones at their default.
+
+    Enumerations become their names in lower case, tensor types the names of DType, byte vectors `bytes`, other
+    vectors tuples.
+    """
+    if options is None:
+        return Attributes()
+    return Attributes({field.name: _plain(getattr(options, field.name)) for field in options.FIELDS})
+
+
+def options_of(node: Node, options_name: str | None) -> schema.Table | None:
+    """Return the options table for a node's attributes.
+
+    Args:
+        node: the node.
+        options_name: class name as the file had it, empty for none; None to take the one that the operator has.
+
+    Raises:
+        GraphError: an attribute that the table does not have, or a value that does not fit.
+    """
+    table = options_class(node.operator) if options_name is None else _tables().get(options_name.lower())
+    if table is None:
+        if len(node.attributes):
+            names = ", ".join(node.attributes)
+            raise GraphError(f"node '{node.name}': operator {node.operator} has no options in TFLite, found {names}")
+        return None
+    options = table()
+    for name, value in node.attributes.items():
+        if name not in table.BY_NAME:
+            known = ", ".join(table.BY_NAME)
+            raise GraphError(f"node '{node.name}': operator {node.operator} has no attribute {name}; it has {known}")
+        setattr(options, name, _stored(value, getattr(options, name)))
+    return options
+
+
+def _plain(value: object) -> Attribute:
+    if isinstance(value, schema.TensorType):
+        return value.name.lower()
+    if isinstance(value, IntEnum):
+        return value.name.lower()
+    if isinstance(value, np.ndarray):
+        return value.tobytes() if value.dtype == np.uint8 else tuple(value.tolist())
+    if isinstance(value, list):
+        return tuple(_plain(item) for item in value)  # type: ignore[return-value]  # names or strings
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise GraphError(f"an options table holds {type(value).__name__}, which has no neutral form")
+
+
+def _stored(value: Attribute, default: object) -> object:
+    if isinstance(default, IntEnum) and isinstance(value, str):
+        members = type(default).__members__
+        if value.upper() not in members:
+            raise GraphError(f"found '{value}', allowed are {', '.join(members).lower()}")
+        return members[value.upper()]
+    return value
+
+
+def tensor_type(dtype: DType) -> schema.TensorType:
+    """Return the file's number for an element type."""
+    return schema.TensorType[dtype.name]
