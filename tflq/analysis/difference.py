@@ -1,0 +1,125 @@
+"""Compares arrays bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """The first element that differs, in order of samples and then of C order within the sample.
+
+    Attributes:
+        sample: number of the sample.
+        index: position within the sample.
+        found: the value in question, as text that Python reads back.
+        expected: the value it should have.
+    """
+
+    sample: int
+    index: tuple[int, ...]
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far an array is from the one it should equal.
+
+    Attributes:
+        elements: number of elements compared.
+        differing: number of elements whose bits differ; NaN equals any NaN, -0.0 differs from 0.0.
+        largest: largest absolute difference, in float64; inf where NaN or infinity meets another number; 0 for strings.
+        first: the first element that differs.
+        mismatch: in words, where shapes or types differ; all elements count as differing then.
+    """
+
+    elements: int
+    differing: int
+    largest: float = 0.0
+    first: FirstDifference | None = None
+    mismatch: str | None = None
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether nothing differs."""
+        return self.differing == 0 and self.mismatch is None
+
+    def __add__(self, later: Difference) -> Difference:
+        """Join the differences of two runs of samples, this one's first."""
+        return Difference(
+            self.elements + later.elements,
+            self.differing + later.differing,
+            max(self.largest, later.largest),
+            self.first or later.first,
+            self.mismatch or later.mismatch,
+        )
+
+
+NO_ELEMENTS = Difference(0, 0)
+
+
+def compare(found: Array, expected: Array, first_sample: int = 0) -> Difference:
+    """Compare two arrays of samples bit for bit.
+
+    Args:
+        found: dtype[S, *shape].
+        expected: dtype[S, *shape].
+        first_sample: number of the first sample, for the report.
+    """
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        text = f"{found.dtype}{list(found.shape)} against {expected.dtype}{list(expected.shape)}"
+        return Difference(int(expected.size), int(expected.size), float("inf"), None, text)
+    unequal = differing(found, expected)
+    count = int(np.count_nonzero(unequal))
+    if not count:
+        return Difference(int(expected.size), 0)
+    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(unequal)), unequal.shape))
+    first = FirstDifference(
+        first_sample + place[0] if place else first_sample, place[1:], _text(found[place]), _text(expected[place])
+    )
+    return Difference(int(expected.size), count, largest_difference(found[unequal], expected[unequal]), first)
+
+
+def differing(found: Array, expected: Array) -> NDArray[np.bool_]:
+    """Mark the elements whose bits differ: bool[shape] of two arrays of the same shape and dtype."""
+    if found.dtype.kind not in "fc":
+        return np.asarray(found != expected, bool)
+    if found.dtype.kind == "c":
+        return differing(found.real, expected.real) | differing(found.imag, expected.imag)
+    bits = _UNSIGNED[found.dtype.itemsize]
+    unequal = np.ascontiguousarray(found).view(bits) != np.ascontiguousarray(expected).view(bits)
+    if unequal.any():
+        unequal &= ~(np.isnan(found) & np.isnan(expected))
+    return np.asarray(unequal.reshape(found.shape), bool)
+
+
+def largest_difference(found: Array, expected: Array) -> float:
+    """Return max |found - expected|; inf where one is NaN or infinite and the other is not equal; 0 for strings.
+
+    Integers of up to 53 bits are exact; float64 rounds the difference of wider ones.
+    """
+    if found.dtype.kind in "OSU" or not found.size:
+        return 0.0
+    kind = np.complex128 if found.dtype.kind == "c" else np.float64
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(found.astype(kind) - expected.astype(kind))
+    both_nan_or_equal = ~differing(found, expected)
+    distance[both_nan_or_equal] = 0.0
+    return float(np.where(np.isnan(distance), np.inf, distance).max())
+
+
+def merge(first: dict[int, Difference], later: dict[int, Difference]) -> dict[int, Difference]:
+    """Join two sets of differences by key."""
+    return {key: first.get(key, NO_ELEMENTS) + later.get(key, NO_ELEMENTS) for key in {**first, **later}}
+
+
+def _text(value: object) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)

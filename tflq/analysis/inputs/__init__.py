@@ -1,0 +1,10 @@
+"""Where samples come from: files of several kinds, checked against the model's inputs, or drawn at random."""
+
+from __future__ import annotations
+
+from tflq.analysis.inputs.given import given_inputs
+from tflq.analysis.inputs.legal import Legal, legal_values
+from tflq.analysis.inputs.random import RandomSamples
+from tflq.analysis.inputs.samples import GivenSamples, Samples
+
+__all__ = ["GivenSamples", "Legal", "RandomSamples", "Samples", "given_inputs", "legal_values"]

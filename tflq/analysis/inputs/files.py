@@ -1,0 +1,125 @@
+"""Arrays out of files: .npy, .npz, raw .bin, and folders of .bin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tflq.errors import InputError
+from tflq.files import read_bytes
+from tflq.graph import Array, Tensor
+
+KINDS = (".npy", ".npz", ".bin")
+
+
+def read_npy(path: str | os.PathLike[str]) -> Array:
+    """Read one array; a file over a few megabytes is mapped, not copied.
+
+    Raises:
+        InputError: no file, no .npy, truncated, or pickled objects inside.
+    """
+    _require_file(path)
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise _unreadable(path, ".npy", error) from None
+    if not isinstance(array, np.ndarray):
+        raise InputError(f"{path}: is no .npy file; name it .npz if it holds several arrays")
+    return array
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """Read the arrays of an .npz by name.
+
+    Raises:
+        InputError: no file, no .npz, truncated, pickled objects inside, or no array.
+    """
+    from zipfile import BadZipFile
+    from zlib import error as zlib_error
+
+    _require_file(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if isinstance(archive, np.ndarray):
+                raise InputError(f"{path}: is no .npz file; name it .npy if it holds one array")
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, OSError, KeyError, BadZipFile, zlib_error) as error:
+        raise _unreadable(path, ".npz", error) from None
+    if not arrays:
+        raise InputError(f"{path}: holds no array")
+    return arrays
+
+
+def read_raw(path: str | os.PathLike[str], tensor: Tensor) -> Array:
+    """Read samples as they lie in memory: little-endian, C order, one byte an element for types below a byte.
+
+    Args:
+        path: a file of whole samples one behind the other, or a folder of such .bin files, in order of their names.
+        tensor: the model's input: its dtype and shape cut the bytes into samples.
+
+    Returns:
+        dtype[S, *shape].
+
+    Raises:
+        InputError: nothing to read, or bytes that are not a whole number of samples.
+    """
+    if tensor.dtype.storage.kind == "O":
+        raise InputError(f"{path}: input '{tensor.name}' holds {tensor.dtype.value}, which raw bytes cannot give")
+    source = Path(path)
+    if not source.is_dir():
+        return _samples(source, read_bytes(source), tensor)
+    files = sorted(source.glob("*.bin"))
+    if not files:
+        raise InputError(f"{path}: the folder holds no .bin file")
+    return np.concatenate([_samples(file, read_bytes(file), tensor) for file in files])
+
+
+def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
+    """Read files of one sample each, all of the same size: dtype[S, *shape].
+
+    Raises:
+        InputError: a file is missing (all that are missing are named) or has another size.
+    """
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing:
+        some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise InputError(f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {some}")
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    samples = np.empty((len(paths), *shape), dtype)
+    for row, path in enumerate(paths):
+        data = read_bytes(path)
+        if len(data) != size:
+            raise InputError(
+                f"{path}: has {len(data)} bytes, a sample has {size} ({dtype} {'x'.join(map(str, shape))})"
+            )
+        samples[row] = np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape)
+    return samples
+
+
+def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:
+    kind = tensor.dtype.storage
+    size = tensor.size * kind.itemsize
+    if size == 0 or len(data) % size:
+        raise InputError(
+            f"{path}: has {len(data)} bytes, which is no multiple of the {size} bytes of one sample of input "
+            f"'{tensor.name}' ({tensor.dtype.value} {'x'.join(map(str, tensor.shape))})"
+        )
+    values = np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=False)
+    return values.reshape(-1, *tensor.shape)
+
+
+def _require_file(path: str | os.PathLike[str]) -> None:
+    if not os.path.isfile(path):
+        what = "is a folder" if os.path.isdir(path) else "no such file"
+        raise InputError(f"{path}: {what}; name a file that exists")
+
+
+def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> InputError:
+    if isinstance(error, InputError):
+        return error
+    if "allow_pickle" in str(error) or "Object arrays" in str(error):
+        return InputError(f"{path}: holds Python objects, which are not read; save plain numbers")
+    return InputError(f"{path}: is no {kind} file, or it is cut short: {' '.join(str(error).split())}")

@@ -1,0 +1,108 @@
+"""Samples from the files that the user names, one or several for the model's inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tflq.analysis.inputs.files import KINDS, read_npy, read_npz, read_raw
+from tflq.analysis.inputs.fit import fit, quantise_real
+from tflq.analysis.inputs.legal import legal_values
+from tflq.analysis.inputs.samples import GivenSamples
+from tflq.errors import InputError
+from tflq.graph import Array, Graph
+
+
+def given_inputs(
+    graph: Graph, files: Sequence[str], names: Mapping[str, int] | None = None, real: bool = False
+) -> GivenSamples:
+    """Read and check samples for every input of a graph.
+
+    Args:
+        graph: whose inputs they are.
+        files: "NAME=FILE", or "FILE" where the model has one input, or for an .npz whose arrays have the inputs' names.
+            FILE is .npy, .npz, a .bin of raw samples, or a folder of .bin files.
+        names: further names of inputs (a signature's), with the tensor index of each.
+        real: arrays are real numbers, to be converted with each input's scale and zero point.
+
+    Raises:
+        InputError: a file that cannot be read, an array that does not fit, an input without or with two files.
+    """
+    known = {**{graph.tensors[t].name: t for t in graph.inputs}, **(names or {})}
+    found: dict[int, tuple[Array, str]] = {}
+    for text in files:
+        for t, array, where in _read(graph, text, known, real):
+            if t in found:
+                raise InputError(f"{where}: input '{graph.tensors[t].name}' was given already, by {found[t][1]}")
+            found[t] = array, where
+    missing = [graph.tensors[t].name for t in graph.inputs if t not in found]
+    if missing:
+        raise InputError(f"no data for input {', '.join(map(repr, missing))}; give --input NAME=FILE for each")
+    arrays, clipped = [], 0
+    for t in graph.inputs:
+        array, where = found[t]
+        tensor = graph.tensors[t]
+        if real:
+            samples, outside = quantise_real(array, tensor, where)
+            clipped += outside
+        else:
+            samples = fit(array, tensor, legal_values(graph, t), where)
+        arrays.append(samples)
+    counts = {len(array) for array in arrays}
+    if len(counts) > 1:
+        each = ", ".join(f"'{graph.tensors[t].name}' {len(a)}" for t, a in zip(graph.inputs, arrays, strict=True))
+        raise InputError(f"the inputs have different numbers of samples: {each}; they need the same number")
+    return GivenSamples(arrays, clipped)
+
+
+def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list[tuple[int, Array, str]]:
+    name, path = _split(text, known)
+    only = graph.inputs[0] if len(graph.inputs) == 1 else None
+    t = known[name] if name is not None else only
+    kind = Path(path).suffix.lower()
+    if os.path.isdir(path) or kind == ".bin":
+        if real:
+            raise InputError(f"{path}: raw bytes are in the model's own encoding; --real needs .npy or .npz")
+        return [(_required(t, path, known), read_raw(path, graph.tensors[_required(t, path, known)]), path)]
+    if kind == ".npy":
+        return [(_required(t, path, known), read_npy(path), path)]
+    if kind != ".npz":
+        raise InputError(f"{path}: the file's name must end in {', '.join(KINDS)}, or be a folder of .bin files")
+    arrays = read_npz(path)
+    if t is not None and len(arrays) == 1:
+        return [(t, next(iter(arrays.values())), path)]
+    if name is not None:
+        return [(known[name], _of_name(arrays, name, path), f"{path}[{name}]")]
+    return [(known[key], arrays[key], f"{path}[{key}]") for key in _known_keys(arrays, known, path)]
+
+
+def _split(text: str, known: Mapping[str, int]) -> tuple[str | None, str]:
+    """Cut "NAME=FILE"; a name may hold "=" itself, so known names come first, then a file of the whole text."""
+    for name in sorted(known, key=len, reverse=True):
+        if text.startswith(f"{name}="):
+            return name, text[len(name) + 1 :]
+    if "=" not in text or os.path.exists(text):
+        return None, text
+    raise InputError(f"no input is called '{text.split('=', 1)[0]}'; there are {', '.join(map(repr, known))}")
+
+
+def _required(t: int | None, path: str, known: Mapping[str, int]) -> int:
+    if t is None:
+        raise InputError(f"{path}: the model has several inputs, name the one: {', '.join(known)}")
+    return t
+
+
+def _of_name(arrays: Mapping[str, Array], name: str, path: str) -> Array:
+    if name not in arrays:
+        raise InputError(f"{path}: holds no array '{name}'; it has {', '.join(arrays)}")
+    return arrays[name]
+
+
+def _known_keys(arrays: Mapping[str, Array], known: Mapping[str, int], path: str) -> list[str]:
+    keys = [key for key in arrays if key in known]
+    if not keys:
+        raise InputError(
+            f"{path}: none of its arrays ({', '.join(arrays)}) has the name of an input ({', '.join(known)})"
+        )
+    return keys

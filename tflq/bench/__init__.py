@@ -1,0 +1,1 @@
+"""MLPerf Tiny: its models, its data sets, and accuracy on them."""

@@ -1,0 +1,118 @@
+"""The command `tflq`: its subcommands by name, and the one place where errors become a line and a status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tflq import __version__
+from tflq.errors import TflqError
+
+OK = 0
+CHECK_FAILED = 1
+BAD_INPUT = 2
+_INTERRUPTED = 130  # 128 + SIGINT, as shells count it
+_PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+COMMANDS = {
+    "inspect": "Show what a model holds: operators, tensors, quantisation, sizes, MACs.",
+    "run": "Run a model in TFLite's integers, in floating point or in a target's integers.",
+    "verify": "Compare every tensor with TFLite itself, bit for bit.",
+    "convert": "Quantise a model for a target and write its files.",
+    "bench": "Measure accuracy on a data set, as is and for each target.",
+    "targets": "List the targets and their options.",
+    "models": "Get the MLPerf Tiny reference models.",
+    "demo": "Show it all on the small model inside the package.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules of tflq.cli with the same name, imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"tflq.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse a name that is no command with the names that are."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(f"no command is called '{args[0]}'; there are {', '.join(COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands from the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Run the command; a reader that went away (`| head`) ends it quietly."""
+        try:
+            status = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return _PIPE_CLOSED
+        return status if isinstance(status, int) else OK
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "-V", "--version", prog_name="tflq", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def cli() -> None:
+    """Read .tflite files, run them bit for bit as TFLite does, and requantise them for NPUs.
+
+    Exit status: 0 all well, 1 a check failed, 2 bad use or bad input.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; errors are one line on standard error."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        status = cli.main(args=given, prog_name="tflq", standalone_mode=False)
+        return status if isinstance(status, int) else OK
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", _INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return BAD_INPUT
+    except Exception as error:
+        if "--debug" in given:
+            traceback.print_exc()
+        return _fail(_one_line(error), BAD_INPUT)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "tflq"
+        message = f"{error.format_message().rstrip('.')}; see {path} --help"
+    elif isinstance(error, click.ClickException):
+        message = error.format_message()
+    elif isinstance(error, TflqError):
+        message = str(error)
+    elif isinstance(error, MemoryError):
+        message = f"out of memory: {error}; take fewer samples at a time"
+    elif isinstance(error, OSError):
+        message = f"{error.filename or 'file'}: {error.strerror or error}"
+    else:
+        message = f"internal error: {type(error).__name__}: {error}; please report it with the output of --debug"
+    return " ".join(message.split())
+
+
+def _fail(message: str, status: int) -> int:
+    print(f"tflq: {message}", file=sys.stderr)
+    return status

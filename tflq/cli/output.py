@@ -1,0 +1,124 @@
+"""What commands print: aligned tables and plain lines, JSON, and a progress bar on standard error."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+_PLAIN_WIDTH = 10_000  # no terminal: a line is as long as it needs to be, whatever COLUMNS says
+_SECONDS_UNTIL_BAR = 2.0
+
+
+def line(text: str = "") -> None:
+    """Print one line as it is."""
+    sys.stdout.write(f"{text}\n")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), title: str = "") -> None:
+    """Print a table; `right` names the columns of numbers.
+
+    On a terminal it fits the terminal, elsewhere it is as wide as its content.
+    """
+    if title:
+        line(title)
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in columns:
+        grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    console = Console(markup=False, highlight=False, emoji=False, file=sys.stdout)
+    if not console.is_terminal:
+        console.width = _PLAIN_WIDTH
+    with console.capture() as capture:
+        console.print(grid)
+    sys.stdout.write("".join(f"{text.rstrip()}\n" for text in capture.get().splitlines()))
+
+
+def pairs(values: Mapping[str, str]) -> None:
+    """Print "name  value" lines with the values aligned."""
+    width = max(map(len, values), default=0)
+    for name, value in values.items():
+        line(f"{name:<{width}}  {value}".rstrip())
+
+
+def json_report(report: Mapping[str, Json]) -> None:
+    """Print a report as JSON; numbers that JSON lacks are the strings "nan", "inf" and "-inf"."""
+    line(json.dumps(_finite(report), indent=2, ensure_ascii=False))
+
+
+def warn(message: str) -> None:
+    """Print a remark on standard error."""
+    sys.stdout.flush()
+    sys.stderr.write(f"tflq: {message}\n")
+
+
+def size(count: int) -> str:
+    """Write a number of bytes, with the KiB or MiB that it is."""
+    if count < 1 << 10:
+        return f"{count} B"
+    if count < 1 << 20:
+        return f"{count / (1 << 10):.1f} KiB"
+    return f"{count / (1 << 20):.1f} MiB"
+
+
+def number(value: float) -> str:
+    """Write a number in up to six digits, a whole one as such."""
+    return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def _finite(value: Json) -> Json:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(item) for item in value]
+    return value
+
+
+class Bar:
+    """A progress bar for work that lasts over two seconds; nothing where standard error is no terminal.
+
+    Example:
+        with Bar("verify", 100) as bar:
+            bar.advance(10)
+    """
+
+    def __init__(self, what: str, total: int) -> None:
+        self._what, self._total, self._done = what, total, 0
+        self._started = time.monotonic()
+        self._progress: Progress | None = None
+        self._enabled = sys.stderr.isatty()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def advance(self, count: int) -> None:
+        """Add finished samples or bytes."""
+        self._done += count
+        if not self._enabled:
+            return
+        if self._progress is None and time.monotonic() - self._started > _SECONDS_UNTIL_BAR:
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._progress.add_task(self._what, total=self._total)
+            self._progress.start()
+        if self._progress is not None:
+            self._progress.update(self._task, completed=self._done)
