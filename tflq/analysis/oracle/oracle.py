@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Literal, TypeVar
 
@@ -18,13 +18,11 @@ from tflq.analysis.oracle.inputs import Inputs, Shapes, check_inputs
 from tflq.analysis.oracle.package import DISTRIBUTIONS, RESOLVERS, Kernels, Package, find_package
 from tflq.analysis.oracle.process import WorkerProcess
 from tflq.analysis.oracle.results import OracleIdentity, OracleModel, OracleRun, OracleTensor, OracleTiming
+from tflq.analysis.oracle.selection import UNDESCRIBED, Tensors, select
 from tflq.errors import OptionError, OracleError
 
-Tensors = Literal["all", "outputs"] | Iterable[int]
 State = Literal["independent", "stream"]
 _Reply = TypeVar("_Reply", bound=protocol.Message)
-
-_DELEGATED = "kernels AUTO: the XNNPACK delegate does not write intermediate tensors"
 
 
 class Oracle:
@@ -136,18 +134,35 @@ class Oracle:
 
         Raises:
             InputError: an array of the wrong shape, dtype or number of samples.
+            OptionError: an unknown `state` or word for `tensors`.
             OracleRefused, OracleAborted, OracleTimeout: what TFLite did.
         """
+        if state not in ("independent", "stream"):
+            raise OptionError(f"oracle state {state!r}: independent, stream exist")
         wanted = tensors if isinstance(tensors, str) else tuple(int(index) for index in tensors)
+        if isinstance(wanted, str) and wanted not in ("all", "outputs"):
+            raise OptionError(f"oracle tensors {wanted!r}: all, outputs and indices exist")
+        return self._chunks(model, inputs, wanted, signature, state, resize, chunk_bytes)
+
+    def _chunks(
+        self,
+        model: bytes,
+        inputs: Inputs,
+        wanted: str | tuple[int, ...],
+        signature: str | None,
+        state: State,
+        resize: bool,
+        chunk_bytes: int,
+    ) -> Iterator[OracleRun]:
         start, total, stream = 0, 1, object()
         while start < total:
             with self._lock:
-                if state == "stream" and start > 0 and self._stream is not stream:
-                    raise OracleError("another request came between two chunks of a stream: its state is lost")
                 loaded = self._load(model, signature, preserve=wanted != "outputs" and self._kernels != "AUTO")
                 arrays, total, shapes = check_inputs(loaded, inputs, resize)
-                details = self._prepare(shapes)
-                indices, refused = self._select(loaded, details, wanted)
+                details = self._prepare(loaded, shapes)
+                if state == "stream" and start > 0 and self._stream is not stream:
+                    raise OracleError("another request came between two chunks of a stream: its state is lost")
+                indices, refused = select(loaded, details, wanted, delegated=self._kernels == "AUTO")
                 count = min(total - start, chunk_samples(details, indices, chunk_bytes))
                 part = tuple(np.ascontiguousarray(array[start : start + count]) for array in arrays)
                 request = protocol.Run(part, count, indices, fresh=state == "independent", first=start == 0)
@@ -169,23 +184,9 @@ class Oracle:
         with self._lock:
             loaded = self._load(model, signature, preserve=False)
             arrays, samples, shapes = check_inputs(loaded, inputs, resize)
-            self._prepare(shapes)
+            self._prepare(loaded, shapes)
             seconds = self._ask(protocol.Time(arrays, samples, repeats), protocol.Timed).seconds
         return OracleTiming(self.identity, min(seconds), statistics.median(seconds), repeats)
-
-    def _select(
-        self, model: OracleModel, details: dict[int, OracleTensor], wanted: str | tuple[int, ...]
-    ) -> tuple[tuple[int, ...], dict[int, str]]:
-        """Return the tensor indices to ask for, and those that need not be asked for, with the reason."""
-        if wanted == "outputs":
-            return model.outputs, {}
-        everything = [index for index in details if index not in model.constants or index in model.outputs]
-        asked = everything if isinstance(wanted, str) else list(wanted)
-        refused = {index: "the model has no such tensor" for index in asked if index not in model.tensors}
-        if self._kernels == "AUTO":
-            visible = {*model.inputs, *model.outputs, *model.constants}
-            refused |= {index: _DELEGATED for index in asked if index not in visible and index not in refused}
-        return tuple(index for index in asked if index not in refused), refused
 
     def _load(self, content: bytes, signature: str | None, preserve: bool) -> OracleModel:
         worker = self._started()
@@ -207,14 +208,18 @@ class Oracle:
             constants=loaded.constants,
             signatures=loaded.signatures,
         )
+        for index in model.inputs:
+            if index not in model.tensors:
+                raise OracleRefused(f"{self.identity}: input tensor {index}: {UNDESCRIBED}")
         self._model = (key, model)
         return model
 
-    def _prepare(self, shapes: Shapes) -> dict[int, OracleTensor]:
+    def _prepare(self, model: OracleModel, shapes: Shapes) -> dict[int, OracleTensor]:
+        """Plan the memory; the scratch tensors that kernels add to the model's own are left out."""
         if self._prepared is None or self._prepared[0] != shapes:
             self._prepared = None
             prepared = self._ask(protocol.Prepare(shapes), protocol.Prepared)
-            self._prepared = (shapes, {tensor.index: tensor for tensor in prepared.tensors})
+            self._prepared = (shapes, {t.index: t for t in prepared.tensors if t.index in model.tensors})
         return self._prepared[1]
 
     def _started(self) -> WorkerProcess:

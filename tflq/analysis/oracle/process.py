@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from tflq.analysis.oracle import protocol
 from tflq.analysis.oracle.errors import OracleAborted, OracleTimeout
+from tflq.analysis.oracle.package import DISTRIBUTIONS
 from tflq.errors import OracleError
 
 # Importing tensorflow takes seconds, and a minute on a loaded machine.
@@ -30,6 +31,7 @@ class WorkerProcess:
 
     def __init__(self, package: str, kernels: str, threads: int, timeout_s: float) -> None:
         self._timeout_s = timeout_s
+        self._label = f"TFLite ({DISTRIBUTIONS[package]}, {kernels})"
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tflq.analysis.oracle.worker", package, kernels, str(threads), str(timeout_s)],
@@ -101,8 +103,8 @@ class WorkerProcess:
         status, said = self._process.returncode, self._last_words()
         self.kill()
         if expired:
-            return OracleTimeout(f"TFLite gave no answer in {timeout_s:g} s and was stopped{said}")
-        return OracleAborted(f"TFLite's process ended with {_name_status(status)}{said}")
+            return OracleTimeout(f"{self._label} gave no answer in {timeout_s:g} s and was stopped{said}")
+        return OracleAborted(f"{self._label} ended with {_name_status(status)}{said}")
 
     def _last_words(self) -> str:
         size = self._stderr.seek(0, os.SEEK_END)

@@ -45,7 +45,8 @@ class OracleModel:
     """A model as TFLite loads it, before memory is planned.
 
     `inputs` and `outputs` are tensor indices in the model's order; with a signature they are in the order of
-    `input_names` and `output_names`, which TFLite sorts.
+    `input_names` and `output_names`, which TFLite sorts. `constants` have their data in the file; strings are not
+    counted among them, because TFLite cannot be asked.
     """
 
     tensors: Mapping[int, OracleTensor]

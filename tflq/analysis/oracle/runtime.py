@@ -108,7 +108,10 @@ class TfliteModel:
             if 0 not in shape:
                 raise
             return np.empty(shape, self._wrapper.TensorType(index, self._subgraph))
-        return np.asarray(value)
+        array = np.asarray(value)
+        if array.dtype == np.object_ and any(item is None for item in array.flat):
+            raise ValueError("a resource, which TFLite does not show")
+        return array
 
 
 # Resources, hash tables and random generators live beside the tensors. Other subgraphs may hold any of them.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.oracle import protocol
+from tflq.analysis.oracle.results import OracleTensor
 from tflq.analysis.oracle.runtime import Runtime, TfliteModel
 
 Array = NDArray[np.generic]
@@ -23,6 +24,7 @@ class Session:
         self._load = load
         self._pulse = pulse
         self._shapes: tuple[tuple[int, ...] | None, ...] = ()
+        self._prepared = False
         self._model = self._open()
         self._stateful = self._model.is_stateful()
         self._inputs = tuple(self._model.interface.inputs.values())
@@ -32,26 +34,24 @@ class Session:
 
     def loaded(self) -> protocol.Loaded:
         """Describe the model. What has data before memory is planned has it from the file: these are the constants."""
-        tensors = self._model.describe()
-        written = {*self._inputs}
-        constants = {
-            t.index for t in tensors if t.index not in written and 0 not in t.shape and self._has_data(t.index)
-        }
-        interface = self._model.interface
-        return protocol.Loaded(
-            tensors, interface.inputs, interface.outputs, frozenset(constants), self._model.signatures
-        )
+        tensors, interface = self._model.describe(), self._model.interface
+        constants = frozenset(t.index for t in tensors if t.index not in self._inputs and self._has_data(t))
+        return protocol.Loaded(tensors, interface.inputs, interface.outputs, constants, self._model.signatures)
 
-    def _has_data(self, index: int) -> bool:
+    def _has_data(self, tensor: OracleTensor) -> bool:
+        if 0 in tensor.shape or tensor.dtype == "str":  # TFLite dereferences null for a string tensor without data
+            return False
         try:
-            self._model.read(index)
+            self._model.read(tensor.index)
         except (ValueError, RuntimeError):
             return False
         return True
 
     def prepare(self, request: protocol.Prepare) -> protocol.Prepared:
-        """Resize the inputs and plan the memory."""
-        self._shapes = request.shapes
+        """Resize the inputs and plan the memory, from the file's shapes on: earlier ones leave no trace."""
+        if self._prepared:
+            self._model = self._open()
+        self._shapes, self._prepared = request.shapes, True
         self._allocate()
         return protocol.Prepared(self._model.describe())
 

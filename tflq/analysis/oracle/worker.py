@@ -17,7 +17,7 @@ from tflq.analysis.oracle import protocol
 from tflq.analysis.oracle.runtime import Runtime
 from tflq.analysis.oracle.session import Session
 
-_PULSE_S = 1.0
+_LONGEST_PULSE_S = 1.0
 _PARENT_POLL_S = 1.0
 _ALARM_MARGIN_S = 10.0
 
@@ -46,6 +46,7 @@ class Pulse:
     def __init__(self, replies: BinaryIO, timeout_s: float) -> None:
         self._replies = replies
         self._alarm_s = math.ceil(timeout_s + _ALARM_MARGIN_S)
+        self._pulse_s = min(_LONGEST_PULSE_S, timeout_s / 4)
         self._last = time.monotonic()
 
     def begin(self) -> None:
@@ -58,8 +59,8 @@ class Pulse:
         self._set_alarm(0)
 
     def __call__(self) -> None:
-        """Send a sign of life, at most one a second."""
-        if time.monotonic() - self._last >= _PULSE_S:
+        """Send a sign of life, where the last one is some time ago."""
+        if time.monotonic() - self._last >= self._pulse_s:
             protocol.send(self._replies, protocol.Alive())
             self.begin()
 
