@@ -117,12 +117,13 @@ class Table:
 def same(one: object, other: object) -> bool:
     """Compare two field values bit for bit: NaN equals the same NaN, 0.0 differs from -0.0."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return bool(one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8)))
+        equal: bool = one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8))
+        return equal
     if isinstance(one, float) and isinstance(other, float):
         return np.float64(one).tobytes() == np.float64(other).tobytes()
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and one == other
+    return type(one) is type(other) and bool(one == other)
 
 
 def _brief(value: object) -> str:
