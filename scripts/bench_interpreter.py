@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Time per sample of tflq beside TFLite's kernels on the five MLPerf Tiny models, as ratios of one run.
+
+    TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 5] [MODEL ...]
+
+Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
+forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. TFLite's time is the median
+of its invocations; tflq's is the best of the repeats. A ratio above 1 says that tflq is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+_MODELS = {
+    "kws": "kws_ref_model",
+    "ic": "pretrainedResnet_quant",
+    "vww": "vww_96_int8",
+    "ad": "ad01_int8",
+    "sww": "str_ww_ref_model",
+}
+_KERNELS = {"reference": "BUILTIN_REF", "optimised": "BUILTIN", "xnnpack": "AUTO"}
+
+
+def _restart_clean() -> None:
+    """Start again in an environment where numpy's BLAS uses one thread and its own choice of kernels."""
+    if os.environ.get("TFLQ_BENCH_CLEAN") == "1":
+        return
+    environment = {name: value for name, value in os.environ.items() if name not in _FORCED}
+    environment |= {"TFLQ_BENCH_CLEAN": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    forced = [f"{name}={os.environ[name]}" for name in _FORCED if name in os.environ]
+    print(f"environment: unset {', '.join(forced) or 'nothing'}; OPENBLAS_NUM_THREADS=1", flush=True)
+    os.execve(sys.executable, [sys.executable, *sys.argv], environment)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model's figures in microseconds per sample."""
+
+    name: str
+    single_us: float
+    many_us: float
+    load_ms: float
+    tflite_us: dict[str, float]
+
+
+def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
+    """Measure one model."""
+    import numpy as np
+
+    from tflq.analysis.oracle import Oracle
+    from tflq.converters.tflite import read_model
+    from tflq.interpreter import Engine
+
+    start = time.perf_counter()
+    graph = read_model(path).main
+    engine = Engine(graph)
+    load_ms = 1e3 * (time.perf_counter() - start)
+    rng = np.random.default_rng(0)
+    shapes = [graph.tensors[t].shape for t in graph.inputs]
+    inputs = [rng.integers(-128, 128, (samples, *shape), np.int8) for shape in shapes]
+    single = [x[:1] for x in inputs]
+    tflite = {}
+    for label, kernels in _KERNELS.items():
+        with Oracle(kernels=kernels) as oracle:
+            tflite[label] = 1e6 * oracle.time(path.read_bytes(), single, repeats=max(50, 20 * repeats)).median_s
+    engine.run(inputs)
+    many = min(_timed(lambda: engine.run(inputs)) for _ in range(repeats)) / samples
+    one = min(_timed(lambda: engine.run(single)) for _ in range(20 * repeats))
+    return Row(name, 1e6 * one, 1e6 * many, load_ms, tflite)
+
+
+def _timed(action: object) -> float:
+    assert callable(action)
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def report(rows: Sequence[Row], samples: int) -> None:
+    """Print the table."""
+    print(f"\n{'':6}{'tflq, us per sample':>24}   TFLite, us per invocation       tflq is so many times as fast as")
+    print(f"{'model':6}{'1 sample':>12}{f'{samples} samples':>12}{'load ms':>9}", end="")
+    print("".join(f"{label:>11}" for label in _KERNELS), "  |", end="")
+    print("".join(f"{f'{label} x{n}':>16}" for n in (1, samples) for label in _KERNELS))
+    for row in rows:
+        print(f"{row.name:6}{row.single_us:12.1f}{row.many_us:12.1f}{row.load_ms:9.1f}", end="")
+        print("".join(f"{row.tflite_us[label]:11.1f}" for label in _KERNELS), "  |", end="")
+        print(
+            "".join(f"{row.tflite_us[label] / us:16.2f}" for us in (row.single_us, row.many_us) for label in _KERNELS)
+        )
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", help=f"some of {', '.join(_MODELS)}; all of them if none is named")
+    parser.add_argument("--samples", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    unknown = [m for m in options.models if m not in _MODELS]
+    if unknown:
+        parser.error(f"unknown model {unknown[0]}; there are {', '.join(_MODELS)}")
+    root = os.environ.get("TFLQ_DATA")
+    if not root:
+        parser.error("TFLQ_DATA is not set: it names the folder whose models/ holds the .tflite files")
+    _restart_clean()
+    import numpy as np
+
+    print(f"numpy {np.__version__}, {options.samples} samples, best of {options.repeats}")
+    chosen = options.models or list(_MODELS)
+    paths = {name: Path(root, "models", f"{_MODELS[name]}.tflite") for name in chosen}
+    report([measure(name, path, options.samples, options.repeats) for name, path in paths.items()], options.samples)
+
+
+if __name__ == "__main__":
+    main()
