@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 _HERE = "tflq.interpreter.kernels.move"
-_OPERATORS: tuple[str, ...] = ()
+_OPERATORS: tuple[str, ...] = (
+    "concatenation",
+    "expand_dims",
+    "pad",
+    "padv2",
+    "reshape",
+    "split",
+    "squeeze",
+    "transpose",
+)
 
 MOVERS = {operator: f"{_HERE}.{operator}" for operator in _OPERATORS}

@@ -6,7 +6,24 @@ from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.tflite"
-_OPERATORS: tuple[str, ...] = ()
+_OPERATORS: tuple[str, ...] = (
+    "add",
+    "concatenation",
+    "dequantize",
+    "hard_swish",
+    "leaky_relu",
+    "logistic",
+    "mean",
+    "mul",
+    "quantize",
+    "relu",
+    "relu6",
+    "relu_0_to_1",
+    "relu_n1_to_1",
+    "softmax",
+    "sub",
+    "tanh",
+)
 
 ARITHMETIC = Arithmetic(
     "tflite", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}}, floating="float"

@@ -1,0 +1,21 @@
+"""MUL: x_1 * x_2, elementwise with broadcasting and a fused activation: one IEEE operation in the tensor's type.
+
+Equal to TFLite bit for bit. Source: TFLite kernels/mul.cc.
+"""
+
+from __future__ import annotations
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
+
+TYPES = (DType.FLOAT32, DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64, DType.UINT32)
+
+
+def lower(node: Node, operands: Operands) -> PlainBinary:
+    """Check the operands and decide the bounds; errors as `lower_plain`."""
+    return lower_plain("mul", node, operands, TYPES)
+
+
+def run(integers: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run MUL: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
+    return run_plain(integers, first, second)

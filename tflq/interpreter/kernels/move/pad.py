@@ -1,0 +1,74 @@
+"""PAD: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
+
+They are the output's zero point where integers stand for real numbers, else 0.
+
+Source: TFLite kernels/pad.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor, require_same_type
+
+MAXIMUM_RANK = 5
+"""TFLite's kernel stops at this rank (internal/reference/pad.h)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pad:
+    """How much and what.
+
+    Attributes:
+        paddings: (before, after) for each of the model's own axes.
+        value: T[1]: what to pad with.
+    """
+
+    paddings: tuple[tuple[int, int], ...]
+    value: Array
+
+
+def lower(node: Node, operands: Operands) -> Pad:  # noqa: ARG001
+    """Decide amounts and value.
+
+    Raises:
+        GraphError: amounts of another shape, negative, or computed at run time.
+        UnsupportedError: too many axes, other types, or a zero point outside the type.
+    """
+    output = operands.output()
+    paddings = lower_paddings(operands)
+    zero = 0
+    if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
+        _, zero = per_tensor(output)
+        if not output.dtype.minimum <= zero <= output.dtype.maximum:
+            raise UnsupportedError(f"output '{output.name}' has zero point {zero}, outside {output.dtype.value}")
+    return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
+
+
+def run(integers: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
+    """Run PAD: T[S, *shape] -> T[S, *padded shape]."""
+    sizes = [sum(pair) + size for pair, size in zip(integers.paddings, x.shape[1:], strict=True)]
+    result = np.full((x.shape[0], *sizes), integers.value[0], x.dtype)
+    inside = [slice(before, before + size) for (before, _), size in zip(integers.paddings, x.shape[1:], strict=True)]
+    where = (slice(None), *inside)
+    result[where] = x
+    return (result,)
+
+
+def lower_paddings(operands: Operands) -> tuple[tuple[int, int], ...]:
+    """Read the amounts from input 1; errors as `lower`."""
+    source, rank = operands.input(0), len(operands.input(0).shape)
+    require_same_type(source, operands.output())
+    if rank > MAXIMUM_RANK:
+        raise UnsupportedError(f"the input has {rank} axes; TFLite pads up to {MAXIMUM_RANK}")
+    amounts = operands.constant(1)
+    if amounts.shape != (rank, 2):
+        raise GraphError(f"input 1 has shape {amounts.shape}; an input of {rank} axes needs ({rank}, 2)")
+    paddings = tuple((int(before), int(after)) for before, after in amounts)
+    if any(amount < 0 for pair in paddings for amount in pair):
+        raise GraphError(f"input 1 is {paddings}; amounts are 0 or more")
+    return paddings

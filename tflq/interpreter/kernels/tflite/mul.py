@@ -1,0 +1,134 @@
+"""MUL: x_1 * x_2, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md).
+
+y = clamp(MBQ((x_1 - z_1) * (x_2 - z_2), m, s) + z_o), int32; the product of two int16 fits. The real multiplier is
+f32(f32(s_1 * s_2) / s_o): float32 throughout, unlike most operators. int16 inputs with an 8-bit output take the scales
+for powers of two and ignore them: y = z_o + clamp(RDBP(SRDHM16(x_1, x_2), 8)).
+
+Source: TFLite kernels/mul.cc and internal/reference/integer_ops/mul.h, internal/reference/mul.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import (
+    Integers,
+    activation_range,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+    wrap_int32,
+)
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
+from tflq.interpreter.lookup_tables import all_codes
+from tflq.interpreter.operand_checks import (
+    EIGHT_BITS,
+    is_quantised,
+    per_tensor,
+    require_broadcast,
+    require_same_type,
+    require_type,
+    require_zero_points_of_zero,
+)
+from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.samples import align
+
+PLAIN_TYPES = (DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64, DType.UINT32)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedProduct:
+    """The integers of one MUL.
+
+    Attributes:
+        input_zero_points: of both inputs.
+        output_zero_point: of the output.
+        multiplier: int32; 0 in the int16 to 8-bit case, which has none.
+        shift: positive is left.
+        minimum: smallest code after the fused activation.
+        maximum: largest code.
+        dtype: of the output.
+        pairs: T8[65536]: the result of every pair of 8-bit codes, by 256 raw(x_1) + raw(x_2); None for int16.
+        narrowing: whether int16 inputs meet an 8-bit output.
+    """
+
+    input_zero_points: tuple[int, int]
+    output_zero_point: int
+    multiplier: int
+    shift: int
+    minimum: int
+    maximum: int
+    dtype: DType
+    pairs: Array | None = None
+    narrowing: bool = False
+
+
+def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary:
+    """Decide the integers of MUL.
+
+    Raises:
+        UnsupportedError: types that TFLite's kernel does not take.
+        GraphError: shapes that do not broadcast, or a tensor without scale.
+    """
+    first, second, output = operands.input(0), operands.input(1), operands.output()
+    dtype = require_type(first, (*EIGHT_BITS, *PLAIN_TYPES))
+    if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and is_quantised(output)):
+        return lower_plain("mul", node, operands, PLAIN_TYPES)
+    require_same_type(first, second)
+    require_broadcast(first, second)
+    (so, zo) = per_tensor(output)
+    activation = node.attributes.text("fused_activation_function", "none")
+    low, high = activation_range(activation, so, zo, output.dtype.minimum, output.dtype.maximum)
+    if dtype is DType.INT16 and output.dtype in EIGHT_BITS:
+        return _narrowing(operands, QuantisedProduct((0, 0), zo, 0, 0, low, high, output.dtype, narrowing=True))
+    require_same_type(first, output)
+    if dtype is DType.INT16:
+        require_zero_points_of_zero(first, second, output)
+    (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
+    multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
+    integers = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    return _with_pairs(integers) if dtype in EIGHT_BITS else integers
+
+
+def run(integers: QuantisedProduct | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run MUL: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
+    if isinstance(integers, PlainBinary):
+        return run_plain(integers, first, second)
+    x, y = align(first, second)
+    if integers.pairs is not None:
+        return (look_up_pairs(integers.pairs, x, y),)
+    if integers.narrowing:
+        product = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(x, y, 16), 8)
+        result = np.clip(product + integers.output_zero_point, integers.minimum, integers.maximum)
+    else:
+        result = _finish(integers, x.astype(np.int64) * y.astype(np.int64))
+    return (result.astype(integers.dtype.storage),)
+
+
+def _narrowing(operands: Operands, integers: QuantisedProduct) -> QuantisedProduct:
+    first, second = operands.input(0), operands.input(1)
+    if first.shape != second.shape:
+        raise UnsupportedError(
+            f"int16 inputs with an 8-bit output take equal shapes, found {first.shape} and {second.shape}; "
+            f"TFLite reads beyond its inputs there"
+        )
+    return integers
+
+
+def _with_pairs(integers: QuantisedProduct) -> QuantisedProduct:
+    codes = all_codes(integers.dtype)
+    z1, z2 = integers.input_zero_points
+    pairs = _finish(integers, np.multiply.outer(codes - z1, codes - z2)).astype(integers.dtype.storage).reshape(-1)
+    pairs.setflags(write=False)
+    values = {name: getattr(integers, name) for name in integers.__dataclass_fields__}
+    return QuantisedProduct(**{**values, "pairs": pairs})
+
+
+def _finish(integers: QuantisedProduct, product: Integers) -> Integers:
+    rescaled = mbq(wrap_int32(product), integers.multiplier, integers.shift)
+    return np.clip(wrap_int32(rescaled + integers.output_zero_point), integers.minimum, integers.maximum)

@@ -1,0 +1,156 @@
+"""QUANTIZE: real numbers to integers, or integers of one quantisation to another (docs/tflite.md).
+
+From float32: y = clamp(int32(round_half_away(f32(x / s))) + z), per tensor or per channel; what does not fit int32,
+and NaN, becomes -2^31 (x86) before the zero point is added. Between integers: y = clamp(MBQ(x - z_i, m, s) + z_o), (m,
+s) of s_i / s_o in float64. From 8 and 16 bits that is a table.
+
+Source: TFLite kernels/quantize.cc, internal/reference/quantize.h and requantize.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError
+from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.fixed_point import (
+    INT32_MAX,
+    INT32_MIN,
+    Integers,
+    float_to_int32,
+    quantize_multiplier,
+    round_half_away,
+    wrap_int32,
+)
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+
+FROM_FLOAT = (*EIGHT_BITS, DType.INT16, DType.INT4, DType.UINT4)
+BETWEEN = {
+    DType.INT16: (DType.INT8, DType.INT16, DType.INT32),
+    DType.INT32: (DType.INT8, DType.INT16),
+    DType.INT8: (*EIGHT_BITS, DType.INT16),
+    DType.UINT8: (*EIGHT_BITS, DType.INT16),
+}
+HALF = np.nextafter(np.float32(0.5), np.float32(0))
+"""The float32 below 1/2: trunc(q ± HALF) rounds half away from zero for every float32 |q| < 2^22."""
+
+
+@dataclass(frozen=True, eq=False)
+class FromFloat:
+    """float32 -> integers.
+
+    Attributes:
+        scale: float32, shaped to broadcast against [S, *shape].
+        zero_point: int64, shaped likewise.
+        dtype: of the output.
+    """
+
+    scale: NDArray[np.float32]
+    zero_point: Integers
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Requantise:
+    """Integers -> integers.
+
+    Attributes:
+        input_zero_point: of the input.
+        output_zero_point: of the output.
+        multiplier: int32.
+        shift: positive is left.
+        dtype: of the output.
+        table: T[256] or T[65536] by the raw bits of the code; None from int32.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: int
+    shift: int
+    dtype: DType
+    table: Table | None = None
+
+
+def lower(node: Node, operands: Operands) -> FromFloat | Requantise:  # noqa: ARG001
+    """Decide the integers.
+
+    Raises:
+        UnsupportedError: a pair of types that TFLite's kernel does not take.
+        GraphError: a tensor without scale.
+    """
+    source, output = operands.input(0), operands.output()
+    if require_type(source, (DType.FLOAT32, *BETWEEN)) is DType.FLOAT32:
+        return _from_float(output)
+    require_type(output, BETWEEN[source.dtype])
+    if source.dtype is DType.INT16 and output.dtype is DType.INT16:
+        require_zero_points_of_zero(source, output)
+    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
+    multiplier, shift = (int(part) for part in quantize_multiplier(float(si) / float(so)))
+    integers = Requantise(zi, zo, multiplier, shift, output.dtype)
+    if source.dtype is DType.INT32:
+        return integers
+    table = make_table(lambda code: _requantise(integers, code), source.dtype, output.dtype)
+    return Requantise(zi, zo, multiplier, shift, output.dtype, table)
+
+
+def run(integers: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
+    """Run QUANTIZE: T[S, *shape] -> U[S, *shape]."""
+    if isinstance(integers, FromFloat):
+        return (quantize_reals(x, integers.scale, integers.zero_point, integers.dtype),)
+    if integers.table is not None:
+        return (look_up(integers.table, x),)
+    return (_requantise(integers, x.astype(np.int64)).astype(integers.dtype.storage),)
+
+
+def quantize_reals(x: Array, scale: NDArray[np.float32], zero_point: Integers, dtype: DType) -> Array:
+    """Return clamp(int32(round_half_away(f32(x / scale))) + zero_point) as `dtype`.
+
+    Args:
+        x: float32[S, *shape].
+        scale: float32, broadcasts against x.
+        zero_point: int64, broadcasts against x.
+        dtype: of the result.
+    """
+    with np.errstate(all="ignore"):
+        quotient = np.asarray(x.astype(np.float32, copy=False) / scale)
+    smallest, largest = (float(quotient.min()), float(quotient.max())) if quotient.size else (0.0, 0.0)
+    if not (smallest > INT32_MIN and largest < INT32_MAX):  # also where there is a NaN
+        code = wrap_int32(float_to_int32(round_half_away(quotient)) + zero_point)
+        return np.clip(code, dtype.minimum, dtype.maximum).astype(dtype.storage)
+    # Beyond these bounds every quotient clamps to the same code, and HALF rounds exactly within them.
+    low = np.float32(dtype.minimum - int(zero_point.max()) - 1)
+    high = np.float32(dtype.maximum - int(zero_point.min()) + 1)
+    np.clip(quotient, low, high, out=quotient)
+    quotient += np.copysign(HALF, quotient)
+    code32 = quotient.astype(np.int32)
+    code32 += zero_point.astype(np.int32)
+    np.clip(code32, dtype.minimum, dtype.maximum, out=code32)
+    return code32.astype(dtype.storage)
+
+
+def _from_float(output: Tensor) -> FromFloat:
+    dtype = require_type(output, FROM_FLOAT)
+    affine = output.affine
+    if not affine.is_per_axis:
+        scale, zero_point = per_tensor(output)
+        return FromFloat(np.array([scale]), np.array([zero_point], np.int64), dtype)
+    require_type(output, (*EIGHT_BITS, DType.INT16))
+    axis = affine.axis
+    if axis is None or not 0 <= axis < len(output.shape) or output.shape[axis] != affine.scale.size:
+        raise GraphError(
+            f"tensor '{output.name}' of shape {output.shape} has {affine.scale.size} scales along axis {axis}; "
+            f"their number must be the size of that axis"
+        )
+    scales, zero_points = affine.along(len(output.shape))
+    return FromFloat(scales.astype(np.float32), zero_points.astype(np.int64), dtype)
+
+
+def _requantise(integers: Requantise, code: Integers) -> Integers:
+    difference = wrap_int32(code - integers.input_zero_point)
+    rescaled = wrap_int32(mbq(difference, integers.multiplier, integers.shift) + integers.output_zero_point)
+    return np.clip(rescaled, integers.dtype.minimum, integers.dtype.maximum)

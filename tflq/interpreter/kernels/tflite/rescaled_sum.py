@@ -1,0 +1,137 @@
+"""Quantised ADD and SUB: both inputs come to one fine scale, are added, and the sum is rescaled (docs/tflite.md).
+
+v_k = MBQ((x_k - z_k) << left_shift, m_k, s_k); y = clamp(MBQ(v_1 + v_2, m_o, s_o) + z_o); SUB subtracts.
+left_shift is 20 for 8 bits and 15 for int16. Everything is int32; rounding is that of MBQ (fixed_point.py).
+Scales: t = f32(2 max(s_1, s_2)); s_k / t and t / f32(2^left_shift s_o) in float64.
+
+Source: TFLite kernels/add.cc, sub.cc (Prepare) and internal/reference/add.h, sub.h (AddElementwise, SubElementwise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import (
+    Integers,
+    activation_range,
+    quantize_multiplier_smaller_than_one,
+    wrap_int32,
+)
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.lookup_tables import all_codes, look_up
+from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor
+from tflq.interpreter.pair_tables import AffinePair, find_affine_pair, look_up_pairs, run_affine_pair
+from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class RescaledSum:
+    """The integers of one ADD or SUB.
+
+    Attributes:
+        sign: 1 for ADD, -1 for SUB.
+        left_shift: 20 or 15.
+        input_zero_points: of both inputs.
+        input_multipliers: of both inputs, int32.
+        input_shifts: of both inputs, 0 or negative.
+        output_zero_point: of the output.
+        output_multiplier: int32.
+        output_shift: 0 or negative.
+        minimum: smallest code after the fused activation.
+        maximum: largest code.
+        dtype: of all three tensors.
+        first: int32[256] or int32[65536]: v_1 of every code, by its raw bits.
+        second: the same for the second input.
+        pairs: int8[65536] or uint8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2); 8 bits only.
+        affine: float32 factors that give the same as `pairs` for every pair; None where none were found.
+    """
+
+    sign: int
+    left_shift: int
+    input_zero_points: tuple[int, int]
+    input_multipliers: tuple[int, int]
+    input_shifts: tuple[int, int]
+    output_zero_point: int
+    output_multiplier: int
+    output_shift: int
+    minimum: int
+    maximum: int
+    dtype: DType
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    pairs: Array | None = None
+    affine: AffinePair | None = None
+
+
+def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum:
+    """Decide multipliers and tables.
+
+    Raises:
+        UnsupportedError: the output scale is so small against the inputs' that the output multiplier is 1 or more.
+            TFLite aborts the process for ADD, and for SUB at 1; above 1 SUB shifts by a negative count, which C++
+            leaves undefined.
+    """
+    first, second, output = operands.input(0), operands.input(1), operands.output()
+    (s1, z1), (s2, z2), (so, zo) = per_tensor(first), per_tensor(second), per_tensor(output)
+    dtype = output.dtype
+    left_shift = 20 if dtype in EIGHT_BITS else 15
+    twice = float(np.float32(2) * max(s1, s2))
+    divisor = float(np.float32(1 << left_shift) * so)
+    if not 0.0 < twice / divisor < 1.0:
+        raise UnsupportedError(
+            f"scales {s1}, {s2} -> {so} give the output multiplier {twice / divisor:.6g}; it must be between 0 and 1, "
+            f"TFLite aborts or is undefined beyond: give the output a scale above {twice / (1 << left_shift):.6g}"
+        )
+    (m1, e1), (m2, e2), (mo, eo) = (
+        quantize_multiplier_smaller_than_one(real) for real in (float(s1) / twice, float(s2) / twice, twice / divisor)
+    )
+    activation = node.attributes.text("fused_activation_function", "none")
+    low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
+    codes = all_codes(dtype)
+    v1 = mbq(wrap_int32((codes - z1) << left_shift), m1, e1).astype(np.int32)
+    v2 = mbq(wrap_int32((codes - z2) << left_shift), m2, e2).astype(np.int32)
+    integers = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype, v1, v2)
+    return _with_pairs(integers, float(s1), float(s2), float(so)) if dtype in EIGHT_BITS else integers
+
+
+def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run ADD or SUB.
+
+    Args:
+        integers: of `lower_rescaled_sum`.
+        first: T[S or 1, *shape].
+        second: T[S or 1, *shape]; shapes broadcast.
+
+    Returns:
+        T[S, *shape].
+    """
+    x, y = align(first, second)
+    if integers.affine is not None:
+        return (run_affine_pair(integers.affine, x, y),)
+    if integers.pairs is not None:
+        return (look_up_pairs(integers.pairs, x, y),)
+    v1 = look_up(integers.first, x).astype(np.int64)
+    v2 = look_up(integers.second, y).astype(np.int64)
+    return (_finish(integers, v1 + integers.sign * v2).astype(integers.dtype.storage),)
+
+
+def _with_pairs(integers: RescaledSum, s1: float, s2: float, so: float) -> RescaledSum:
+    v1, v2 = integers.first.astype(np.int64), integers.second.astype(np.int64)
+    pairs = _finish(integers, np.add.outer(v1, integers.sign * v2)).astype(integers.dtype.storage).reshape(-1)
+    pairs.setflags(write=False)
+    z1, z2 = integers.input_zero_points
+    a1, a2 = s1 / so, integers.sign * s2 / so
+    start = (a1, a2, integers.output_zero_point - z1 * a1 - z2 * a2)
+    affine = find_affine_pair(pairs, integers.dtype, start, (integers.minimum, integers.maximum))
+    values = {name: getattr(integers, name) for name in integers.__dataclass_fields__}
+    return RescaledSum(**{**values, "pairs": pairs, "affine": affine})
+
+
+def _finish(integers: RescaledSum, total: Integers) -> Integers:
+    rescaled = mbq(wrap_int32(total), integers.output_multiplier, integers.output_shift)
+    return np.clip(rescaled + integers.output_zero_point, integers.minimum, integers.maximum)

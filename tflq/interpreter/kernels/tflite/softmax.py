@@ -1,0 +1,119 @@
+"""SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md).
+
+int8, uint8 (output of the same type or int16): exp is a fixed-point polynomial, so a table of the 256 differences to
+the row's maximum: e = exp(SRDHM(d << left_shift, m)) without integer bits, 0 where d < -floor(31 * 2^26 /
+2^left_shift). The sum of RDBP(e, 12) has 12 integer bits; y = clamp(RDBP(SRDHM(1 / sum, e), bits over unit + 31 - 8 or
+16) + lowest). (m, left_shift) is the multiplier of min(beta * s_i * 2^26, 2^31 - 1) in float64.
+
+int16: softmax_int16.py. Source: TFLite kernels/activations.cc and internal/reference/softmax.h.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
+from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.gemmlowp import exp_on_negative_values, reciprocal
+from tflq.interpreter.kernels.tflite.softmax_int16 import SoftmaxInt16, lower_int16, run_int16
+from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
+
+DIFFERENCE_BITS = 5
+SUM_BITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """The integers of one SOFTMAX of 8 bits.
+
+    Attributes:
+        multiplier: int32.
+        left_shift: of the differences.
+        smallest_difference: differences below it count as nothing.
+        exponentials: int64[256]: e of the differences 0, -1, ..., -255.
+        addends: int64[256]: RDBP(e, 12).
+        output: type of the output.
+    """
+
+    multiplier: int
+    left_shift: int
+    smallest_difference: int
+    exponentials: Integers
+    addends: Integers
+    output: DType
+
+
+def lower(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
+    """Decide multiplier and table.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, an output quantisation that it refuses, or a beta
+            at which it aborts the process (0, NaN, or so small that beta * scale * 2^26 <= 1).
+        GraphError: a scalar input, or a tensor without scale.
+    """
+    source, output = operands.input(0), operands.output()
+    dtype = require_type(source, (*EIGHT_BITS, DType.INT16))
+    require_type(output, (DType.INT16,) if dtype is DType.INT16 else (dtype, DType.INT16))
+    if not source.shape:
+        raise GraphError("the input is a scalar; softmax takes one axis or more")
+    scale, _ = per_tensor(source)
+    beta = node.attributes.real("beta", 0.0)
+    _require_output(dtype, output)
+    if dtype is DType.INT16:
+        return lower_int16(source, beta)
+    real = min(beta * float(scale) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
+    if not real > 1.0:
+        raise UnsupportedError(
+            f"beta {beta} with input scale {scale}: beta * scale * 2^26 is {real:.6g}; TFLite aborts the process at 1 "
+            f"and below"
+        )
+    multiplier, left_shift = quantize_multiplier_greater_than_one(real)
+    smallest = -math.floor(31.0 * (1 << (31 - DIFFERENCE_BITS)) / (1 << left_shift))
+    difference = -np.arange(256, dtype=np.int64)
+    used = difference >= smallest
+    scaled = srdhm(np.where(used, difference, 0) << left_shift, multiplier)
+    exponentials = np.where(used, exp_on_negative_values(scaled, DIFFERENCE_BITS), 0)
+    addends = rounding_divide_by_pot(exponentials, SUM_BITS)
+    return Softmax(multiplier, left_shift, smallest, exponentials, addends, output.dtype)
+
+
+def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
+    """Run SOFTMAX: T[S, ..., C] -> U[S, ..., C].
+
+    Raises:
+        UnsupportedError: the exponentials of an 8-bit output sum up to 512 or more (at least 512 values near the
+            row's maximum): TFLite aborts the process there.
+    """
+    if isinstance(integers, SoftmaxInt16):
+        return (run_int16(integers, x),)
+    below = x.max(-1, keepdims=True).astype(np.int16) - x
+    total = np.take(integers.addends, below).sum(-1, keepdims=True) & 0xFFFFFFFF
+    mantissa, over_unit = reciprocal(total, SUM_BITS)
+    exponent = over_unit + 31 - integers.output.bits
+    if exponent.size and exponent.max() > 31:
+        raise UnsupportedError(
+            "softmax: the exponentials of a row sum up to 512 or more; TFLite aborts the process there"
+        )
+    scaled = rounding_divide_by_pot(srdhm(mantissa, np.take(integers.exponentials, below)), exponent)
+    result = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
+    return (result.astype(integers.output.storage),)
+
+
+def _require_output(source: DType, output: Tensor) -> None:
+    if source is not output.dtype or source is DType.UINT8:
+        return
+    scale, zero_point = per_tensor(output)
+    wanted = 1.0 / (1 << output.dtype.bits) if source is DType.INT8 else 1.0 / 32768
+    wanted_zero_point = -128 if source is DType.INT8 else 0
+    tolerance: NDArray[np.float32] = np.asarray(0.001 * wanted, np.float32)
+    if zero_point != wanted_zero_point or abs(float(scale) - wanted) > tolerance:
+        raise UnsupportedError(
+            f"the output has scale {scale} and zero point {zero_point}; "
+            f"TFLite's {source.value} softmax takes {wanted} and {wanted_zero_point}"
+        )
