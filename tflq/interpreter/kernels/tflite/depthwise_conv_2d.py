@@ -1,0 +1,27 @@
+"""DEPTHWISE_CONV_2D in TFLite's integer arithmetic: int8, uint8, int16 with 8-bit weights; dilation (docs/tflite.md).
+
+Output channel c * multiplier + m reads input channel c. The multiplier follows from the shapes: the reference kernel
+ignores the attribute `depth_multiplier`. int16 has int64 accumulators only.
+
+Source: TFLite kernels/depthwise_conv.cc; the arithmetic is in quantised_convolution.py.
+"""
+
+from __future__ import annotations
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.tflite.quantised_convolution import (
+    QuantisedConvolution,
+    as_grouped,
+    lower_convolution,
+    run_convolution,
+)
+
+
+def lower(node: Node, operands: Operands) -> QuantisedConvolution:
+    """Decide the integers of DEPTHWISE_CONV_2D; raises as `lower_convolution`."""
+    return lower_convolution(node, operands, channels_last=True, allow_int32_bias_for_int16=False)
+
+
+def run(integers: QuantisedConvolution, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+    """Run DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]."""
+    return run_convolution(integers, x, as_grouped(weights, channels_last=True), bias)

@@ -1,0 +1,152 @@
+"""From the accumulators of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to the output's codes (docs/tflite.md).
+
+y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
+The three ways to round are TFLite's; where all totals that can occur stay in range, a proven StepMap replaces them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, DType, Node, Tensor
+from tflq.interpreter.fixed_point import (
+    Integers,
+    activation_range,
+    float_to_int32,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_64,
+    quantize_multiplier,
+    round_half_away,
+    wrap_int32,
+)
+from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+
+SAFE = float((1 << 31) - (1 << 17))
+"""Totals and results below it neither wrap int32 nor touch its ends once a zero point is added."""
+SAFE_64 = float(1 << 47)
+"""Bound on the accumulator of MBQ64."""
+
+
+class Rounding(Enum):
+    """How total * scale becomes an integer.
+
+    DOUBLE: MBQ, a 31-bit multiplier, rounded twice (8 bits; 16x8 with int32 accumulators).
+    SINGLE_64: MBQ64, a 15-bit multiplier, rounded once (16x8 with int64 accumulators).
+    REAL: round_half_away(float64(total) * scale), no fixed-point multiplier (FULLY_CONNECTED of the reference kernels).
+    """
+
+    DOUBLE = "double"
+    SINGLE_64 = "single_64"
+    REAL = "real"
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How totals become codes.
+
+    Attributes:
+        rounding: see there.
+        scale: float64[O], codes per unit of the total.
+        multiplier: int64[O], of `quantize_multiplier`; REAL does not use it.
+        shift: int64[O].
+        accumulator_bits: 32 (wraps) or 64.
+        zero_point: of the output.
+        minimum: smallest code after the fused activation.
+        maximum: largest code.
+        dtype: of the output.
+    """
+
+    rounding: Rounding
+    scale: NDArray[np.float64]
+    multiplier: Integers
+    shift: Integers
+    accumulator_bits: int
+    zero_point: int
+    minimum: int
+    maximum: int
+    dtype: DType
+
+    def exact(self, total: Integers) -> Integers:
+        """Return the codes of totals int64[..., O], by TFLite's own integer operations."""
+        wrapped = wrap_int32(total) if self.accumulator_bits == 32 else total
+        if self.rounding is Rounding.DOUBLE:
+            scaled = multiply_by_quantized_multiplier(wrapped, self.multiplier, self.shift)
+        elif self.rounding is Rounding.SINGLE_64:
+            scaled = multiply_by_quantized_multiplier_64(wrapped, self.multiplier, self.shift)
+        else:
+            scaled = float_to_int32(round_half_away(wrapped.astype(np.float64) * self.scale))
+        return np.clip(wrap_int32(scaled + self.zero_point), self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, eq=False)
+class Rescale:
+    """A rule with the bias of one layer.
+
+    Attributes:
+        rule: how totals become codes.
+        bias: int64[O], the bias with the input's zero point folded in: bias - zero_point * sum(w).
+        step_map: proven equal to the rule for all accumulators that can occur; None where totals can wrap or nothing
+            was found.
+    """
+
+    rule: Rule
+    bias: Integers
+    step_map: StepMap | None
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """Return the codes of accumulators int64[..., O] by the integer rule."""
+        return self.rule.exact(accumulators + self.bias)
+
+    def apply(self, accumulators: Array) -> Array:
+        """Return the codes of exact accumulators [..., O] in the output's storage type."""
+        return requantise(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
+
+
+def make_rule(
+    node: Node, output: Tensor, scale: NDArray[np.float64], rounding: Rounding, accumulator_bits: int
+) -> Rule:
+    """Take zero point, fused activation and type from the output.
+
+    Args:
+        node: whose fused activation to take.
+        output: quantised per tensor.
+        scale: float64[O].
+        rounding: of the operator.
+        accumulator_bits: 32 or 64.
+    """
+    output_scale, zero_point = per_tensor(output)
+    activation = node.attributes.text("fused_activation_function", "none")
+    low, high = activation_range(activation, output_scale, zero_point, output.dtype.minimum, output.dtype.maximum)
+    multiplier, shift = quantize_multiplier(scale)
+    return Rule(rounding, scale, multiplier, shift, accumulator_bits, zero_point, low, high, output.dtype)
+
+
+def make_rescale(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -> Rescale:
+    """Join rule and bias, and look for a proven map.
+
+    Args:
+        rule: of the layer.
+        bias: int64[O], zero points folded in.
+        lower: int64[O], the smallest accumulator before the bias.
+        upper: int64[O], the largest.
+    """
+    plain = Rescale(rule, bias, None)
+    if not _stays_in_range(rule, lower + bias, upper + bias):
+        return plain
+    found = fit_step_map(plain.exact, rule.scale, bias, lower, upper, rule.zero_point, rule.minimum, rule.maximum)
+    return Rescale(rule, bias, found)
+
+
+def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:
+    """Whether the rule is nondecreasing on all totals: nothing wraps, no multiplier is negative."""
+    magnitude = np.maximum(np.abs(lower), np.abs(upper)).astype(np.float64)
+    left = magnitude * 2.0 ** np.maximum(rule.shift, 0)
+    inside = (magnitude < (SAFE if rule.accumulator_bits == 32 else SAFE_64)) & (magnitude * rule.scale < SAFE)
+    if rule.rounding is Rounding.DOUBLE:
+        inside &= left < SAFE
+    return bool(np.all(inside & (rule.scale >= 0)))
