@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from tflq import __version__
+from tflq.cli.groups import HelpfulGroup
 from tflq.errors import TflqError
 
 OK = 0
@@ -31,7 +32,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(HelpfulGroup):
     """A group whose commands are modules of tflq.cli with the same name, imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -69,7 +70,11 @@ class LazyGroup(click.Group):
         return status if isinstance(status, int) else OK
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyGroup,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, "-V", "--version", prog_name="tflq", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def cli() -> None:
@@ -87,9 +92,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return status if isinstance(status, int) else OK
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", _INTERRUPTED)
-    except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message(), file=sys.stderr)
-        return BAD_INPUT
     except Exception as error:
         if "--debug" in given:
             traceback.print_exc()

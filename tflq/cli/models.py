@@ -8,9 +8,10 @@ import click
 
 from tflq.cli import output
 from tflq.cli.common import reporting
+from tflq.cli.groups import HelpfulGroup
 
 
-@click.group("models")
+@click.group("models", cls=HelpfulGroup, no_args_is_help=False)
 def command() -> None:
     """Get the MLPerf Tiny reference models (mlcommons/tiny at a pinned commit, checksums pinned)."""
 

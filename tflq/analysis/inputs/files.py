@@ -120,6 +120,6 @@ def _require_file(path: str | os.PathLike[str]) -> None:
 def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> InputError:
     if isinstance(error, InputError):
         return error
-    if "allow_pickle" in str(error) or "Object arrays" in str(error):
+    if any(words in str(error) for words in ("allow_pickle", "Object arrays", "Python objects")):
         return InputError(f"{path}: holds Python objects, which are not read; save plain numbers")
     return InputError(f"{path}: is no {kind} file, or it is cut short: {' '.join(str(error).split())}")

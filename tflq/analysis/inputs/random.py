@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.analysis.inputs.legal import Legal, legal_values
 from tflq.errors import InputError, OptionError
@@ -57,11 +58,11 @@ def _draw(generator: np.random.Generator, tensor: Tensor, legal: Legal) -> Array
         kind = np.dtype(np.int64) if isinstance(legal.low, np.ndarray) else tensor.dtype.storage
         values = np.asarray(generator.integers(legal.low, legal.high, tensor.shape, kind, endpoint=True))
         return np.sort(values, axis=0) if legal.is_sorted else values
-    real = generator.standard_normal(tensor.shape, np.float32)
+    real: NDArray[np.float32] = np.asarray(generator.standard_normal(tensor.shape, np.float32))
     if tensor.dtype is DType.BFLOAT16:
-        return (real.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return np.asarray((real.view(np.uint32) >> np.uint32(16)).astype(np.uint16))
     if tensor.dtype.storage.kind == "c":
-        return real + 1j * generator.standard_normal(tensor.shape, np.float32)
+        return np.asarray(real + 1j * generator.standard_normal(tensor.shape, np.float32))
     return np.asarray(real.astype(tensor.dtype.storage))
 
 

@@ -1,0 +1,158 @@
+"""`tflq run`: a model over many samples, in anybody's arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tflq.cli import output
+from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling, tensor_names
+from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tflq.analysis.executions import Execution
+    from tflq.analysis.inputs import Samples
+    from tflq.graph import Array, Graph
+
+
+@click.command("run")
+@MODEL_ARGUMENT
+@sampling(1)
+@click.option(
+    "--arithmetic",
+    type=click.Choice(("tflite", "float")),
+    help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
+)
+@click.option("-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers.")
+@target_settings
+@click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Write the tensors, each by its name: dtype[samples, *shape].",
+)
+@reporting
+def command(
+    model: str,
+    inputs: tuple[str, ...],
+    real: bool,
+    samples: int | None,
+    seed: int,
+    arithmetic: str | None,
+    target_name: str | None,
+    assignments: tuple[str, ...],
+    layers: tuple[str, ...],
+    all_tensors: bool,
+    path: Path | None,
+    as_json: bool,
+) -> None:
+    """Run MODEL over samples, and show or write what comes out.
+
+    Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
+    """
+    if target_name is not None and arithmetic is not None:
+        raise click.UsageError("--target brings its own arithmetic; leave --arithmetic away")
+    if path is not None and path.suffix != ".npz":
+        raise click.UsageError(f"--output {path}: the name must end in .npz")
+    found = read_model(model)
+    chosen = choose_samples(found, inputs, real, samples or 1, seed)
+    execution = _execution(found.main, arithmetic, target_name, assignments, layers)
+    indices = _indices(execution.graph, all_tensors)
+    names = tensor_names(execution.graph, indices)
+    tensors = _run(execution, chosen, indices)
+    if path is not None:
+        _write(path, {names[t]: tensors[t] for t in indices})
+    _show(execution, chosen, {names[t]: (t, tensors[t]) for t in indices}, path, as_json)
+
+
+def _execution(
+    graph: Graph, arithmetic: str | None, target_name: str | None, assignments: tuple[str, ...], layers: tuple[str, ...]
+) -> Execution:
+    from tflq.analysis.executions import as_is, for_target, in_float
+
+    if target_name is not None:
+        return for_target(graph, *choose_target(target_name, assignments, layers))
+    refuse_settings_without_target(assignments, layers)
+    return in_float(graph) if arithmetic == "float" else as_is(graph)
+
+
+def _indices(graph: Graph, all_tensors: bool) -> tuple[int, ...]:
+    return (
+        tuple(t for node in graph.nodes for t in node.outputs) if all_tensors else tuple(dict.fromkeys(graph.outputs))
+    )
+
+
+def _run(execution: Execution, samples: Samples, indices: tuple[int, ...]) -> dict[int, Array]:
+    import numpy as np
+
+    with output.Bar("run", samples.count) as bar:
+        chunks = []
+        for chunk in execution.iterate(samples, indices):
+            chunks.append(chunk)
+            bar.advance(len(next(iter(chunk.values()))) if chunk else 0)
+    return {t: np.concatenate([chunk[t] for chunk in chunks]) for t in indices}
+
+
+def _write(path: Path, arrays: dict[str, Array]) -> None:
+    from tflq.analysis.archives import write_npz
+
+    write_npz(path, arrays)
+
+
+def _show(
+    execution: Execution, samples: Samples, tensors: dict[str, tuple[int, Array]], path: Path | None, as_json: bool
+) -> None:
+    rows = {name: _facts(array) for name, (_, array) in tensors.items()}
+    if as_json:
+        report: dict[str, output.Json] = {
+            "arithmetic": execution.name,
+            "samples": samples.count,
+            "tensors": [{"name": name, **rows[name]} for name in tensors],
+        }
+        output.json_report({**report, "output": None if path is None else str(path)})
+        return
+    columns = ("tensor", "type", "smallest", "largest", "first sample")
+    output.line(f"{execution.name}: {samples.count} samples")
+    output.table(
+        columns,
+        [
+            (
+                name,
+                f"{array.dtype}{list(array.shape)}",
+                _number(rows[name]["smallest"]),
+                _number(rows[name]["largest"]),
+                _values(array),
+            )
+            for name, (_, array) in tensors.items()
+        ],
+        right=("smallest", "largest"),
+    )
+    if path is not None:
+        output.line(f"written: {path}")
+
+
+def _facts(array: Array) -> dict[str, output.Json]:
+    countable = array.dtype.kind in "fiub" and array.size
+    return {
+        "dtype": str(array.dtype),
+        "shape": array.shape,
+        "smallest": array.min().item() if countable else None,
+        "largest": array.max().item() if countable else None,
+    }
+
+
+def _number(value: output.Json) -> str:
+    return output.number(float(value)) if isinstance(value, (int, float)) else ""
+
+
+def _values(array: Array) -> str:
+    flat: np.ndarray[tuple[int], np.dtype[np.generic]] = array[0].ravel() if array.size else array.ravel()
+    shown = " ".join(_number(v.item()) if array.dtype.kind in "fiub" else str(v) for v in flat[:12])
+    return shown + (" ..." if flat.size > 12 else "")

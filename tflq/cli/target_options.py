@@ -1,0 +1,58 @@
+"""The options that choose targets and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tflq.converters.settings import Settings
+    from tflq.converters.targets import Target
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
+
+
+def target_settings(function: _Function) -> _Function:
+    """Add --set and --layer."""
+    function = click.option(
+        "-l",
+        "--layer",
+        "layers",
+        multiple=True,
+        metavar="PATTERN:KEY=VALUE",
+        help="A setting for single layers: PATTERN is an operator's number, a name or a glob of names, or an operator; "
+        "later ones win. Repeat it for more.",
+    )(function)
+    return click.option(
+        "-s",
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
+    )(function)
+
+
+def choose_target(name: str, assignments: tuple[str, ...], layers: tuple[str, ...]) -> tuple[Target, Settings]:
+    """Return the target of that name and its complete settings.
+
+    Raises:
+        OptionError: an unknown target or key, or a value outside its limits.
+    """
+    from tflq.converters.settings import parse_settings
+    from tflq.converters.targets import find_target
+    from tflq.errors import OptionError
+
+    target = find_target(name)
+    try:
+        return target, parse_settings(target.settings, assignments, layers)
+    except OptionError as error:
+        raise OptionError(f"target {name}: {error}") from None
+
+
+def refuse_settings_without_target(assignments: tuple[str, ...], layers: tuple[str, ...]) -> None:
+    """Refuse settings that nothing would use."""
+    if assignments or layers:
+        raise click.UsageError("--set and --layer are settings of a target; add --target")
