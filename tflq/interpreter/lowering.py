@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.registry import Run, arithmetic, arithmetic_of, has_kernel, kernel
+from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     """Return the graph with `arithmetic` and `integers` in every node.
 
-    A node whose inputs are all constant is evaluated here; its outputs become constants.
+    A node whose inputs are all constant, or whose result depends on shapes only, is evaluated here; its outputs become
+    constants.
 
     Args:
         graph: any graph; nodes that name an arithmetic keep it.
@@ -25,15 +26,15 @@ def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     lowered = graph.copy()
     _refuse_missing(lowered, default_arithmetic)
     for index in range(len(lowered.nodes)):
-        lowered.nodes[index], run = lower_node(lowered, index, default_arithmetic)
+        lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic)
         inputs = lowered.operands(index).inputs
-        if inputs and all(t is None or t.is_constant for t in inputs):
-            _fold(lowered, index, run)
+        if inputs and (found.shared_result or all(t is None or t.is_constant for t in inputs)):
+            _fold(lowered, index, found.run)
     return lowered
 
 
-def lower_node(graph: Graph, index: int, default_arithmetic: str) -> tuple[Node, Run]:
-    """Return one node with its arithmetic and integers, and the function that runs it. Raises as `lower`."""
+def lower_node(graph: Graph, index: int, default_arithmetic: str) -> tuple[Node, Kernel]:
+    """Return one node with its arithmetic and integers, and the kernel that runs it. Raises as `lower`."""
     node, operands = graph.nodes[index], graph.operands(index)
     name = arithmetic_of(node, operands, default_arithmetic)
     found = kernel(name, node.operator)
@@ -43,7 +44,7 @@ def lower_node(graph: Graph, index: int, default_arithmetic: str) -> tuple[Node,
         if str(error).startswith(operands.where):
             raise
         raise type(error)(f"{operands.where}: {error}") from None
-    return replace(node, arithmetic=name, integers=integers), found.run
+    return replace(node, arithmetic=name, integers=integers), found
 
 
 def _refuse_missing(graph: Graph, default: str) -> None:

@@ -9,6 +9,9 @@ A kernel is a module with two pure functions:
 `run` receives the node's inputs in order, None for an absent one. Every array has one leading axis that the model
 does not know: S samples, or 1 where the value is shared by all samples (constants always are). It returns one array
 for each output, with that axis. Integers of quantised tensors come and go in their storage type (int8, uint8, ...).
+
+A module with `SHARED_RESULT = True` gives a result that depends on the shapes of its inputs only (SHAPE, RANK): its
+`run` does not look at the arrays, and the value is computed once, when the graph is lowered.
 """
 
 from __future__ import annotations
@@ -27,11 +30,19 @@ Run = Callable[..., tuple[Array, ...]]
 
 @dataclass(frozen=True)
 class Kernel:
-    """The two functions of one operator in one arithmetic, and the module that holds them."""
+    """The two functions of one operator in one arithmetic.
+
+    Attributes:
+        lower: decides the integers.
+        run: executes them.
+        module: the module that holds them.
+        shared_result: whether the result depends on shapes only.
+    """
 
     lower: Lower
     run: Run
     module: str
+    shared_result: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,7 +132,7 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
                 f"it has {', '.join(sorted(table))}"
             )
         module = import_module(table[operator])
-        _kernels[key] = Kernel(module.lower, module.run, table[operator])
+        _kernels[key] = Kernel(module.lower, module.run, table[operator], getattr(module, "SHARED_RESULT", False))
     return _kernels[key]
 
 

@@ -38,8 +38,8 @@ def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmet
         values[t] = np.zeros((1, *tensor.shape), tensor.dtype.storage)
     for index, node in enumerate(resized.nodes):
         try:
-            lowered, run = lower_node(resized, index, default_arithmetic)
-            results = run(lowered.integers, *(None if t == ABSENT else values[t] for t in node.inputs))
+            lowered, found = lower_node(resized, index, default_arithmetic)
+            results = found.run(lowered.integers, *(None if t == ABSENT else values[t] for t in node.inputs))
         except (ValueError, IndexError) as error:
             raise GraphError(f"{resized.where(index)}: the new input shapes do not fit: {error}") from None
         except TflqError as error:
