@@ -3,7 +3,8 @@
 Weights are prepared once; arrays of stored codes [S, N, H, W, C] go in, exact integer accumulators come out, held in
 float32, float64 or int64, whichever the stated magnitude of the input allows. What an arithmetic adds is its own:
 the padding value, the bias (with zero points folded: acc - zero_point * sum(w) is exact because padded taps hold the
-zero point), and the step back to narrow integers (tflq.interpreter.requantise).
+zero point), and the step back to narrow integers (tflq.interpreter.requantise). Sums of float32 in a fixed order are
+here too (sequential.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.accumulate.pooling import window_counts, window_maxima, window_sums
+from tflq.interpreter.accumulate.sequential import sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.window import Window, window_of
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "prepare_convolution",
     "prepare_depthwise",
     "prepare_product",
+    "sequential_convolution",
+    "sequential_product",
     "window_counts",
     "window_maxima",
     "window_of",

@@ -8,10 +8,15 @@ from tflq.interpreter.registry import Arithmetic
 _HERE = "tflq.interpreter.kernels.float"
 _OPERATORS: tuple[str, ...] = (
     "add",
+    "average_pool_2d",
+    "conv_2d",
+    "depthwise_conv_2d",
     "dequantize",
+    "fully_connected",
     "hard_swish",
     "leaky_relu",
     "logistic",
+    "max_pool_2d",
     "mean",
     "mul",
     "quantize",

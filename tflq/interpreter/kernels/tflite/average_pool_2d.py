@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_sums
-from tflq.interpreter.kernels.tflite.pool import pool_clamp, pool_window
+from tflq.interpreter.kernels.pool_window import pool_window
+from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
 
 
 @dataclass(frozen=True, eq=False)

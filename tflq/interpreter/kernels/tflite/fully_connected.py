@@ -18,6 +18,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accumulator_range, prepare_product
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
 from tflq.interpreter.operand_checks import (
     EIGHT_BITS,
@@ -108,28 +109,6 @@ def run(integers: FullyConnected, x: Array, weights: Array, bias: Array | None =
         )
         samples.append(_multiply(made, x[s % len(x)][None]))
     return (np.concatenate(samples).reshape(own, *shape[1:]),)
-
-
-def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
-    """Check that the input falls into rows of K; return whether the output keeps the input's axes.
-
-    Raises:
-        GraphError: it does not.
-    """
-    keep = node.attributes.boolean("keep_num_dims", False)
-    if len(weights.shape) != 2 or weights.shape[1] < 1 or x.size % weights.shape[1]:
-        raise GraphError(f"input {x.shape} does not fall into rows for weights {weights.shape}")
-    if keep and (not x.shape or x.shape[-1] != weights.shape[1]):
-        raise GraphError(f"input {x.shape} must end with {weights.shape[1]}, because keep_num_dims is set")
-    return keep
-
-
-def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:
-    """Return the shape of the output, sample axis in front: [S, rows, O] or [S, ..., O]."""
-    outputs, depth = weights_shape
-    if keep:
-        return (*x_shape[:-1], outputs)
-    return (x_shape[0], int(np.prod(x_shape[1:], dtype=np.int64)) // depth, outputs)
 
 
 def _multiply(made: LayerConstants, x: Array) -> Array:

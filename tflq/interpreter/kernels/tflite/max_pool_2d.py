@@ -13,7 +13,8 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima
-from tflq.interpreter.kernels.tflite.pool import pool_clamp, pool_window
+from tflq.interpreter.kernels.pool_window import pool_window
+from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""AVERAGE_POOL_2D of float32: f32(total / n), total summed in the order (ky, kx) over the n taps inside the image.
+
+Equal to TFLite bit for bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import Window, window_counts
+from tflq.interpreter.accumulate.image import padded, patches
+from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.kernels.float.convolution import float_bounds
+from tflq.interpreter.kernels.plain_binary import clamp_in_place
+from tflq.interpreter.kernels.pool_window import pool_window
+from tflq.interpreter.operand_checks import require_type
+
+
+@dataclass(frozen=True, eq=False)
+class FloatAveragePool:
+    """What AVERAGE_POOL_2D of float32 needs.
+
+    Attributes:
+        window: kernel, stride, padding.
+        counts: float32[OH, OW], taps inside the image.
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    window: Window
+    counts: NDArray[np.float32]
+    minimum: np.float32
+    maximum: np.float32
+
+
+def lower(node: Node, operands: Operands) -> FloatAveragePool:
+    """Decide window and bounds.
+
+    Raises:
+        UnsupportedError: a type other than float32.
+        GraphError: an input that is no image, or a window that does not fit.
+    """
+    require_type(operands.input(0), (DType.FLOAT32,))
+    window, size = pool_window(node, operands)
+    return FloatAveragePool(window, window_counts(window, size).astype(np.float32), *float_bounds(node))
+
+
+def run(integers: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+    """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
+    window = integers.window
+    output = window.output_size((x.shape[2], x.shape[3]))
+    seen = cast(Floats, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
+    total = np.zeros((seen.shape[0], *output, x.shape[4]), np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for ky in range(window.kernel[0]):
+            for kx in range(window.kernel[1]):
+                total += seen[:, :, :, ky, kx]
+        total /= integers.counts[:, :, None]
+    clamped = clamp_in_place(total, integers.minimum, integers.maximum)
+    return (clamped.reshape(*x.shape[:2], *output, x.shape[4]),)

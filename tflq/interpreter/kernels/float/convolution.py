@@ -1,0 +1,94 @@
+"""What CONV_2D and DEPTHWISE_CONV_2D of float32 share: ordered sums, then the bias, then the clamp.
+
+y = clamp(f32(total + bias)), total as in accumulate/sequential.py. A depthwise convolution is a grouped one with one
+input channel in each group.
+
+Source: TFLite kernels/internal/reference/conv.h and depthwiseconv_float.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import Window, sequential_convolution, window_of
+from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.fixed_point import activation_bounds
+from tflq.interpreter.kernels.plain_binary import clamp_in_place
+from tflq.interpreter.operand_checks import require_type
+
+LARGEST = np.finfo(np.float32).max
+
+
+@dataclass(frozen=True)
+class FloatConvolution:
+    """What a convolution of float32 needs beside its operands.
+
+    Attributes:
+        window: kernel, stride, dilation, padding.
+        groups: number of groups.
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    window: Window
+    groups: int
+    minimum: np.float32
+    maximum: np.float32
+
+
+def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> FloatConvolution:
+    """Check the operands and decide the window.
+
+    Args:
+        node: with padding, strides, dilations and the fused activation.
+        operands: input [N, H, W, C], weights, optional bias, output.
+        channels_last: weights are depthwise [1, KH, KW, O]; else [O, KH, KW, C/groups].
+
+    Raises:
+        UnsupportedError: a type other than float32.
+        GraphError: shapes that contradict each other.
+    """
+    x, weights = operands.input(0), operands.input(1)
+    for tensor in (*operands.inputs, operands.output()):
+        if tensor is not None:
+            require_type(tensor, (DType.FLOAT32,))
+    if len(x.shape) != 4 or len(weights.shape) != 4:
+        raise GraphError(f"input {x.shape} and weights {weights.shape} must both have 4 axes")
+    channels = x.shape[3]
+    outputs, depth = (weights.shape[3], 1) if channels_last else (weights.shape[0], weights.shape[3])
+    groups = channels // depth if depth > 0 and channels % depth == 0 else 0
+    if groups < 1 or outputs % groups or (channels_last and weights.shape[0] != 1):
+        raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
+    window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
+    return FloatConvolution(window, groups, *float_bounds(node))
+
+
+def run_convolution(layer: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None) -> tuple[Array, ...]:
+    """Run it: x [S, N, H, W, C], weights [S or 1, O, KH, KW, C/groups], bias [S or 1, O] -> [S, N, OH, OW, O]."""
+    own = max(x.shape[0] if weights.shape[0] > 1 else 1, weights.shape[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if own == 1:
+            total = sequential_convolution(x, weights[0], layer.window, layer.groups)
+        else:
+            each = [
+                sequential_convolution(x[s % len(x)][None], weights[s], layer.window, layer.groups) for s in range(own)
+            ]
+            total = np.concatenate(each)
+        return (finish(total, bias, layer.minimum, layer.maximum),)
+
+
+def float_bounds(node: Node) -> tuple[np.float32, np.float32]:
+    """Return the clamp of a fused activation; without one it is that of the finite numbers, as in TFLite."""
+    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
+    return np.float32(-LARGEST if low is None else low), np.float32(LARGEST if high is None else high)
+
+
+def finish(total: Floats, bias: Floats | None, minimum: np.float32, maximum: np.float32) -> Array:
+    """Add the bias [S or 1, O] to [S, ..., O] and clamp; NaN stays."""
+    if bias is not None:
+        total = total + bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
+    return clamp_in_place(total, minimum, maximum)

@@ -1,0 +1,67 @@
+"""FULLY_CONNECTED of float32: ordered sums, then the bias, then the clamp. Equal to TFLite bit for bit.
+
+Source: TFLite kernels/fully_connected.cc, internal/reference/fully_connected.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import sequential_product
+from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.kernels.float.convolution import finish, float_bounds
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.operand_checks import require_type
+
+
+@dataclass(frozen=True)
+class FloatFullyConnected:
+    """What FULLY_CONNECTED of float32 needs beside its operands.
+
+    Attributes:
+        keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    keep_dimensions: bool
+    minimum: np.float32
+    maximum: np.float32
+
+
+def lower(node: Node, operands: Operands) -> FloatFullyConnected:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: a type other than float32, or shuffled weights.
+        GraphError: an input that does not fall into rows.
+    """
+    for tensor in (*operands.inputs, operands.output()):
+        if tensor is not None:
+            require_type(tensor, (DType.FLOAT32,))
+    layout = node.attributes.text("weights_format", "default")
+    if layout != "default":
+        raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    return FloatFullyConnected(check_shapes(node, operands.input(0), operands.input(1)), *float_bounds(node))
+
+
+def run(integers: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
+    """Run it: [S, ..., K], weights [O, K], bias [O] -> [S, rows, O], or [S, ..., O] with axes kept."""
+    depth = weights.shape[2]
+    samples = max(x.shape[0], weights.shape[0])
+    shape = output_shape((samples, *x.shape[1:]), weights.shape[1:], integers.keep_dimensions)
+    rows = x.reshape(x.shape[0], -1, depth)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if weights.shape[0] == 1:
+            total = sequential_product(rows.reshape(-1, depth), weights[0])
+        else:
+            total = np.concatenate([sequential_product(rows[s % len(rows)], weights[s]) for s in range(samples)])
+        return (finish(total.reshape(samples, -1, weights.shape[1]), bias, *_bounds(integers)).reshape(shape),)
+
+
+def _bounds(integers: FloatFullyConnected) -> tuple[np.float32, np.float32]:
+    return integers.minimum, integers.maximum

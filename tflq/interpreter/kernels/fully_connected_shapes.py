@@ -1,0 +1,44 @@
+"""Shapes of FULLY_CONNECTED, the same in every arithmetic.
+
+Source: TFLite kernels/fully_connected.cc, UpdateOutputSize.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Node, Tensor
+
+
+def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
+    """Check that the input falls into rows of K; return whether the output keeps the input's axes.
+
+    Args:
+        node: with keep_num_dims.
+        x: [..., K], or any shape whose size is a multiple of K.
+        weights: [O, K].
+
+    Raises:
+        GraphError: it does not.
+    """
+    keep = node.attributes.boolean("keep_num_dims", False)
+    if len(weights.shape) != 2 or weights.shape[1] < 1 or x.size % weights.shape[1]:
+        raise GraphError(f"input {x.shape} does not fall into rows for weights {weights.shape}")
+    if keep and (not x.shape or x.shape[-1] != weights.shape[1]):
+        raise GraphError(f"input {x.shape} must end with {weights.shape[1]}, because keep_num_dims is set")
+    return keep
+
+
+def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:
+    """Return the shape of the output, sample axis in front: [S, rows, O] or [S, ..., O].
+
+    Args:
+        x_shape: with the sample axis.
+        weights_shape: (O, K).
+        keep: of `check_shapes`.
+    """
+    outputs, depth = weights_shape
+    if keep:
+        return (*x_shape[:-1], outputs)
+    return (x_shape[0], int(np.prod(x_shape[1:], dtype=np.int64)) // depth, outputs)
