@@ -46,6 +46,12 @@ def encode(root: Table, identifier: bytes, where: str = "model") -> bytes:
     return bytes(memoryview(sink.builder.Bytes)[sink.builder.Head() :])
 
 
+def _too_deep() -> DamageError:
+    return DamageError(
+        f"more than {MAX_DEPTH} tables within each other", f"a depth of {MAX_DEPTH}", "a table may not contain itself"
+    )
+
+
 def _too_large(vectors: int) -> DamageError:
     return DamageError(
         f"{vectors} bytes of vectors, besides tables and text",
@@ -65,6 +71,8 @@ class Encoder:
         """Write a table and what it refers to; return its offset."""
         if not isinstance(table, expected):
             raise DamageError(type(table).__name__, f"a {expected.__name__}", "put a table of that class there")
+        if self.depth >= MAX_DEPTH:
+            raise _too_deep()
         self.depth += 1
         ready: list[tuple[Field, object]] = []
         for field in table.FIELDS:
@@ -132,8 +140,8 @@ def _measure(value: object, depth: int = 0) -> tuple[int, int]:
         return value.nbytes, value.nbytes + 36
     if isinstance(value, str):
         return 0, 4 * len(value) + 8
-    if depth > 2 * MAX_DEPTH:
-        raise DamageError(f"more than {MAX_DEPTH} tables within each other", f"a depth of {MAX_DEPTH}", "flatten it")
+    if depth > 2 * MAX_DEPTH:  # a list between each two tables
+        raise _too_deep()
     if isinstance(value, list):
         parts = [_measure(item, depth + 1) for item in value]
     elif isinstance(value, Table):

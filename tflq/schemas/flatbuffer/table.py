@@ -11,6 +11,7 @@ So presence is remembered for every field, at its default or not, and reading an
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
@@ -117,10 +118,9 @@ class Table:
 def same(one: object, other: object) -> bool:
     """Compare two field values bit for bit: NaN equals the same NaN, 0.0 differs from -0.0."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        equal: bool = one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8))
-        return equal
+        return bool(one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8)))
     if isinstance(one, float) and isinstance(other, float):
-        return np.float64(one).tobytes() == np.float64(other).tobytes()
+        return struct.pack("<d", one) == struct.pack("<d", other)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
     return type(one) is type(other) and bool(one == other)

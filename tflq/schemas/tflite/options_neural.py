@@ -76,13 +76,17 @@ class Pool2DOptions(BuiltinOptions):
 
 
 class FullyConnectedOptions(BuiltinOptions):
-    """FULLY_CONNECTED; keep_num_dims from version 5, quantized_bias_type from version 11."""
+    """FULLY_CONNECTED; keep_num_dims from version 5, quantized_bias_type from version 11.
+
+    quant_spec is in the generated code of ai-edge-litert 2.3, newer than the published schema.
+    """
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
     weights_format: FullyConnectedOptionsWeightsFormat = enum(FullyConnectedOptionsWeightsFormat.DEFAULT)
     keep_num_dims: bool = boolean()
     asymmetric_quantize_inputs: bool = boolean()
     quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
+    quant_spec: VectorOf[np.uint8] = vector(np.uint8)
 
 
 class BatchMatMulOptions(BuiltinOptions):

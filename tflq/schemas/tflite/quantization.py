@@ -18,11 +18,12 @@ class CustomQuantization(QuantizationDetails):
 
 
 class BlockwiseQuantization(QuantizationDetails):
-    """Scales and zero points (tensor indices, -1 for none) per block of block_size elements."""
+    """Scales and zero points (tensor indices, -1 for none) per block of block_size elements, or of block_shape."""
 
     scales: int = int32()
     zero_points: int = int32()
     block_size: int = int32()
+    block_shape: VectorOf[np.int32] = vector(np.int32)
 
 
 class MultiAxisQuantization(QuantizationDetails):
