@@ -79,12 +79,15 @@ def encode_model(model: Model, external_buffers_above: int | None = None) -> byt
         raise FormatError(f"external_buffers_above: found {external_buffers_above}; allowed are 0 and more, or None")
     else:
         content, outside = _encode_outside(model, external_buffers_above)
-    parts = [content, *(_padded(array) for array in outside)]
+    parts: list[bytes | memoryview] = [content]
+    size = len(content)
+    for array in outside:
+        parts += [bytes(-size % ALIGNMENT_BYTES), array.data]
+        size += -size % ALIGNMENT_BYTES + array.size
     if outside:
-        parts[0] += bytes(-len(content) % ALIGNMENT_BYTES)
-        parts.append(bytes(ALIGNMENT_BYTES))  # XNNPACK reads up to 16 bytes beyond a constant
+        parts.append(bytes(-size % ALIGNMENT_BYTES + ALIGNMENT_BYTES))  # XNNPACK reads up to 16 bytes beyond a constant
     if model.associated_files is not None:
-        parts.append(model.associated_files.tobytes())
+        parts.append(model.associated_files.data)
     return b"".join(parts) if len(parts) > 1 else content
 
 
@@ -197,7 +200,3 @@ def _place(table: Buffer | Operator, offset: int, size: int) -> None:
         table.offset, table.size = offset, size
     else:
         table.large_custom_options_offset, table.large_custom_options_size = offset, size
-
-
-def _padded(array: NDArray[np.uint8]) -> bytes:
-    return array.tobytes() + bytes(-array.size % ALIGNMENT_BYTES)
