@@ -82,6 +82,22 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     return mantissa, integer_bits - headroom
 
 
+def rounding_divide_int16_by_pot(x: ArrayLike, exponent: int) -> Integers:
+    """RDBP of int16: x / 2^exponent rounded half away from zero up to 15; from 16 on 1 for x >= 0 and -1 below.
+
+    The mask 2^exponent - 1 does not fit int16 from 16 on and is cut to -1, so that the threshold becomes -1 or 0.
+
+    Args:
+        x: int16 values.
+        exponent: 0..31.
+
+    Source: gemmlowp fixedpoint/fixedpoint.h, RoundingDivideByPOT<std::int16_t>.
+    """
+    if exponent <= 15:
+        return rounding_divide_by_pot(x, exponent)
+    return np.where(np.asarray(x, np.int64) >= 0, np.int64(1), np.int64(-1))
+
+
 def bit_length(x: Integers) -> Integers:
     """Number of bits of 0 <= x < 2^53; 0 for 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)

@@ -1,9 +1,8 @@
 """The table that LOGISTIC and TANH of int16 interpolate in: about 65536 / (1 + exp(-i / 24)) for i = 0..255.
 
 There is no formula for it: 44 of its 256 entries are one above the rounded value. The entries are facts about TFLite
-(kernels/internal/common.h, sigmoid_table_uint16), and can be read out of any TFLite: LOGISTIC of int16 with input
-scale 2^-12 returns, for the input code c = floor(512 i / 3) + 1, a straight line between entries i and i + 1 (the
-tests do that).
+(kernels/internal/common.h, sigmoid_table_uint16) and can be read out of any TFLite: TANH of int16 with input scale 1/48
+returns entry i less 32768 for code i, and the tests do that.
 """
 
 from __future__ import annotations

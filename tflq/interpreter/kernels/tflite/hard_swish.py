@@ -19,11 +19,11 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import (
     Integers,
     quantize_multiplier,
-    rounding_divide_by_pot,
     saturate,
     saturating_doubling_high_mul_16,
     saturating_rounding_doubling_high_mul,
 )
+from tflq.interpreter.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 
@@ -36,9 +36,9 @@ class HardSwish:
         input_zero_point: of the input.
         output_zero_point: of the output.
         output_multiplier: int16.
-        output_exponent: -15..0.
+        output_exponent: -31..0.
         relu_multiplier: int16.
-        relu_exponent: -15 or more; positive is left.
+        relu_exponent: -31..31; positive is left.
         table: T[256], by the raw bits of the code.
     """
 
@@ -56,7 +56,7 @@ def lower(node: Node, operands: Operands) -> HardSwish:  # noqa: ARG001
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, an output scale below 1/128 of the input's (TFLite
-            refuses it), or scales so far apart that a 16-bit value would be shifted by more than 15.
+            refuses it), or an input scale above 2^24.
         GraphError: a tensor without scale.
     """
     source, output = operands.input(0), operands.output()
@@ -66,13 +66,12 @@ def lower(node: Node, operands: Operands) -> HardSwish:  # noqa: ARG001
     fine = np.float32(1.0 / 128.0) * si
     output_multiplier, output_exponent = _multiplier(fine / so)
     relu_multiplier, relu_exponent = _multiplier(fine / (np.float32(3.0) / np.float32(32768.0)))
-    if not -15 <= output_exponent <= 0:
+    if output_exponent > 0:
         raise UnsupportedError(
-            f"input scale {si} and output scale {so}: the output must be finer than 2^15 input steps and no finer than "
-            f"1/128 of one"
+            f"input scale {si} and output scale {so}: the output's must be 1/128 of the input's or more"
         )
-    if not -15 <= relu_exponent <= 31:
-        raise UnsupportedError(f"input scale {si} is outside 2^-22..2^24")
+    if relu_exponent > 31:
+        raise UnsupportedError(f"input scale {si} is above 2^24: the kernel shifts by more than 31 bits")
     parts = (zi, zo, output_multiplier, output_exponent, relu_multiplier, relu_exponent)
 
     def entry(code: Integers) -> Integers:
@@ -106,7 +105,7 @@ def _evaluate(
     relu = saturating_rounding_doubling_high_mul(relu, relu_multiplier, 16)
     if relu_exponent > 0:
         relu = saturate(relu << 1, 16)
-    relu = rounding_divide_by_pot(relu, max(-relu_exponent, 0))
+    relu = rounding_divide_int16_by_pot(relu, max(-relu_exponent, 0))
     relu = (relu + (1 << 15)) >> 1
     product = saturating_doubling_high_mul_16(relu, on_output_scale)
-    return rounding_divide_by_pot(product, -output_exponent) + output_zero_point
+    return rounding_divide_int16_by_pot(product, -output_exponent) + output_zero_point

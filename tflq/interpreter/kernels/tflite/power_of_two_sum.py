@@ -15,7 +15,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import activation_range, round_half_away, rounding_divide_by_pot, saturate
+from tflq.interpreter.fixed_point import activation_range, round_half_away, saturate
+from tflq.interpreter.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.operand_checks import per_tensor
 from tflq.interpreter.samples import align
 
@@ -61,7 +62,7 @@ def lower_power_of_two_sum(sign: int, node: Node, operands: Operands) -> PowerOf
 
     Raises:
         GraphError: neither input has the output's scale, or an input's is larger.
-        UnsupportedError: shapes that broadcast (TFLite's ADD reads beyond its input there), or a shift above 15.
+        UnsupportedError: shapes that broadcast (TFLite's ADD reads beyond its input there), or a shift above 31.
     """
     first, second, output = operands.input(0), operands.input(1), operands.output()
     shifts = (_exponent(output) - _exponent(first), _exponent(output) - _exponent(second))
@@ -71,9 +72,9 @@ def lower_power_of_two_sum(sign: int, node: Node, operands: Operands) -> PowerOf
             f"2^{_exponent(second)}, the output's 2^{_exponent(output)}; one input must have the output's scale and "
             f"neither a larger one"
         )
-    if max(shifts) > 15:
+    if max(shifts) > 31:
         raise UnsupportedError(
-            f"int16 with scales that are powers of two: they differ by 2^{max(shifts)}, at most 2^15"
+            f"int16 with scales that are powers of two: they differ by 2^{max(shifts)}, at most 2^31"
         )
     if sign > 0 and first.shape != second.shape:
         raise UnsupportedError(
@@ -89,7 +90,7 @@ def run_power_of_two_sum(integers: PowerOfTwoSum, first: Array, second: Array) -
     """Run it: int16[S or 1, *shape] twice -> int16[S, *shape]."""
     x, y = align(first, second)
     e1, e2 = integers.right_shifts
-    total = rounding_divide_by_pot(x, e1) + integers.sign * rounding_divide_by_pot(y, e2)
+    total = rounding_divide_int16_by_pot(x, e1) + integers.sign * rounding_divide_int16_by_pot(y, e2)
     return (np.clip(saturate(total, 16), integers.minimum, integers.maximum).astype(np.int16),)
 
 
