@@ -95,7 +95,7 @@ def rounding_divide_int16_by_pot(x: ArrayLike, exponent: int) -> Integers:
     """
     if exponent <= 15:
         return rounding_divide_by_pot(x, exponent)
-    return np.where(np.asarray(x, np.int64) >= 0, np.int64(1), np.int64(-1))
+    return np.asarray(np.where(np.asarray(x, np.int64) >= 0, 1, -1), np.int64)
 
 
 def bit_length(x: Integers) -> Integers:

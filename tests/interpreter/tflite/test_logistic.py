@@ -52,7 +52,7 @@ def test_the_sigmoid_table_is_tflites(oracle):
 
 
 def test_refusals():
-    with pytest.raises(UnsupportedError, match="takes 0.00390625"):
+    with pytest.raises(UnsupportedError, match=r"takes 0\.00390625"):
         lower(one_input("logistic", (4,), (INT8, affine(INT8, 1)), (INT8, affine(INT8, 1 / 128, -128))))
     with pytest.raises(UnsupportedError, match="takes 0 only"):
         lower(logistic_graph(INT16, affine(INT16, 1, 4), (4,)))

@@ -77,7 +77,7 @@ def test_beta_at_which_tflite_aborts(beta):
 
 def test_refusals():
     source = affine(INT8, 0.1)
-    with pytest.raises(UnsupportedError, match="takes 0.00390625 and -128"):
+    with pytest.raises(UnsupportedError, match=r"takes 0\.00390625 and -128"):
         lower(one_input("softmax", (4,), (INT8, source), (INT8, affine(INT8, 1 / 256, 0))))
     with pytest.raises(UnsupportedError, match="the kernel takes int8, int16"):
         lower(one_input("softmax", (4,), (INT8, source), (UINT8, OUTPUTS[UINT8]), beta=1.0))

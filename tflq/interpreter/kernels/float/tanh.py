@@ -1,7 +1,9 @@
 """TANH of float32, computed in float64 and rounded once.
 
-TFLite's is the host's tanhf, which is off by one unit in the last place in about 7 % of its results, seldom by two: so
-far apart the two are. Source: TFLite kernels/activations.cc (TanhEval).
+TFLite's is the host's tanhf, for which glibc states two units in the last place (7 % of its results are off by one): so
+far apart the two are at most.
+
+Source: TFLite kernels/activations.cc (TanhEval).
 """
 
 from __future__ import annotations
