@@ -19,6 +19,20 @@ class GraphError(TflqError):
     """A graph contradicts itself: an index out of range, a cycle, a shape that does not fit."""
 
 
+class RuntimeOperandError(GraphError):
+    """An operand whose value decides integers or shapes is computed at run time.
+
+    The engine catches it and lowers the node when the value is there.
+
+    Attributes:
+        position: which input of the node.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
 class UnsupportedError(TflqError):
     """An operator, type or attribute that has no kernel, or that a target cannot take."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.tflite import model_from_bytes, read_model
 from tflq.errors import InputError, OptionError
-from tflq.graph import Affine, Array, Graph, Model, Signature, Tensor
+from tflq.graph import Affine, Array, Model, Signature, Tensor
 from tflq.interpreter import Engine
 from tflq.interpreter.resize import resize
 
@@ -66,7 +66,7 @@ class Interpreter:
         if (model_path is None) == (model_content is None):
             raise OptionError("give either model_path or model_content, not both and not neither")
         self._model = read_model(model_path) if model_path is not None else model_from_bytes(model_content or b"")
-        self._subgraph = _Subgraph(self._model.main)
+        self._subgraph = _Subgraph(self._model, 0)
 
     @property
     def model(self) -> Model:
@@ -131,6 +131,10 @@ class Interpreter:
         """
         return self._subgraph.get(tensor_index).copy()
 
+    def reset_all_variables(self) -> None:
+        """Forget the state that successive invocations have built up."""
+        self._subgraph.ready().reset()
+
     def tensor(self, tensor_index: int) -> Callable[[], Array]:
         """Return a function that returns the tensor's present value."""
         return lambda: self._subgraph.get(tensor_index)
@@ -152,7 +156,7 @@ class Interpreter:
         if len(found) != 1:
             keys = ", ".join(s.key for s in self._model.signatures) or "none"
             raise OptionError(f"signature {signature_key!r} is not one of the model's signatures: {keys}")
-        return SignatureRunner(self._model.graphs[found[0].graph], found[0])
+        return SignatureRunner(self._model, found[0])
 
     def run_samples(self, inputs: Sequence[Array], tensors: Collection[int] | None = None) -> dict[int, Array]:
         """Run many samples at once.
@@ -173,9 +177,9 @@ class Interpreter:
 class SignatureRunner:
     """Calls one signature: `runner(x=...)` returns {name: value}."""
 
-    def __init__(self, graph: Graph, signature: Signature) -> None:
+    def __init__(self, model: Model, signature: Signature) -> None:
         self._signature = signature
-        self._subgraph = _Subgraph(graph)
+        self._subgraph = _Subgraph(model, signature.graph)
 
     def __call__(self, **inputs: Array) -> dict[str, Array]:
         """Run once; an input whose shape differs from the model's resizes it.
@@ -209,9 +213,10 @@ class SignatureRunner:
 class _Subgraph:
     """One graph with its values: what TFLite calls a subgraph of an interpreter."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.original = graph
-        self.graph = graph
+    def __init__(self, model: Model, number: int) -> None:
+        self._model = model
+        self._number = number
+        self.graph = model.graphs[number]
         self._shapes: dict[int, tuple[int, ...]] = {}
         self._engine: Engine | None = None
         self._values: dict[int, Array] = {}
@@ -221,8 +226,11 @@ class _Subgraph:
         return self._engine is not None
 
     def allocate(self) -> None:
-        self.graph = resize(self.original, self._shapes) if self._shapes else self.original
-        self._engine = Engine(self.graph)
+        original = self._model.graphs[self._number]
+        self.graph = resize(original, self._shapes) if self._shapes else original
+        family = list(self._model.graphs)
+        family[self._number] = self.graph
+        self._engine = Engine(self.graph, graphs=family, state="stream")
         self._values = {
             t: np.zeros(self.graph.tensors[t].shape, self.graph.tensors[t].dtype.storage) for t in self.graph.inputs
         }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import GraphError
+from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
 from tflq.graph.equality import same
@@ -212,11 +212,13 @@ class Operands:
         """Return the value of an operand that must be constant.
 
         Raises:
-            GraphError: it is absent or computed at run time.
+            GraphError: it is absent.
+            RuntimeOperandError: it is computed at run time.
         """
         tensor = self.input(position)
         if tensor.data is None:
-            raise GraphError(
-                f"{self.where}: input {position} ('{tensor.name}') is computed at run time, a constant is needed"
+            raise RuntimeOperandError(
+                f"{self.where}: input {position} ('{tensor.name}') is computed at run time, a constant is needed",
+                position,
             )
         return tensor.data

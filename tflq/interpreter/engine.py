@@ -1,66 +1,61 @@
-"""The engine: runs a lowered graph over many samples at once, in chunks, and shows every tensor to listeners."""
+"""The engine: runs a graph over many samples at once, in chunks, and shows every tensor to listeners."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal
 
-import numpy as np
-
-from tflq.errors import GraphError, InputError
-from tflq.graph import ABSENT, Array, Graph, Node
-from tflq.interpreter.lowering import lower, shared
-from tflq.interpreter.registry import Run, kernel
+from tflq.errors import InputError, OptionError
+from tflq.graph import ABSENT, Array, Graph
+from tflq.interpreter.program import Library, Listener
+from tflq.interpreter.session import Session
+from tflq.interpreter.values import concatenate, for_all_samples
 
 CHUNK_BYTES = 2 << 20
 """Bytes of activations that one chunk of samples may hold at a time: about what stays in the second-level cache."""
 
-
-class Listener(Protocol):
-    """Sees each node before and after it runs: dumps, comparison, profiling and progress are listeners."""
-
-    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
-        """Called before node `index` runs on these arrays."""
-
-    def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:
-        """Called after it wrote these."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    index: int
-    node: Node
-    run: Run
-    release: tuple[int, ...]
+State = Literal["independent", "stream"]
 
 
 class Engine:
-    """A lowered graph made ready to run.
+    """A graph made ready to run.
 
     Results do not depend on the chunk size. Every array has a leading axis of S samples in front of the model's own
-    shape.
+    shape; a tensor whose shape differs between samples comes as an object array [S] of arrays.
     """
 
-    def __init__(self, graph: Graph, arithmetic: str = "tflite", listeners: Sequence[Listener] = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        arithmetic: str = "tflite",
+        listeners: Sequence[Listener] = (),
+        *,
+        graphs: Sequence[Graph] | None = None,
+        state: State | None = None,
+    ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
         Args:
             graph: lowered, or not.
             arithmetic: for nodes of a graph that is not lowered.
-            listeners: called around each node, in this order.
+            listeners: called around each node of this graph, in this order.
+            graphs: all graphs of the model, where this one runs others; it must be among them.
+            state: for models that keep state (variables, resources, random generators): `independent` gives each
+                sample a fresh one, `stream` makes the samples successive invocations that share it.
 
         Raises:
             UnsupportedError: an operator or type without a kernel.
         """
-        self.graph = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, arithmetic)
+        family = [graph] if graphs is None else list(graphs)
+        number = next(i for i, g in enumerate(family) if g is graph)
+        self._program = Library(family, arithmetic).program(number)
+        self.graph = self._program.graph
         self.listeners = tuple(listeners)
-        self._constants = {i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None}
-        self._computed = [
-            (i, node)
-            for i, node in enumerate(self.graph.nodes)
-            if not all(self.graph.tensors[t].is_constant for t in node.outputs)
-        ]
+        self._state: State | None = state
+        self._session = Session()
+        reachable = [self._program.library.program(i) for i in sorted(self._program.library.reachable(number))]
+        self._has_resources = any(p.has_resources for p in reachable)
+        self._has_state = self._has_resources or any(p.has_variables for p in reachable)
         self._sample_bytes = self._bytes_of_one_sample()
 
     def run(
@@ -81,11 +76,10 @@ class Engine:
 
         Raises:
             InputError: an input has the wrong count, shape, dtype or number of samples.
+            OptionError: the model keeps state, there are several samples, and `state` was not chosen.
         """
         chunks = list(self.iterate(inputs, keep, chunk_size))
-        if len(chunks) == 1:
-            return chunks[0]
-        return {t: np.concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
+        return {t: concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
 
     def iterate(
         self,
@@ -95,11 +89,24 @@ class Engine:
     ) -> Iterator[dict[int, Array]]:
         """Run chunk by chunk: as `run`, but yields each chunk's tensors, so that memory does not grow with S."""
         samples = self.check_inputs(inputs)
-        kept = tuple(self.graph.outputs if keep is None else keep)
-        steps = self._steps(kept)
-        size = chunk_size or self.chunk_size()
+        if self._has_state and samples > 1 and self._state is None:
+            raise OptionError(
+                f"the model keeps state and there are {samples} samples: choose state 'independent' (fresh for each "
+                f"sample) or 'stream' (samples are successive invocations)"
+            )
+        kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
+        steps = self._program.steps(kept)
+        size = 1 if self._runs_one_by_one() else chunk_size or self.chunk_size()
         for start in range(0, samples, size):
-            yield self._run_chunk([x[start : start + size] for x in inputs], kept, steps)
+            session = self._session if self._state == "stream" else Session()
+            chunk = [x[start : start + size] for x in inputs]
+            count = min(size, samples - start)
+            values = self._program.run(chunk, count, session, kept, steps, self.listeners)
+            yield {t: for_all_samples(values[t], count) for t in kept}
+
+    def reset(self) -> None:
+        """Forget the state that a stream has built up."""
+        self._session = Session()
 
     def chunk_size(self) -> int:
         """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1."""
@@ -129,50 +136,14 @@ class Engine:
             raise InputError(f"inputs have {sorted(counts)} samples; they need the same number, 1 or more")
         return counts.pop() if counts else 1
 
-    def _run_chunk(self, inputs: Sequence[Array], kept: tuple[int, ...], steps: list[_Step]) -> dict[int, Array]:
-        values: dict[int, Array] = dict(self._constants)
-        values.update(zip(self.graph.inputs, inputs, strict=True))
-        samples = inputs[0].shape[0] if inputs else 1
-        for step in steps:
-            operands = [None if t == ABSENT else values[t] for t in step.node.inputs]
-            for listener in self.listeners:
-                listener.will_run(step.index, step.node, operands)
-            results = step.run(step.node.integers, *operands)
-            for listener in self.listeners:
-                listener.did_run(step.index, step.node, results)
-            values.update(zip(step.node.outputs, results, strict=True))
-            for t in step.release:
-                del values[t]
-        return {t: self._all_samples(values[t], samples) for t in kept}
-
-    def _steps(self, kept: tuple[int, ...]) -> list[_Step]:
-        """Put down, for each node, which tensors nobody needs after it."""
-        steps: list[_Step] = []
-        needed = set(kept) | set(self._constants)
-        for index, node in reversed(self._computed):
-            touched = [t for t in dict.fromkeys(node.inputs + node.outputs) if t != ABSENT]
-            release = tuple(t for t in touched if t not in needed)
-            needed.update(touched)
-            steps.append(_Step(index, node, kernel(node.arithmetic or "", node.operator).run, release))
-        known = {*self._constants, *self.graph.inputs, *(t for _, node in self._computed for t in node.outputs)}
-        unknown = [t for t in kept if t not in known]
-        if unknown:
-            raise GraphError(f"tensor {unknown[0]} was asked for, but the graph computes no such tensor")
-        return steps[::-1]
+    def _runs_one_by_one(self) -> bool:
+        """Resources have one value for all samples of a chunk, and a stream's samples follow each other."""
+        return self._has_resources or (self._has_state and self._state == "stream")
 
     def _bytes_of_one_sample(self) -> int:
+        constants = self._program.constants
         sizes = [
-            sum(
-                self.graph.tensors[t].size
-                for t in node.inputs + node.outputs
-                if t not in self._constants and t != ABSENT
-            )
-            for _, node in self._computed
+            sum(self.graph.tensors[t].size for t in n.inputs + n.outputs if t not in constants and t != ABSENT)
+            for n in self.graph.nodes
         ]
         return 4 * max(sizes, default=1)
-
-    @staticmethod
-    def _all_samples(value: Array, samples: int) -> Array:
-        if value.shape[0] == samples:
-            return value
-        return np.broadcast_to(value, (samples, *value.shape[1:]))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import GraphError, RuntimeOperandError, UnsupportedError
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel
+from tflq.interpreter.control import CONTROL
+from tflq.interpreter.late import Late
+from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     """Return the graph with `arithmetic` and `integers` in every node.
 
     A node whose inputs are all constant, or whose result depends on shapes only, is evaluated here; its outputs become
-    constants.
+    constants. A node that needs values or shapes which are computed at run time carries `Late` instead of integers.
 
     Args:
         graph: any graph; nodes that name an arithmetic keep it.
@@ -25,39 +27,71 @@ def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     """
     lowered = graph.copy()
     _refuse_missing(lowered, default_arithmetic)
-    for index in range(len(lowered.nodes)):
-        lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic)
-        inputs = lowered.operands(index).inputs
-        if inputs and (found.shared_result or all(t is None or t.is_constant for t in inputs)):
+    moving: set[int] = set()
+    for index, node in enumerate(lowered.nodes):
+        if node.operator in CONTROL:
+            lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, integers=Late("runs other graphs"))
+            moving.update(node.outputs)
+            continue
+        unsure = not moving.isdisjoint(node.inputs)
+        lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic, unsure)
+        if unsure or isinstance(lowered.nodes[index].integers, Late):
+            moving.update(node.outputs)
+        elif _is_foldable(lowered, index, found):
             _fold(lowered, index, found.run)
     return lowered
 
 
-def lower_node(graph: Graph, index: int, default_arithmetic: str) -> tuple[Node, Kernel]:
-    """Return one node with its arithmetic and integers, and the kernel that runs it. Raises as `lower`."""
+def lower_node(graph: Graph, index: int, default_arithmetic: str, unsure: bool = False) -> tuple[Node, Kernel]:
+    """Return one node with its arithmetic and integers, and the kernel that runs it.
+
+    Args:
+        graph: the graph.
+        index: of the node.
+        default_arithmetic: where the node names none.
+        unsure: whether the shapes of its inputs may change at run time: what does not fit now may fit then.
+
+    Raises:
+        UnsupportedError, GraphError: as `lower`.
+    """
     node, operands = graph.nodes[index], graph.operands(index)
     name = arithmetic_of(node, operands, default_arithmetic)
-    found = kernel(name, node.operator)
+    found = kernel(name, kernel_name(node))
+    integers: object
     try:
         integers = found.lower(node, operands)
+        if found.per_sample and not all(t is None or t.is_constant for t in operands.inputs):
+            integers = Late("the shape of its result depends on values")
+    except RuntimeOperandError as error:
+        integers = Late(f"input {error.position} is computed at run time")
     except (GraphError, UnsupportedError) as error:
-        if str(error).startswith(operands.where):
-            raise
-        raise type(error)(f"{operands.where}: {error}") from None
+        if not unsure:
+            raise error if str(error).startswith(operands.where) else _placed(error, operands.where) from None
+        integers = Late(str(error))
     return replace(node, arithmetic=name, integers=integers), found
+
+
+def _placed(error: GraphError | UnsupportedError, where: str) -> GraphError | UnsupportedError:
+    return type(error)(f"{where}: {error}")
 
 
 def _refuse_missing(graph: Graph, default: str) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in enumerate(graph.nodes):
         name = arithmetic_of(node, graph.operands(index), default)
-        if not has_kernel(name, node.operator):
+        if not has_kernel(name, kernel_name(node)) and node.operator not in CONTROL:
             operator = f"custom {node.custom_code}" if node.custom_code else node.operator
             missing.setdefault(f"{operator} in arithmetic '{name}'", []).append(str(index))
     if missing:
         lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
         known = ", ".join(sorted(arithmetic(default).kernels))
         raise UnsupportedError(f"no kernel for {lines}; arithmetic '{default}' has {known}")
+
+
+def _is_foldable(graph: Graph, index: int, found: Kernel) -> bool:
+    inputs = graph.operands(index).inputs
+    constant = all(t is None or t.is_constant for t in inputs)
+    return bool(inputs) and not found.stateful and (found.shared_result or constant)
 
 
 def _fold(graph: Graph, index: int, run: Run) -> None:

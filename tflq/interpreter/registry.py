@@ -11,7 +11,13 @@ does not know: S samples, or 1 where the value is shared by all samples (constan
 for each output, with that axis. Integers of quantised tensors come and go in their storage type (int8, uint8, ...).
 
 A module with `SHARED_RESULT = True` gives a result that depends on the shapes of its inputs only (SHAPE, RANK): its
-`run` does not look at the arrays, and the value is computed once, when the graph is lowered.
+`run` does not look at the arrays, and the value is computed once, when the graph is lowered. One with
+`PER_SAMPLE = True` gives a result whose shape depends on values (WHERE, UNIQUE): its `run` is called with one sample at
+a time. One with `STATEFUL = True` gives another result at each call (RANDOM_UNIFORM) and is never folded.
+
+Tensors that are variables (the state of SVDF and LSTM) are inputs like others; `run` returns their new values behind
+the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its integers asks for
+`operands.constant(i)`: where that value is computed at run time, the engine lowers the node when it is there.
 """
 
 from __future__ import annotations
@@ -37,12 +43,16 @@ class Kernel:
         run: executes them.
         module: the module that holds them.
         shared_result: whether the result depends on shapes only.
+        per_sample: whether the shape of the result depends on values.
+        stateful: whether two calls may differ.
     """
 
     lower: Lower
     run: Run
     module: str
     shared_result: bool = False
+    per_sample: bool = False
+    stateful: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,8 +142,14 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
                 f"it has {', '.join(sorted(table))}"
             )
         module = import_module(table[operator])
-        _kernels[key] = Kernel(module.lower, module.run, table[operator], getattr(module, "SHARED_RESULT", False))
+        marks = (getattr(module, mark, False) for mark in ("SHARED_RESULT", "PER_SAMPLE", "STATEFUL"))
+        _kernels[key] = Kernel(module.lower, module.run, table[operator], *marks)
     return _kernels[key]
+
+
+def kernel_name(node: Node) -> str:
+    """Return the name under which a node's kernel is found: its operator, or the code of a custom one."""
+    return node.custom_code or node.operator if node.operator == "custom" else node.operator
 
 
 def arithmetic_of(node: Node, operands: Operands, default: str) -> str:

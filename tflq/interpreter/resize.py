@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.errors import GraphError, TflqError
-from tflq.graph import ABSENT, Array, Graph
+from tflq.graph import ABSENT, Graph
+from tflq.interpreter.control import CONTROL
+from tflq.interpreter.late import Late, LateNode
 from tflq.interpreter.lowering import lower_node, shared
+from tflq.interpreter.values import Value
 
 
 def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmetic: str = "tflite") -> Graph:
@@ -32,19 +35,32 @@ def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmet
         if min(shape, default=0) < 0:
             raise GraphError(f"input '{graph.tensors[t].name}': shape {shape}, sizes must be 0 or more")
         resized.tensors[t] = replace(graph.tensors[t], shape=tuple(shape))
-    values: dict[int, Array] = {i: shared(t.data) for i, t in enumerate(resized.tensors) if t.data is not None}
+    values: dict[int, Value] = {i: shared(t.data) for i, t in enumerate(resized.tensors) if t.data is not None}
     for t in resized.inputs:
         tensor = resized.tensors[t]
         values[t] = np.zeros((1, *tensor.shape), tensor.dtype.storage)
     for index, node in enumerate(resized.nodes):
-        try:
-            lowered, found = lower_node(resized, index, default_arithmetic)
-            results = found.run(lowered.integers, *(None if t == ABSENT else values[t] for t in node.inputs))
-        except (ValueError, IndexError) as error:
-            raise GraphError(f"{resized.where(index)}: the new input shapes do not fit: {error}") from None
-        except TflqError as error:
-            raise GraphError(f"{resized.where(index)}: the new input shapes do not fit: {error}") from None
-        for t, value in zip(node.outputs, results, strict=True):
+        if node.operator in CONTROL:
+            break  # what other graphs return is known when they run
+        for t, value in zip(node.outputs, _run(resized, index, values, default_arithmetic), strict=False):
             values[t] = value
-            resized.tensors[t] = replace(resized.tensors[t], shape=value.shape[1:])
+            if isinstance(value, np.ndarray):
+                resized.tensors[t] = replace(resized.tensors[t], shape=value.shape[1:])
     return resized
+
+
+def _run(graph: Graph, index: int, values: dict[int, Value], default_arithmetic: str) -> Sequence[Value]:
+    node, operands = graph.nodes[index], graph.operands(index)
+    inputs = [None if t == ABSENT else _value(graph, t, values) for t in node.inputs]
+    try:
+        lowered, found = lower_node(graph, index, default_arithmetic)
+        if isinstance(lowered.integers, Late):
+            return LateNode(node, operands, found).run(inputs, 1)
+        return found.run(lowered.integers, *inputs)
+    except (ValueError, IndexError, TflqError) as error:
+        raise GraphError(f"{graph.where(index)}: the new input shapes do not fit: {error}") from None
+
+
+def _value(graph: Graph, t: int, values: dict[int, Value]) -> Value:
+    tensor = graph.tensors[t]
+    return values[t] if t in values else np.zeros((1, *tensor.shape), tensor.dtype.storage)

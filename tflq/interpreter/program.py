@@ -1,0 +1,241 @@
+"""A lowered graph as a list of steps, and a library of the programs of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.interpreter.control import CONTROL, RESOURCES, called_graphs
+from tflq.interpreter.late import Late, LateNode
+from tflq.interpreter.lowering import lower, shared
+from tflq.interpreter.registry import Kernel, kernel, kernel_name
+from tflq.interpreter.session import Session
+from tflq.interpreter.values import Value, for_all_samples
+
+
+class Listener(Protocol):
+    """Sees each node before and after it runs: dumps, comparison, profiling and progress are listeners.
+
+    Arrays have the sample axis in front; where shapes differ between samples, an object array [S] holds one each.
+    """
+
+    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
+        """Called before node `index` runs on these arrays."""
+
+    def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:
+        """Called after it wrote these."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of a program.
+
+    Attributes:
+        index: of the node.
+        node: lowered.
+        kernel: None for what the engine itself executes.
+        late: lowers the node at run time; None where its operands and shapes are known.
+        shapes: the input shapes that the integers were decided for; None where they cannot change.
+        release: tensors that nobody needs after this step.
+    """
+
+    index: int
+    node: Node
+    kernel: Kernel | None
+    late: LateNode | None
+    shapes: tuple[tuple[int, ...] | None, ...] | None
+    release: tuple[int, ...]
+
+
+class Library:
+    """The programs of a model's graphs, made when they are first needed."""
+
+    def __init__(self, graphs: Sequence[Graph], arithmetic: str) -> None:
+        self.graphs = tuple(graphs)
+        self.arithmetic = arithmetic
+        self._programs: dict[int, Program] = {}
+
+    def program(self, number: int) -> Program:
+        """Return the program of a graph.
+
+        Raises:
+            GraphError: there is no such graph.
+            UnsupportedError: an operator without a kernel.
+        """
+        if not 0 <= number < len(self.graphs):
+            raise GraphError(f"subgraph {number} is out of range, the model has 0..{len(self.graphs) - 1}")
+        if number not in self._programs:
+            self._programs[number] = Program(self, number)
+        return self._programs[number]
+
+    def reachable(self, number: int) -> set[int]:
+        """Return the graphs that graph `number` may run, itself included; raises as `program`."""
+        found, waiting = set(), [number]
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting += [g for node in self.program(current).graph.nodes for g in called_graphs(node)]
+        return found
+
+
+class Program:
+    """A lowered graph made ready to run."""
+
+    def __init__(self, library: Library, number: int) -> None:
+        self.library = library
+        self.number = number
+        graph = library.graphs[number]
+        self.graph = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, library.arithmetic)
+        self.constants: dict[int, Value] = {
+            i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
+        }
+        self._steps = [self._step(i, changing) for i, changing in self._computed()]
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether a tensor keeps its value from one invocation to the next."""
+        return any(t.is_variable for t in self.graph.tensors)
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether it uses resources or kernels that differ between two calls."""
+        return any(
+            step.node.operator in RESOURCES or (step.kernel is not None and step.kernel.stateful)
+            for step in self._steps
+        )
+
+    def computed(self) -> list[int]:
+        """Return the tensors that its nodes write."""
+        return [t for step in self._steps for t in step.node.outputs]
+
+    def steps(self, kept: Sequence[int]) -> list[Step]:
+        """Return the steps, each with the tensors that nobody needs after it.
+
+        Raises:
+            GraphError: the program computes no such tensor.
+        """
+        known = {*self.constants, *self.graph.inputs, *self.computed()}
+        unknown = [t for t in kept if t not in known]
+        if unknown:
+            raise GraphError(f"tensor {unknown[0]} was asked for, but the graph computes no such tensor")
+        needed = set(kept) | set(self.constants)
+        steps: list[Step] = []
+        for s in reversed(self._steps):
+            touched = [t for t in dict.fromkeys(s.node.inputs + s.node.outputs) if t != ABSENT]
+            release = tuple(t for t in touched if t not in needed)
+            needed.update(touched)
+            steps.append(Step(s.index, s.node, s.kernel, s.late, s.shapes, release))
+        return steps[::-1]
+
+    def run(
+        self,
+        inputs: Sequence[Value],
+        samples: int,
+        session: Session,
+        kept: Sequence[int],
+        steps: Sequence[Step],
+        listeners: Sequence[Listener] = (),
+    ) -> dict[int, Value]:
+        """Run the steps.
+
+        Args:
+            inputs: values of the graph's inputs.
+            samples: S.
+            session: state; it is changed.
+            kept: tensors to return.
+            steps: from `steps(kept)`.
+            listeners: called around each step.
+
+        Returns:
+            Tensor index -> value.
+        """
+        values: dict[int, Value] = dict(self.constants)
+        values.update(zip(self.graph.inputs, inputs, strict=True))
+        context = _Context(self.library, session)
+        for step in steps:
+            operands = [None if t == ABSENT else self._value(t, values, session) for t in step.node.inputs]
+            for listener in listeners:
+                seen = [None if v is None else for_all_samples(v, samples) for v in operands]
+                listener.will_run(step.index, step.node, seen)
+            results = _execute(step, context, operands, samples)
+            for listener in listeners:
+                outputs = results[: len(step.node.outputs)]
+                listener.did_run(step.index, step.node, [for_all_samples(v, samples) for v in outputs])
+            values.update(zip(step.node.outputs, results, strict=False))
+            self._keep_state(step.node, results, session)
+            for t in step.release:
+                values.pop(t, None)
+        return {t: self._value(t, values, session) for t in kept}
+
+    def _value(self, t: int, values: dict[int, Value], session: Session) -> Value:
+        if t in values:
+            return values[t]
+        tensor = self.graph.tensors[t]
+        if not tensor.is_variable:
+            raise GraphError(f"tensor {t} '{tensor.name}' has no value")
+        return session.variables.setdefault((self.number, t), np.zeros((1, *tensor.shape), tensor.dtype.storage))
+
+    def _keep_state(self, node: Node, results: Sequence[Value], session: Session) -> None:
+        if len(results) == len(node.outputs):
+            return
+        variables = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_variable]
+        for t, value in zip(variables, results[len(node.outputs) :], strict=True):
+            session.variables[self.number, t] = value
+
+    def _computed(self) -> list[tuple[int, bool]]:
+        """Return the nodes that are not folded, and whether shapes may change in front of them."""
+        found, changing = [], False
+        for i, node in enumerate(self.graph.nodes):
+            if node.outputs and all(self.graph.tensors[t].is_constant for t in node.outputs):
+                continue
+            found.append((i, changing))
+            changing = changing or isinstance(node.integers, Late)
+        return found
+
+    def _step(self, index: int, changing: bool) -> Step:
+        node = self.graph.nodes[index]
+        if node.operator in CONTROL:
+            return Step(index, node, None, None, None, ())
+        found = kernel(node.arithmetic or "", kernel_name(node))
+        late = isinstance(node.integers, Late)
+        operands = self.graph.operands(index)
+        later = LateNode(node, operands, found) if late or changing else None
+        known = tuple(None if t is None else t.shape for t in operands.inputs)
+        return Step(index, node, found, later, known if changing and not late else None, ())
+
+
+class _Context:
+    """Gives control operators the other graphs and the state."""
+
+    def __init__(self, library: Library, session: Session) -> None:
+        self._library = library
+        self.session = session
+
+    def run_graph(self, graph: int, inputs: Sequence[Value], samples: int) -> list[Value]:
+        program = self._library.program(graph)
+        outputs = program.graph.outputs
+        kept = tuple(dict.fromkeys(outputs))
+        results = program.run(inputs, samples, self.session, kept, program.steps(kept))
+        return [results[t] for t in outputs]
+
+
+def _execute(step: Step, context: _Context, operands: Sequence[Value | None], samples: int) -> Sequence[Value]:
+    if step.kernel is None:
+        present = [v for v in operands if v is not None]
+        return CONTROL[step.node.operator](context, step.node, present, samples)
+    if step.late is None or (step.shapes is not None and _fits(step.shapes, operands)):
+        return step.kernel.run(step.node.integers, *operands)
+    return step.late.run(operands, samples)
+
+
+def _fits(shapes: tuple[tuple[int, ...] | None, ...], operands: Sequence[Value | None]) -> bool:
+    return all(
+        v is None or (isinstance(v, np.ndarray) and v.shape[1:] == shape)
+        for shape, v in zip(shapes, operands, strict=True)
+    )
