@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.analysis.inputs import Samples
 from tflq.converters.settings import Settings
@@ -87,7 +88,7 @@ def quantised(graph: Graph, target: Target, settings: Settings) -> Graph:
     return target.quantise(graph, settings)
 
 
-def real_values(codes: Array, tensor: Tensor) -> Array:
+def real_values(codes: Array, tensor: Tensor) -> NDArray[np.float64]:
     """Return the real numbers that an array of samples stands for: float64[S, *shape].
 
     Args:
@@ -98,7 +99,7 @@ def real_values(codes: Array, tensor: Tensor) -> Array:
     if isinstance(quantisation, Affine) and tensor.dtype.is_integer:
         axis = None if quantisation.axis is None else quantisation.axis + 1
         shifted = Affine(quantisation.scale, quantisation.zero_point, axis, quantisation.bits, quantisation.signed)
-        return dequantise(codes, shifted)
+        return np.asarray(dequantise(codes, shifted), np.float64)
     if tensor.dtype is DType.BFLOAT16:
         return np.asarray((codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64))
     return np.asarray(codes.astype(np.float64))

@@ -75,7 +75,7 @@ def _print_tensors(graph: GraphFacts) -> None:
     rows = [
         (
             str(t),
-            tensor.name,
+            output.short(tensor.name),
             _type(tensor),
             "constant" if tensor.is_constant else "variable" if tensor.is_variable else "",
             output.size(tensor_bytes(tensor)),

@@ -72,6 +72,11 @@ def size(count: int) -> str:
     return f"{count / (1 << 20):.1f} MiB"
 
 
+def short(name: str, width: int = 48) -> str:
+    """Cut a tensor's name for a table; JSON has it whole."""
+    return name if len(name) <= width else f"{name[: width - 3]}..."
+
+
 def number(value: float) -> str:
     """Write a number in up to six digits, a whole one as such."""
     return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"

@@ -124,7 +124,7 @@ def _show(
         columns,
         [
             (
-                name,
+                output.short(name),
                 f"{array.dtype}{list(array.shape)}",
                 _number(rows[name]["smallest"]),
                 _number(rows[name]["largest"]),

@@ -108,7 +108,7 @@ def _row(tensor: TensorVerdict) -> tuple[str, ...]:
     difference = tensor.difference
     return (
         str(tensor.operator),
-        tensor.name,
+        output.short(tensor.name),
         f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]",
         str(difference.differing) if tensor.unavailable is None else "-",
         str(difference.elements) if tensor.unavailable is None else "-",

@@ -1,0 +1,74 @@
+"""`tflq run`: what it writes is what TFLite computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.support.command import tflq
+from tests.support.tracked import ROOT
+from tflq.analysis.oracle import Oracle
+from tflq.converters.tflite import read_model
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+IMAGES = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:20].reshape(20, 1, 8, 8, 1)
+
+
+def load(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def test_all_tensors_from_each_kind_of_file(tmp_path: Path, oracle: Oracle) -> None:
+    graph = read_model(DIGITS).main
+    expected = oracle.run(DIGITS.read_bytes(), [IMAGES])
+    np.save(tmp_path / "x.npy", IMAGES)
+    np.savez(tmp_path / "x.npz", images=IMAGES)
+    (tmp_path / "x.bin").write_bytes(IMAGES.tobytes())
+    for name in ("x.npy", "x.npz", "x.bin"):
+        done = tflq("run", DIGITS, "-i", name, "--all-tensors", "-o", "out.npz", cwd=tmp_path)
+        assert (done.status, done.err) == (0, "")
+        found = load(tmp_path / "out.npz")
+        assert len(found) == len(graph.nodes)
+        for node in graph.nodes:
+            t = node.outputs[0]
+            assert found[graph.tensors[t].name].tobytes() == expected.tensors[t].tobytes()
+
+
+def test_outputs_and_report(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", IMAGES)
+    report = tflq("run", DIGITS, "-i", "x.npy", "-o", "out.npz", "--json", cwd=tmp_path).json
+    assert (report["samples"], report["output"], report["arithmetic"]) == (20, "out.npz", "as is")
+    (tensor,) = report["tensors"]
+    (array,) = load(tmp_path / "out.npz").values()
+    assert (tensor["shape"], tensor["dtype"]) == ([20, 1, 10], "int8")
+    assert (tensor["smallest"], tensor["largest"]) == (array.min(), array.max())
+
+
+def test_real_numbers_and_clipping(tmp_path: Path) -> None:
+    quantisation = read_model(DIGITS).main.tensors[0].affine
+    real = (IMAGES.astype(np.float32) - quantisation.zero_point[0]) * quantisation.scale[0]
+    np.save(tmp_path / "x.npy", IMAGES)
+    np.save(tmp_path / "real.npy", real)
+    np.save(tmp_path / "far.npy", np.full((1, 8, 8, 1), 99.0))
+    tflq("run", DIGITS, "-i", "x.npy", "-o", "a.npz", cwd=tmp_path)
+    done = tflq("run", DIGITS, "-i", "real.npy", "--real", "-o", "b.npz", cwd=tmp_path)
+    assert done.err == ""
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    far = tflq("run", DIGITS, "-i", "far.npy", "--real", cwd=tmp_path)
+    assert far.err == "tflq: 64 input values lie outside the range of their input and were clipped\n"
+    assert far.status == 0
+
+
+def test_random_samples_are_the_same_each_time() -> None:
+    arguments = ("run", DIGITS, "-n", "3", "--seed", "7")
+    assert tflq(*arguments).out == tflq(*arguments).out
+    assert tflq(*arguments).out != tflq("run", DIGITS, "-n", "3").out
+
+
+def test_float(tmp_path: Path) -> None:
+    report = tflq("run", DIGITS, "--arithmetic", "float", "--json").json
+    assert report["arithmetic"] == "float"
+    assert report["tensors"][0]["dtype"] == "float32"
+    assert 0 <= report["tensors"][0]["smallest"] <= report["tensors"][0]["largest"] <= 1

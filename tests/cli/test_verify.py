@@ -1,0 +1,63 @@
+"""`tflq verify` in words, JSON and status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.data import data_path
+from tests.support.tracked import ROOT
+from tflq.analysis.oracle import Oracle
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+pytestmark = pytest.mark.usefixtures("oracle")
+
+MODELS = (
+    "ad01_int8",
+    "kws_ref_model",
+    "pretrainedResnet_quant",
+    "pretrainedResnet_large_int8",
+    "str_ww_ref_model",
+    "vww_96_int8",
+)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_reference_models_on_100_random_samples(name: str, oracle: Oracle) -> None:
+    report = tflq("verify", data_path("models", f"{name}.tflite"), "--json").json
+    assert (report["differing"], report["samples"], report["equal"], report["not_compared"]) == (0, 100, True, {})
+    assert report["oracle"]["kernels"] == "BUILTIN_REF"
+    assert all(tensor["elements"] for tensor in report["tensors"])
+
+
+def test_the_keyword_clips() -> None:
+    clips = data_path("datasets", "kws01")
+    done = tflq("verify", data_path("models", "kws_ref_model.tflite"), "-i", clips)
+    assert done.status == 0
+    assert "0 of 72152000 elements differ from TFLite: 13 tensors, 1000 samples" in done.out
+
+
+def test_text_names_the_oracle(oracle: Oracle) -> None:
+    done = tflq("verify", DIGITS, "-n", "3", "--all")
+    assert done.status == 0
+    assert done.out.rstrip().endswith(str(oracle.identity))
+    assert done.out.count(" 0 ") >= 10
+
+
+def test_a_difference_is_status_1(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"])
+    arguments = ("verify", DIGITS, "-i", "x.npy", "--kernels", "AUTO")
+    report = tflq(*arguments, "--json", cwd=tmp_path).json
+    done = tflq(*arguments, cwd=tmp_path)
+    assert done.status == (0 if report["equal"] else 1)
+    assert sum(report["not_compared"].values()) == len(report["tensors"]) - 1
+    assert "not compared: " in done.out
+
+
+def test_tensorflow_is_an_oracle_too() -> None:
+    pytest.importorskip("tensorflow", reason="tensorflow is not installed: it comes with tflq[tensorflow]")
+    report = tflq("verify", DIGITS, "-n", "2", "--oracle", "tensorflow", "--json").json
+    assert (report["differing"], report["oracle"]["package"]) == (0, "tensorflow")
