@@ -79,8 +79,8 @@ def fit_step_map(
     Args:
         exact: the rule; nondecreasing in the accumulator on [lower, upper] for each channel (the caller's promise),
             with codes clipped to [minimum, maximum].
-        scale: [O], codes per unit of the accumulator, about; > 0.
-        offset: [O], code about (acc + offset) * scale + zero_point. Only speed depends on these two being close.
+        scale: [O], codes per unit of the accumulator, as the rule has it; > 0. The map uses it as its slope.
+        offset: [O], code about (acc + offset) * scale + zero_point. Only speed depends on its being close.
         lower: int64[O], smallest accumulator.
         upper: int64[O], largest accumulator.
         zero_point: the code that stands for 0, where a rule may change its direction of rounding.

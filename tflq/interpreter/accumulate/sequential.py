@@ -112,10 +112,11 @@ def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | 
         if inside is not None:
             products[~inside] = 0
         np.add.accumulate(products, axis=0, out=products)
-        products[-1] += 0  # -0 becomes the +0 of a total that starts at 0
-        return products[-1]
+        last: Floats = products[-1]
+        last += 0  # -0 becomes the +0 of a total that starts at 0
+        return last
     if places >= outputs:
-        return _sum_rows(weights, columns, None if inside is None else ~inside).T
+        return np.transpose(_sum_rows(weights, columns, None if inside is None else ~inside))
     swapped = None if inside is None else ~np.broadcast_to(inside[:, :, None], (depth, places, outputs))
     return _sum_rows(np.ascontiguousarray(columns.T), np.ascontiguousarray(weights.T), swapped)
 

@@ -1,0 +1,165 @@
+"""Accumulators against sums in Python's unbounded integers, and at the bounds where a type stops being exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.draw import kernel_settings, seeds
+from tflq.errors import GraphError
+from tflq.interpreter.accumulate import (
+    Window,
+    accumulate_convolution,
+    accumulate_depthwise,
+    accumulate_product,
+    accumulator_range,
+    exact_dtype,
+    prepare_convolution,
+    prepare_depthwise,
+    prepare_product,
+    window_counts,
+    window_maxima,
+    window_sums,
+)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Window:
+    def pair(high: int) -> tuple[int, int]:
+        return draw(st.integers(1, high)), draw(st.integers(1, high))
+
+    return Window(pair(4), pair(3), pair(2), *(draw(st.integers(0, 3)) for _ in range(4)))
+
+
+def taps_of(window, x, pad_value):
+    """Every patch as Python objects: [B, OH, OW, KH, KW, C]."""
+    top, bottom, left, right = window.padding
+    image = np.pad(x.astype(object), ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=pad_value)
+    height, width = window.output_size(x.shape[1:3])
+    return np.stack(
+        [
+            np.stack(
+                [
+                    image[
+                        :,
+                        i * window.stride[0] : i * window.stride[0] + window.extent[0] : window.dilation[0],
+                        j * window.stride[1] : j * window.stride[1] + window.extent[1] : window.dilation[1],
+                    ]
+                    for j in range(width)
+                ],
+                axis=1,
+            )
+            for i in range(height)
+        ],
+        axis=1,
+    )
+
+
+def image_for(window, rng, channels, low, high):
+    size = [window.extent[a] + int(rng.integers(0, 6)) for a in (0, 1)]
+    return rng.integers(low, high, (3, *size, channels), endpoint=True)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-32768, 32767)])
+@kernel_settings
+@given(window=windows(), seed=seeds, groups=st.integers(1, 3), depth=st.integers(1, 4), each=st.integers(1, 4))
+def test_convolution(low, high, window, seed, groups, depth, each):
+    rng = np.random.default_rng(seed)
+    x = image_for(window, rng, depth * groups, low, high)
+    weights = rng.integers(-128, 127, (groups * each, *window.kernel, depth), endpoint=True)
+    pad = int(rng.integers(low, high))
+    prepared = prepare_convolution(weights, window, groups, max(-low, high))
+    got = accumulate_convolution(prepared, x[:, None], pad)[:, 0]
+    seen = taps_of(window, x, pad)
+    for o in range(groups * each):
+        group = slice(o // each * depth, (o // each + 1) * depth)
+        expected = (seen[..., group] * weights[o].astype(object)).sum(axis=(3, 4, 5))
+        assert (got[..., o] == expected).all()
+
+
+@kernel_settings
+@given(window=windows(), seed=seeds, channels=st.integers(1, 9), multiplier=st.integers(1, 3))
+def test_depthwise(window, seed, channels, multiplier):
+    rng = np.random.default_rng(seed)
+    x = image_for(window, rng, channels, -128, 127)
+    weights = rng.integers(-128, 127, (*window.kernel, channels * multiplier), endpoint=True)
+    got = accumulate_depthwise(prepare_depthwise(weights, window, multiplier, 128), x[:, None], -11)[:, 0]
+    seen = np.repeat(taps_of(window, x, -11), multiplier, axis=-1)
+    assert (got == (seen * weights.astype(object)).sum(axis=(3, 4))).all()
+
+
+@kernel_settings
+@given(window=windows(), seed=seeds)
+def test_pools(window, seed):
+    rng = np.random.default_rng(seed)
+    x = image_for(window, rng, 3, -128, 127)
+    seen = taps_of(window, x, None)
+    inside = np.not_equal(seen, None)
+    assert (window_counts(window, x.shape[1:3]) == inside[0, ..., 0].sum(axis=(2, 3))).all()
+    sums = np.where(inside, seen, 0).sum(axis=(3, 4))
+    assert (window_sums(window, x[:, None].astype(np.int8), 128)[:, 0] == sums).all()
+    maxima = np.where(inside, seen, -128).max(axis=(3, 4))
+    assert (window_maxima(window, x[:, None].astype(np.int8), -128)[:, 0] == maxima).all()
+
+
+@pytest.mark.parametrize(
+    ("magnitude", "expected"),
+    [
+        (0, np.float32),
+        (2**24 - 1, np.float32),
+        (2**24, np.float64),
+        (2**53 - 1, np.float64),
+        (2**53, np.int64),
+    ],
+)
+def test_the_type_changes_at_the_bound(magnitude, expected):
+    assert exact_dtype(magnitude) == expected
+
+
+@pytest.mark.parametrize("depth", [1023, 1024, 1025, 5000])
+def test_products_at_the_bound_of_float32(depth):
+    """127 * 129 * 1024 lies just below 2^24; beyond it the type must widen, and every sum stays exact."""
+    weights = np.full((3, depth), 127)
+    weights[1] = -127
+    weights[2, ::2] = -127
+    for magnitude, x in ((129, np.full((2, depth), 129)), (128, np.full((2, depth), -128))):
+        x[1, ::3] -= np.sign(x[1, ::3])
+        prepared = prepare_product(weights, magnitude)
+        assert (prepared.dtype == np.float32) == (127 * magnitude * depth < 2**24)
+        assert (accumulate_product(prepared, x) == x.astype(object) @ weights.T.astype(object)).all()
+
+
+def test_products_beyond_float64():
+    weights = np.array([[2**31 - 1, 2**31 - 1, 1], [1, -1, 1]])
+    x = np.array([[2**30, 2**30 - 1, 1]])
+    prepared = prepare_product(weights, 2**30)
+    assert prepared.dtype == np.int64
+    assert (accumulate_product(prepared, x) == x.astype(object) @ weights.T.astype(object)).all()
+
+
+@kernel_settings
+@given(seed=seeds, low=st.integers(-300, 0), high=st.integers(0, 300))
+def test_the_range_of_an_accumulator_is_reached(seed, low, high):
+    weights = np.random.default_rng(seed).integers(-128, 128, (4, 2, 3))
+    lowest, highest = accumulator_range(weights, low, high)
+    for o in range(4):
+        assert lowest[o] == np.where(weights[o] > 0, weights[o] * low, weights[o] * high).sum()
+        assert highest[o] == np.where(weights[o] > 0, weights[o] * high, weights[o] * low).sum()
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(GraphError, match="does not fit an input"):
+        Window((3, 3)).output_size((2, 5))
+    with pytest.raises(GraphError, match="stride is"):
+        Window((3, 3), stride=(0, 1))
+    with pytest.raises(GraphError, match="padding is"):
+        Window((3, 3), top=-1)
+    with pytest.raises(GraphError, match="do not fit 2 groups"):
+        prepare_convolution(np.ones((3, 1, 1, 2), np.int8), Window((1, 1)), 2, 128)
+    prepared = prepare_convolution(np.ones((3, 1, 1, 2), np.int8), Window((1, 1)), 1, 128)
+    with pytest.raises(GraphError, match="the weights need 2"):
+        accumulate_convolution(prepared, np.ones((1, 1, 2, 2, 3), np.int8), 0)
+    with pytest.raises(GraphError, match="do not fit multiplier 2"):
+        prepare_depthwise(np.ones((1, 1, 3), np.int8), Window((1, 1)), 2, 128)

@@ -1,0 +1,105 @@
+"""FULLY_CONNECTED against TFLite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.draw import INT8, INT16, UINT8, affine, kernel_settings
+from tests.support.layers import Weighted, weighted, weighted_graph
+from tests.support.single_op import check_against_oracle, random_inputs
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import DType, GraphBuilder
+from tflq.interpreter import lower
+
+INT4, INT32, INT64 = DType.INT4, DType.INT32, DType.INT64
+KINDS = [
+    (INT8, DType.INT8, INT32),
+    (INT8, DType.INT8, None),
+    (INT8, INT4, INT32),
+    (UINT8, UINT8, INT32),
+    (UINT8, UINT8, None),
+    (INT16, DType.INT8, INT64),
+    (INT16, DType.INT8, INT32),
+    (INT16, DType.INT8, None),
+]
+
+
+def graph_of(how, rows, depth, outputs, keep=False):
+    shape = (*rows, depth)
+    flat = int(np.prod(rows))
+    output = (*rows, outputs) if keep else (flat, outputs)
+    stated = {"quantized_bias_type": "int32"} if how.dtype is INT16 and how.bias_dtype is INT32 else {}
+    return weighted_graph("fully_connected", how, shape, (outputs, depth), output, 0, keep_num_dims=keep, **stated)
+
+
+@pytest.mark.parametrize(("dtype", "weights_dtype", "bias_dtype"), KINDS)
+@kernel_settings
+@given(
+    data=st.data(),
+    rows=st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    depth=st.integers(1, 70),
+    outputs=st.integers(1, 20),
+    keep=st.booleans(),
+)
+def test_against_tflite(oracle, dtype, weights_dtype, bias_dtype, data, rows, depth, outputs, keep):
+    how = data.draw(weighted(dtype, weights_dtype, bias_dtype))
+    graph = graph_of(how, rows, depth, outputs, keep)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(how.seed), graph, 20))
+
+
+@pytest.mark.parametrize("zero_point", [-128, -1, 100])
+def test_int8_weights_with_a_zero_point(oracle, zero_point):
+    """Per tensor, the reference kernel takes the weights' zero point off; per channel it does not look at it."""
+    how = Weighted(INT8, DType.INT8, INT32, weights_zero_point=zero_point, input_zero_point=7, spread=4.0)
+    graph = graph_of(how, (2,), 30, 10)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 50))
+
+
+@pytest.mark.parametrize("outputs", [1, 10, 640])
+def test_sizes_of_real_layers(oracle, outputs):
+    how = Weighted(INT8, DType.INT8, INT32, spread=0.5, zero_point=12, input_zero_point=-128, seed=outputs)
+    graph = graph_of(how, (1,), 640, outputs)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(outputs), graph, 100))
+
+
+def test_totals_that_do_not_fit_int32_once_scaled(oracle):
+    """static_cast<int32_t> of a double out of range gives -2^31 on x86."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 8), INT8, affine(INT8, 2.0**20, 3))
+    weights = b.constant("w", np.arange(-40, 40).reshape(10, 8).astype(np.int8), affine(INT8, 2.0**10))
+    graph = b.build([b.add("fully_connected", [x, weights], (1, 10), INT8, affine(INT8, 0.5, -3))])
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(0), graph, 50))
+
+
+def test_weights_computed_at_run_time(oracle):
+    b = GraphBuilder()
+    x = b.input("x", (2, 12), INT8, affine(INT8, 0.5, 3))
+    weights = b.input("w", (5, 12), INT8, affine(INT8, 0.01))
+    graph = b.build([b.add("fully_connected", [x, weights], (2, 5), INT8, affine(INT8, 2.0, -3))])
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(0), graph, 4))
+
+
+def refused(x_shape=(2, 12), bias_dtype=INT32, dtype=INT8, **attributes):
+    b = GraphBuilder()
+    x = b.input("x", x_shape, dtype, affine(dtype, 0.5))
+    weights = b.constant("w", np.ones((5, 12), np.int8), affine(INT8, 0.01))
+    bias = b.constant("b", np.zeros(5, bias_dtype.storage), affine(INT32, 0.005))
+    return b.build([b.add("fully_connected", [x, weights, bias], (2, 5), dtype, affine(dtype, 2.0), **attributes)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"x_shape": (2, 7)}, GraphError, "does not fall into rows"),
+        ({"x_shape": (4, 6), "keep_num_dims": True}, GraphError, "must end with 12"),
+        ({"weights_format": "shuffled4x16int8"}, UnsupportedError, "takes 'default' only"),
+        ({"bias_dtype": INT64}, UnsupportedError, "takes int32"),
+        ({"dtype": INT16}, UnsupportedError, "takes int64"),
+    ],
+)
+def test_refusals(changes, error, message):
+    with pytest.raises(error, match=message):
+        lower(refused(**changes))
