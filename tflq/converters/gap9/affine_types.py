@@ -1,0 +1,114 @@
+"""Scale and zero point from a real range, as GAP9's tool computes them (docs/gap9.md, 2).
+
+The precision of a scale is that of its range: float32 ranges (a file's min/max) give float32 scales, float64 ranges
+give float64. The integers of a network depend on it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.graph import Affine, Range, Tensor
+from tflq.graph.quantisation import FloatArray
+
+
+def real_range(low: float, high: float) -> Range:
+    """Return a range in float64, such as [0, 6]."""
+    return Range(np.array([low], np.float64), np.array([high], np.float64))
+
+
+def file_range(tensor: Tensor) -> Range | None:
+    """Return the range that a file states for a tensor, None where it states none.
+
+    The stored min/max in float32 if there, else (qmin - Z) * S .. (qmax - Z) * S of the whole type in float64.
+    """
+    if tensor.range is not None and tensor.range.minimum.size:
+        return Range(tensor.range.minimum.min(keepdims=True), tensor.range.maximum.max(keepdims=True))
+    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer or not tensor.quantisation.scale.size:
+        return None
+    scale, zero_point = tensor.quantisation.scale.astype(np.float64), tensor.quantisation.zero_point
+    low, high = (tensor.dtype.minimum - zero_point) * scale, (tensor.dtype.maximum - zero_point) * scale
+    return Range(low.min(keepdims=True), high.max(keepdims=True))
+
+
+def data_range(real: FloatArray) -> Range:
+    """Return the repaired range of a constant's values, in their precision."""
+    return repaired(Range(real.min(keepdims=True).reshape(1), real.max(keepdims=True).reshape(1)))
+
+
+def repaired(range_: Range) -> Range:
+    """Return a range that contains 0 and is not empty.
+
+    Where min and max agree (|min - max| <= 1e-8 + 1e-5 |max|): a negative min gives [min, -min], a positive one
+    [-min, min], 0 gives [0, 1]. Then min = min(min, 0), max = max(max, 0).
+    """
+    low, high = range_.minimum, range_.maximum
+    kind = low.dtype.type
+    if np.isclose(low, high)[0]:
+        if low[0] == 0:
+            high = np.array([1], kind)
+        elif low[0] < 0:
+            high = -low
+        else:
+            low, high = -low, low
+    return Range(np.minimum(low, kind(0)), np.maximum(high, kind(0)))
+
+
+def asymmetric(range_: Range, bits: int = 8, signed: bool = False) -> Affine:
+    """S = (max - min) / (2^n - 1) and the zero point that is nearest to a whole number.
+
+    z1 = qmin - min / S, z2 = qmax - max / S; the one nearer to a whole number (a tie takes z2). Below qmin: Z = qmin,
+    S = max / (2^n - 1); above qmax: Z = qmax, S = -min / (2^n - 1); else Z = the even-rounded one.
+
+    Args:
+        range_: repaired.
+        bits: n.
+        signed: int or uint.
+    """
+    low, high = range_.minimum, range_.maximum
+    kind, steps = low.dtype.type, (1 << bits) - 1
+    lowest = -(1 << (bits - 1)) if signed else 0
+    scale = np.asarray((high - low) / kind(steps))
+    if scale[0] == 0:
+        scale = np.ones(1, kind)
+    z1, z2 = kind(lowest) - low / scale, kind(lowest + steps) - high / scale
+    z = float((z1 if _distance(z1) < _distance(z2) else z2)[0])
+    if z < lowest:
+        zero_point, scale = lowest, high / kind(steps)
+    elif z > lowest + steps:
+        zero_point, scale = lowest + steps, -low / kind(steps)
+    else:
+        zero_point = int(np.round(z))
+    return Affine(np.asarray(scale), np.array([zero_point], np.int64), None, bits, signed)
+
+
+def symmetric(range_: Range, bits: int = 8, signed: bool = True) -> Affine:
+    """S = max(|max| / (2^(n-1) - 1), |min| / 2^(n-1)); Z = 0, or 2^(n-1) where unsigned; S = 0 becomes 1."""
+    kind, half = range_.minimum.dtype.type, 1 << (bits - 1)
+    scale = np.maximum(np.abs(range_.maximum) / kind(half - 1), np.abs(range_.minimum) / kind(half))
+    if scale[0] == 0:
+        scale = np.ones(1, kind)
+    return Affine(np.asarray(scale), np.array([0 if signed else half], np.int64), None, bits, signed)
+
+
+def power_of_two(affine: Affine) -> Affine:
+    """Return a symmetric type with the scale 2^ceil(log2 S) in float64: what the integer softmax takes."""
+    scale = np.exp2(np.ceil(np.log2(affine.scale.astype(np.float64))))
+    return Affine(scale, affine.zero_point, None, affine.bits, affine.signed)
+
+
+def is_symmetric(affine: Affine) -> bool:
+    """Whether the zero point is in the middle of the type."""
+    middle = 0 if affine.signed else 1 << (affine.bits - 1)
+    return bool(np.all(affine.zero_point == middle))
+
+
+def nearly_equal(a: Affine, b: Affine) -> bool:
+    """Whether the tool takes two types as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b, all else equal."""
+    same_codes = (a.bits, a.signed) == (b.bits, b.signed) and np.array_equal(a.zero_point, b.zero_point)
+    return bool(same_codes and np.allclose(a.scale, b.scale))
+
+
+def _distance(z: FloatArray) -> float:
+    """How far |z| is from a whole number."""
+    return float(np.abs(np.abs(z) - np.round(np.abs(z)))[0])

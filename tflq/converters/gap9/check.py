@@ -1,0 +1,110 @@
+"""Which operators GAP9 cannot take, and why: all at once, each with its way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tflq.converters.gap9.affine_types import file_range
+from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.passes.fold_pad import foldable_padding
+from tflq.converters.gap9.rewrite import only_reader
+from tflq.graph import Affine, Graph, Node, Tensor
+
+_ACTIVATIONS = ("none", "relu", "relu6")
+_PASSED = ("reshape", "squeeze", "expand_dims", "transpose", "concatenation", "quantize", "dequantize")
+_PASSED_THROUGH = (*_PASSED, "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
+
+
+def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be mapped, in order of the file."""
+    found = []
+    for index, node in enumerate(graph.nodes):
+        reason = _reason(graph, index, node, options[node.name])
+        if reason:
+            found.append(f"{graph.where(index)}: {reason}")
+    return tuple(found)
+
+
+def supported_operators() -> tuple[str, ...]:
+    """Return the operators that GAP9 takes, all or in part."""
+    return tuple(sorted({*_PASSED_THROUGH, *_RULES}))
+
+
+def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
+    if node.custom_code:
+        return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
+    if node.operator not in _PASSED_THROUGH and node.operator not in _RULES:
+        return f"no mapping to GAP9; it takes {', '.join(supported_operators())}"
+    fused = node.attributes.text("fused_activation_function", "none")
+    if fused not in _ACTIVATIONS:
+        return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
+    return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""
+
+
+def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+    weights = graph.tensors[node.inputs[1]]
+    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
+    if not weights.is_constant or (bias is not None and not bias.is_constant):
+        return "weights or bias are computed at run time; GAP9 takes constants"
+    if isinstance(weights.quantisation, Affine) is False and weights.quantisation is not None:
+        return "blockwise weights; GAP9 takes one scale for each output channel"
+    if node.operator != "conv_2d":
+        return ""
+    groups = graph.tensors[node.inputs[0]].shape[3] // max(1, weights.shape[3])
+    if groups > 1 and options.use_ne16:
+        return f"{groups} groups; NE16 takes 1 (depthwise is an operator of its own): set use_ne16=false for this layer"
+    return ""
+
+
+def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+    rank = len(graph.tensors[node.inputs[0]].shape)
+    data = graph.tensors[node.inputs[1]].data
+    axes = sorted(int(a) % rank for a in data.reshape(-1)) if data is not None else None
+    if rank != 4 or axes != [1, 2]:
+        return f"mean over axes {axes} of rank {rank}; GAP9 takes height and width, axes 1 and 2 of rank 4"
+    return ""
+
+
+def _leaky(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+    alpha = node.attributes.real("alpha")
+    return "" if -1 <= alpha < 0.996 else f"alpha is {alpha}; GAP9 takes -1 to below 0.996 (8 bits, 7 of them fraction)"
+
+
+def _pad(graph: Graph, index: int, node: Node, _options: LayerOptions) -> str:
+    reader = only_reader(graph, node.outputs[0])
+    follows = reader is not None and graph.nodes[reader].operator in ("conv_2d", "depthwise_conv_2d")
+    if foldable_padding(graph, index) is None or not follows:
+        return "padding stands alone; GAP9 takes zeros on height and width in front of a convolution"
+    return ""
+
+
+def _average_pool(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+    taps = node.attributes.integer("filter_height") * node.attributes.integer("filter_width")
+    return "" if taps <= 65536 else f"a window of {taps} taps; GAP9 takes up to 65536"
+
+
+def _elementwise(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
+    bare = [t for t in (graph.tensors[t] for t in node.inputs) if _is_bare(t)]
+    return (
+        f"operand '{bare[0].name}' is {bare[0].dtype.value} without a scale; GAP9 takes quantised ones" if bare else ""
+    )
+
+
+def _is_bare(tensor: Tensor) -> bool:
+    return not tensor.dtype.is_floating and file_range(tensor) is None
+
+
+_Rule = Callable[[Graph, int, Node, LayerOptions], str]
+_RULES: dict[str, _Rule] = {
+    "conv_2d": _filter,
+    "depthwise_conv_2d": _filter,
+    "fully_connected": _filter,
+    "mean": _mean,
+    "leaky_relu": _leaky,
+    "pad": _pad,
+    "padv2": _pad,
+    "average_pool_2d": _average_pool,
+    "add": _elementwise,
+    "sub": _elementwise,
+    "mul": _elementwise,
+}

@@ -1,0 +1,59 @@
+"""Global means read channels first: a transpose stands in front of each; reshapes behind pools get their name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.gap9.rewrite import POOLS, derived_tensor, with_attributes
+from tflq.graph import Attributes, DType, Graph, Node, Tensor
+
+_TO_CHANNELS_FIRST = (0, 3, 1, 2)
+
+
+def arrange_layout(graph: Graph) -> Graph:
+    """Return the graph with [N, H, W, C] -> [N, C, H, W] transposes in front of means over height and width.
+
+    Behind an inserted Quantize the transpose is called <mean>_trans, else <producer>_trans_out0. A reshape that takes
+    the 1x1 map of a pool is called <pool>_reshape.
+    """
+    result = graph.copy()
+    result.nodes = []
+    written = {t: n for n in graph.nodes for t in n.outputs}
+    for node in graph.nodes:
+        producer = written.get(node.inputs[0])
+        if node.operator == "mean" and len(graph.tensors[node.inputs[0]].shape) == 4:
+            result.nodes += _transposed(result, node, producer)
+        elif node.operator == "reshape" and producer is not None and producer.operator in POOLS:
+            renamed = with_attributes(node, layer=node.name)
+            result.nodes.append(replace(renamed, name=f"{_unit_name(producer)}_reshape"))
+        else:
+            result.nodes.append(node)
+    return result
+
+
+def _unit_name(node: Node) -> str:
+    return node.attributes.text("fusion", "") or node.name
+
+
+def _transposed(graph: Graph, mean: Node, producer: Node | None) -> list[Node]:
+    inserted = producer is None or (producer.operator == "quantize" and producer.name.endswith("_qin0"))
+    name = f"{mean.name}_trans" if producer is None or inserted else f"{_unit_name(producer)}_trans_out0"
+    source = mean.inputs[0]
+    turned = derived_tensor(graph, source, name)
+    n, h, w, c = graph.tensors[source].shape
+    graph.tensors[turned] = replace(graph.tensors[turned], shape=(n, c, h, w))
+    order = graph.add_tensor(_indices(f"{name}_order", _TO_CHANNELS_FIRST))
+    axes = graph.add_tensor(_indices(f"{mean.name}_axes", (2, 3)))
+    attributes = Attributes({"layer": mean.name, "engine": "", "engine_reason": "moves data: channels first"})
+    return [
+        Node("transpose", (source, order), (turned,), attributes, name),
+        replace(mean, inputs=(turned, axes)),
+    ]
+
+
+def _indices(name: str, values: tuple[int, ...]) -> Tensor:
+    data = np.array(values, np.int32)
+    data.setflags(write=False)
+    return Tensor(name, data.shape, DType.INT32, data=data)

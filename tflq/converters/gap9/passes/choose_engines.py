@@ -1,0 +1,50 @@
+"""Which layer runs on NE16 and which on the cluster's cores (SQ8), and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.rewrite import FILTERS, MOVES, POOLS, layer_of, with_attributes
+from tflq.graph import Graph, Node, Tensor
+
+NE16, SQ8 = "ne16", "sq8"
+_UNSIGNED_KERNELS = (*POOLS, "add", "sub")
+
+
+def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with the attributes `engine` and `engine_reason` on every node.
+
+    Operators that only move data take the type of their neighbours and have no engine.
+    """
+    result = graph.copy()
+    fusions: dict[str, str] = {}
+    for index, node in enumerate(graph.nodes):
+        fusion = node.attributes.text("fusion", "")
+        if fusion in fusions:
+            engine, reason = fusions[fusion], "follows its layer"
+        else:
+            engine, reason = _engine(graph, node, options[layer_of(node)])
+        if fusion:
+            fusions[fusion] = engine
+        result.nodes[index] = with_attributes(node, engine=engine, engine_reason=reason)
+    return result
+
+
+def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
+    if node.operator in MOVES:
+        return "", "moves data: takes the type of its neighbours"
+    if not options.use_ne16:
+        return SQ8, "use_ne16 is false"
+    if node.operator in FILTERS:
+        return _filter_engine(node, graph.tensors[node.inputs[1]])
+    if node.operator in _UNSIGNED_KERNELS:
+        return NE16, "uint8 kernel on the cluster, in the types of NE16"
+    return SQ8, f"{node.operator} has no uint8 kernel"
+
+
+def _filter_engine(node: Node, weights: Tensor) -> tuple[str, str]:
+    if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
+        height, width = weights.shape[1:3]
+        return SQ8, f"depthwise kernel {height}x{width}: NE16 takes 3x3"
+    return NE16, "NE16 takes it"

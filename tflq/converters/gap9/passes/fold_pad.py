@@ -1,0 +1,57 @@
+"""PAD in front of a convolution becomes the convolution's own padding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.converters.gap9.rewrite import only_reader, pruned, with_attributes
+from tflq.errors import GraphError
+from tflq.graph import Graph, Node
+from tflq.interpreter.accumulate import window_of
+
+_FILTERS = ("conv_2d", "depthwise_conv_2d")
+
+
+def fold_pad(graph: Graph) -> Graph:
+    """Return the graph with explicit padding (top, bottom, left, right) on convolutions behind a PAD of zeros."""
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        if node.operator not in ("pad", "padv2"):
+            continue
+        reader = only_reader(result, node.outputs[0])
+        amounts = foldable_padding(graph, index)
+        if reader is None or amounts is None or result.nodes[reader].operator not in _FILTERS:
+            continue
+        consumer = result.nodes[reader]
+        inner = _own_padding(result, consumer)
+        total = tuple(a + b for a, b in zip(amounts, inner, strict=True))
+        inputs = (result.nodes[index].inputs[0], *consumer.inputs[1:])
+        result.nodes[reader] = replace(with_attributes(consumer, explicit_padding=total), inputs=inputs)
+    return pruned(result)
+
+
+def foldable_padding(graph: Graph, index: int) -> tuple[int, int, int, int] | None:
+    """Return (top, bottom, left, right) of a PAD of zeros on height and width, None for any other."""
+    operands = graph.operands(index)
+    try:
+        amounts = operands.constant(1)
+    except GraphError:
+        return None
+    if graph.nodes[index].operator == "padv2" and not _is_zero(graph, index):
+        return None
+    if amounts.shape != (4, 2) or amounts[0].any() or amounts[3].any():
+        return None
+    (top, bottom), (left, right) = amounts[1:3].tolist()
+    return int(top), int(bottom), int(left), int(right)
+
+
+def _is_zero(graph: Graph, index: int) -> bool:
+    value = graph.operands(index).input(2)
+    zero_point = int(value.affine.zero_point[0]) if value.dtype.is_integer else 0
+    return value.data is not None and bool((value.data == zero_point).all())
+
+
+def _own_padding(graph: Graph, node: Node) -> tuple[int, int, int, int]:
+    _, height, width, _ = graph.tensors[node.inputs[0]].shape
+    kernel = graph.tensors[node.inputs[1]].shape[1:3]
+    return window_of(node.attributes, (height, width), (kernel[0], kernel[1])).padding

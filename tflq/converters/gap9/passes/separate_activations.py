@@ -1,0 +1,77 @@
+"""Fused activations become nodes of their own; ranges that begin at 0 add a ReLU; ReLUs that do nothing go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.gap9.rewrite import POOLS, derived_tensor, pruned, redirect, with_attributes
+from tflq.graph import Attributes, Graph, Node, Range
+
+_IMPLIED = ("conv_2d", "depthwise_conv_2d", *POOLS, "add", "sub", "mul", "div")
+"""Operators whose range from 0 on counts as a ReLU; never a fully connected layer, a mean or a concatenation."""
+_KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
+_KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
+
+
+def separate_activations(graph: Graph) -> Graph:
+    """Return the graph with each fused or implied activation as a node `<layer>_activation`.
+
+    The activation writes the tensor that the layer wrote; the layer writes a new one with the same range.
+    """
+    result = graph.copy()
+    result.nodes = []
+    for node in graph.nodes:
+        activation = _activation(node, graph.tensors[node.outputs[0]].range)
+        if activation is None:
+            result.nodes.append(node)
+            continue
+        inner = derived_tensor(result, node.outputs[0], node.name)
+        plain = with_attributes(node, fused_activation_function="none")
+        result.nodes.append(replace(plain, outputs=(inner,)))
+        attributes = Attributes({"layer": node.name})
+        result.nodes.append(Node(activation, (inner,), node.outputs, attributes, f"{node.name}_activation"))
+    return result
+
+
+def remove_idle_rectifiers(graph: Graph) -> Graph:
+    """Return the graph without ReLUs whose input is known not to be negative (ReLU6: and known not to exceed 6).
+
+    The sign is followed from ReLUs and constants through additions, products, pools and moves; the upper bound
+    through pools and moves only.
+    """
+    result = graph.copy()
+    bounds: dict[int, float] = {}  # tensors known not to be negative -> upper bound
+    for index in range(len(graph.nodes)):
+        node = result.nodes[index]
+        known = [_bound(result, bounds, t) for t in node.inputs if t >= 0]
+        if node.operator in ("relu", "relu6"):
+            limit = 6.0 if node.operator == "relu6" else np.inf
+            if known[0] is not None and known[0] <= limit:
+                redirect(result, node.outputs[0], node.inputs[0])
+            bounds[node.outputs[0]] = min(limit, np.inf if known[0] is None else known[0])
+        elif node.operator in _KEEP_SIGN:
+            operands = known if node.operator in ("add", "mul", "div", "concatenation") else known[:1]
+            if all(b is not None for b in operands):
+                kept = max((b for b in operands if b is not None), default=np.inf)
+                bounds.update(dict.fromkeys(node.outputs, kept if node.operator in _KEEP_BOUND else np.inf))
+    return pruned(result)
+
+
+def _activation(node: Node, range_: Range | None) -> str | None:
+    fused = node.attributes.text("fused_activation_function", "none")
+    if fused != "none":
+        return fused
+    if node.operator in _IMPLIED and range_ is not None and range_.minimum[0] == 0:
+        return "relu6" if np.round(range_.maximum[0]) == 6 else "relu"
+    return None
+
+
+def _bound(graph: Graph, bounds: dict[int, float], tensor: int) -> float | None:
+    data = graph.tensors[tensor].data
+    if data is None:
+        return bounds.get(tensor)
+    affine = graph.tensors[tensor].quantisation
+    zero_point = int(affine.zero_point.min()) if affine is not None and hasattr(affine, "zero_point") else 0
+    return np.inf if data.size and int(data.min()) >= zero_point else None

@@ -1,0 +1,101 @@
+"""Units: a fusion, or a node that stands alone, seen as one thing that reads and writes typed tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.converters.gap9.passes.choose_engines import NE16
+from tflq.converters.gap9.rewrite import ACTIVATIONS, CURVES, FILTERS, MOVES, POOLS, RECTIFIERS, computed_inputs
+from tflq.graph import Graph, Node
+from tflq.interpreter.kernels.gap9.windows import window_of_node
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One or more nodes that run together.
+
+    Attributes:
+        nodes: indices, in order.
+        operators: their operators.
+        engine: "ne16", "sq8", or "" for a move.
+        inputs: (position, tensor) of the computed inputs of the first node.
+        outputs: tensors that the last node writes.
+        padded: whether the first node pads.
+        padded_pool: whether a pool inside or alone pads.
+    """
+
+    nodes: tuple[int, ...]
+    operators: tuple[str, ...]
+    engine: str
+    inputs: tuple[tuple[int, int], ...]
+    outputs: tuple[int, ...]
+    padded: bool
+    padded_pool: bool
+
+    @property
+    def operator(self) -> str:
+        """The first node's operator."""
+        return self.operators[0]
+
+    @property
+    def on_ne16(self) -> bool:
+        """Whether it works in NE16's types."""
+        return self.engine == NE16
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether it begins with a convolution or a fully connected layer."""
+        return self.operator in FILTERS
+
+    @property
+    def is_move(self) -> bool:
+        """Whether inputs and outputs have one type: moves, pools that stand alone, ReLU that stands alone."""
+        return self.operator in (*MOVES, *POOLS, "relu")
+
+    @property
+    def activation(self) -> str:
+        """The operator of the activation inside, or ""."""
+        return next((o for o in self.operators if o in ACTIVATIONS), "")
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether a filter writes 32 bits to an activation that then writes the type."""
+        return self.is_filter and self.activation in CURVES
+
+    @property
+    def is_plain_filter(self) -> bool:
+        """Whether it is a filter alone, without activation and pool."""
+        return self.is_filter and len(self.operators) == 1
+
+    @property
+    def rectifies(self) -> bool:
+        """Whether its output goes through a ReLU or ReLU6."""
+        return self.activation in RECTIFIERS
+
+
+def units_of(graph: Graph) -> list[Unit]:
+    """Return the units in order of their first nodes."""
+    groups: dict[str, list[int]] = {}
+    for index, node in enumerate(graph.nodes):
+        groups.setdefault(node.attributes.text("fusion", "") or node.name, []).append(index)
+    return [_unit(graph, indices) for indices in groups.values()]
+
+
+def _unit(graph: Graph, indices: list[int]) -> Unit:
+    nodes = [graph.nodes[i] for i in indices]
+    return Unit(
+        nodes=tuple(indices),
+        operators=tuple(n.operator for n in nodes),
+        engine=nodes[0].attributes.text("engine"),
+        inputs=tuple(computed_inputs(graph, nodes[0])),
+        outputs=nodes[-1].outputs,
+        padded=_pads(graph, nodes[0]),
+        padded_pool=any(_pads(graph, n) for n in nodes if n.operator in POOLS),
+    )
+
+
+def _pads(graph: Graph, node: Node) -> bool:
+    if node.operator not in ("conv_2d", "depthwise_conv_2d", *POOLS):
+        return False
+    tensors = [graph.tensors[t] for t in node.inputs[:2]]
+    return any(window_of_node(node, tensors[0].shape, tensors[1].shape if len(tensors) > 1 else ()).padding)

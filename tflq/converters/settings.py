@@ -1,0 +1,173 @@
+"""Settings of targets: typed `key=value` pairs for a whole graph, and overrides for single layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from tflq.errors import OptionError
+from tflq.graph import Graph
+
+Value = bool | int | float | str
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key that a target knows; the type of its default is its type.
+
+    Attributes:
+        key: as the user writes it.
+        default: value where nothing is said; true or false, a whole number, a number, or a word.
+        help: one line: what it changes.
+        choices: the values that are allowed; empty where `minimum` and `maximum` say it.
+        minimum: smallest number.
+        maximum: largest number.
+        per_layer: whether a layer can override it.
+    """
+
+    key: str
+    default: Value
+    help: str
+    choices: tuple[Value, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    per_layer: bool = True
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words."""
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.choices:
+            return ", ".join(str(c) for c in self.choices)
+        bounds = {"minimum": self.minimum, "maximum": self.maximum}
+        kind = {int: "a whole number", float: "a number", str: "a word"}[type(self.default)]
+        stated = " and ".join(f"{name} {bound}" for name, bound in bounds.items() if bound is not None)
+        return f"{kind}, {stated}" if stated else kind
+
+    def parse(self, text: str) -> Value:
+        """Return the value that a text stands for.
+
+        Raises:
+            OptionError: another type, or outside the limits.
+        """
+        value = self._read(text.strip())
+        low = self.minimum is not None and not isinstance(value, (bool, str)) and value < self.minimum
+        high = self.maximum is not None and not isinstance(value, (bool, str)) and value > self.maximum
+        if low or high or (self.choices and value not in self.choices):
+            raise self._refused(text)
+        return value
+
+    def _read(self, text: str) -> Value:
+        if isinstance(self.default, bool):
+            if text.lower() in _TRUE + _FALSE:
+                return text.lower() in _TRUE
+            raise self._refused(text)
+        try:
+            return type(self.default)(text)
+        except ValueError:
+            raise self._refused(text) from None
+
+    def _refused(self, text: str) -> OptionError:
+        return OptionError(f"{self.key}={text}: allowed is {self.allowed}")
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """Values for the layers that a pattern names.
+
+    Attributes:
+        pattern: an operator's index ("3"), a name or a glob of names ("CONV_2D_0_*"), or an operator ("conv_2d").
+        values: key -> value.
+    """
+
+    pattern: str
+    values: Mapping[str, Value]
+
+    def matches(self, index: int, name: str, operator: str) -> bool:
+        """Whether the rule is for this layer; case counts in names only."""
+        if self.pattern.isdecimal():
+            return int(self.pattern) == index
+        return self.pattern.lower() == operator.lower() or fnmatchcase(name, self.pattern)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked of a target; complete: every key of the target has a value.
+
+    Attributes:
+        values: key -> value for the whole graph.
+        rules: overrides in the order given; later ones win.
+    """
+
+    values: Mapping[str, Value]
+    rules: tuple[LayerRule, ...] = field(default=())
+
+    def of_layers(self, graph: Graph) -> tuple[Mapping[str, Value], ...]:
+        """Return the complete values of each node.
+
+        Raises:
+            OptionError: a rule that matches no node.
+        """
+        unused = set(range(len(self.rules)))
+        layers = []
+        for index, node in enumerate(graph.nodes):
+            values = dict(self.values)
+            for number, rule in enumerate(self.rules):
+                if rule.matches(index, node.name, node.operator):
+                    values.update(rule.values)
+                    unused.discard(number)
+            layers.append(values)
+        if unused:
+            pattern = self.rules[min(unused)].pattern
+            names = ", ".join(node.name for node in graph.nodes[:3])
+            raise OptionError(
+                f"layer pattern '{pattern}' matches no operator; give an index 0..{len(graph.nodes) - 1}, a name "
+                f"such as {names}, a glob of names, or an operator such as {graph.nodes[0].operator}"
+                if graph.nodes
+                else f"layer pattern '{pattern}' matches no operator: the graph has none"
+            )
+        return tuple(layers)
+
+
+def parse_settings(known: Sequence[Setting], assignments: Iterable[str] = (), layers: Iterable[str] = ()) -> Settings:
+    """Read `key=value` texts and `PATTERN:key=value` texts.
+
+    Args:
+        known: the target's keys.
+        assignments: for the whole graph.
+        layers: for single layers; several pairs for one pattern are separated by commas.
+
+    Raises:
+        OptionError: a text of another form, an unknown key, or a value outside its limits.
+    """
+    table = {setting.key: setting for setting in known}
+    values = {setting.key: setting.default for setting in known}
+    for text in assignments:
+        values.update([_pair(text, table)])
+    return Settings(values, tuple(_rule(text, table) for text in layers))
+
+
+def _rule(text: str, table: Mapping[str, Setting]) -> LayerRule:
+    pattern, colon, pairs = text.partition(":")
+    if not colon or not pattern.strip():
+        raise OptionError(f"layer '{text}': allowed is PATTERN:key=value, such as 0:use_ne16=false")
+    values = dict(_pair(pair, table) for pair in pairs.split(","))
+    fixed = [key for key in values if not table[key].per_layer]
+    if fixed:
+        raise OptionError(f"layer '{text}': {fixed[0]} holds for the whole graph; use --set {fixed[0]}=...")
+    return LayerRule(pattern.strip(), values)
+
+
+def _pair(text: str, table: Mapping[str, Setting]) -> tuple[str, Value]:
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals:
+        raise OptionError(f"'{text}': allowed is key=value; keys are {', '.join(table)}")
+    if key not in table:
+        raise OptionError(f"unknown key '{key}'; known are {', '.join(table)}")
+    return key, table[key].parse(value)

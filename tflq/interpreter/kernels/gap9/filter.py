@@ -1,0 +1,126 @@
+"""What convolutions and fully connected layers share in GAP9's arithmetic (docs/gap9.md, 4 to 6).
+
+acc = stored bias + sum x * (w - Z_w) with raw codes x, padding holding Z_x;
+stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Operands, Tensor
+from tflq.graph.quantisation import FloatArray
+from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
+from tflq.interpreter.kernels.gap9.rescaling import Rescaling, make_rescaling
+from tflq.interpreter.kernels.gap9.rounding import round_half_up
+
+LARGEST_PRE_NORMALIZATION = 8
+
+
+@dataclass(frozen=True, eq=False)
+class FilterIntegers:
+    """The integers of one filter, but for its window.
+
+    Attributes:
+        weights: w - Z_w, int64[O, ...], output channel first.
+        weight_zero_point: Z_w, 2^(bits-1) on NE16.
+        weight_bits: 2..8.
+        input_zero_point: Z_x, also the padding value.
+        bias: quantised bias B, int64[O].
+        offset: O_c, what folds the zero points.
+        rescaling: stored bias B + O_c, M, N.
+        output_dtype: storage of the codes.
+    """
+
+    weights: Integers
+    weight_zero_point: int
+    weight_bits: int
+    input_zero_point: int
+    bias: Integers
+    offset: Integers
+    rescaling: Rescaling
+    output_dtype: np.dtype[np.generic]
+
+    @property
+    def mul_bias(self) -> MulBias:
+        """M and N for each output channel."""
+        return self.rescaling.mul_bias
+
+
+def lower_filter(operands: Operands, channel_axis: int) -> FilterIntegers:
+    """Decide M, N and the stored bias.
+
+    Args:
+        operands: input, weights and bias in GAP9's types, and the output.
+        channel_axis: of the weights' output channels.
+
+    Raises:
+        UnsupportedError: a bias or accumulator that does not fit int32, or a ratio of scales without M and N.
+    """
+    x, weights, output = operands.input(0).affine, operands.input(1).affine, operands.output()
+    codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64) - weights.zero_point[0]
+    bias = operands.constant(2).astype(np.int64)
+    scale = np.asarray(operands.input(2).affine.scale)
+    y = output.affine
+    offset = _offset(codes, int(x.zero_point[0]), y, scale)
+    stored = bias + offset
+    _refuse_overflow(stored, "the bias with its folded zero points", "use wider weights or a narrower output range")
+    reduction = codes[0].size
+    ratio = np.asarray(scale / y.scale, np.float64)
+    found = mul_bias(ratio, multiplier_bits(reduction, bias))
+    prenorm = int(min(found.shift.min(), LARGEST_PRE_NORMALIZATION)) if is_wide(operands.input(0)) else 0
+    lower, upper = accumulator_range(codes, x.minimum_code, x.maximum_code)
+    _refuse_overflow(lower + stored, "the smallest accumulator", "use narrower weights, features of 8 bits, or SQ8")
+    _refuse_overflow(upper + stored, "the largest accumulator", "use narrower weights, features of 8 bits, or SQ8")
+    rescaling = make_rescaling(stored, found, prenorm, y, lower, upper)
+    return FilterIntegers(
+        codes,
+        int(weights.zero_point[0]),
+        weights.bits,
+        int(x.zero_point[0]),
+        bias,
+        offset,
+        rescaling,
+        output.dtype.storage,
+    )
+
+
+def is_wide(tensor: Tensor) -> bool:
+    """Whether a tensor has 16-bit features, for which the accumulator is shifted before it is multiplied."""
+    return tensor.affine.bits == 16
+
+
+def input_magnitude(operands: Operands) -> int:
+    """Return the largest |x| of the input's codes."""
+    x = operands.input(0).affine
+    return max(-x.minimum_code, x.maximum_code)
+
+
+def finish(integers: FilterIntegers, accumulators: Array) -> Array:
+    """Return codes for accumulators [..., O]."""
+    return integers.rescaling.apply(accumulators, integers.output_dtype)
+
+
+def _offset(codes: Integers, input_zero_point: int, output: Affine, scale: FloatArray) -> Integers:
+    """O_c = -Z_x * sum(w) + (Z_y != 0 ? floor(Z_y * S_y / (S_x * S_w) + 0.5) : 0)."""
+    offset = -input_zero_point * codes.reshape(codes.shape[0], -1).sum(axis=1)
+    zero_point = int(output.zero_point[0])
+    if zero_point == 0:
+        return np.asarray(offset, np.int64)
+    folded = round_half_up(zero_point * output.scale / scale)
+    _refuse_overflow(folded, "the output's zero point in units of the accumulator", "use wider weights")
+    return np.asarray(offset + folded.astype(np.int64), np.int64)
+
+
+def _refuse_overflow(values: Integers | FloatArray, what: str, way_out: str) -> None:
+    bad = (values < INT32_MIN) | (values > INT32_MAX)
+    if np.any(bad):
+        channel = int(np.argmax(bad))
+        raise UnsupportedError(
+            f"channel {channel}: {what} is {float(values[channel]):.0f}, int32 ends at {INT32_MAX}; {way_out}"
+        )

@@ -1,0 +1,45 @@
+"""MAX_POOL_2D in GAP9's arithmetic: padding holds the zero point and takes part (docs/gap9.md, 10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Window, window_counts, window_maxima
+from tflq.interpreter.kernels.gap9.windows import window_of_node
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPoolIntegers:
+    """The integers of one pool.
+
+    Attributes:
+        window: kernel, stride, padding.
+        floor: least code of each output [OH, OW, 1]: the zero point where the window leaves the image, else the
+            smallest code; None without padding.
+        minimum: smallest code.
+    """
+
+    window: Window
+    floor: Array | None
+    minimum: int
+
+
+def lower(node: Node, operands: Operands) -> MaxPoolIntegers:
+    """Decide the integers of MAX_POOL_2D; input and output share scale and zero point."""
+    x = operands.input(0)
+    window = window_of_node(node, x.shape)
+    partial = window_counts(window, (x.shape[1], x.shape[2])) < window.taps
+    least = x.affine.minimum_code
+    if not partial.any():
+        return MaxPoolIntegers(window, None, least)
+    floor = np.where(partial, int(x.affine.zero_point[0]), least)[:, :, None].astype(x.dtype.storage)
+    return MaxPoolIntegers(window, floor, least)
+
+
+def run(integers: MaxPoolIntegers, x: Array) -> tuple[Array, ...]:
+    """Run MAX_POOL_2D: codes [S, N, H, W, C] -> [S, N, OH, OW, C]."""
+    y = window_maxima(integers.window, x, integers.minimum)
+    return (y if integers.floor is None else np.maximum(y, integers.floor),)

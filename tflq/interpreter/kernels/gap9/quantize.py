@@ -1,0 +1,33 @@
+"""QUANTIZE in GAP9's arithmetic: from one type to another in float64 (docs/gap9.md, 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise
+from tflq.interpreter.lookup_tables import Table, look_up, make_table
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizeIntegers:
+    """The whole operator as a table.
+
+    Attributes:
+        table: output code for each raw code of the input, 256 or 65536 entries.
+    """
+
+    table: Table
+
+
+def lower(node: Node, operands: Operands) -> QuantizeIntegers:  # noqa: ARG001
+    """Tabulate clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64."""
+    x, y = operands.input(0), operands.output()
+    return QuantizeIntegers(make_table(lambda q: quantise(dequantise(q, x.affine), y.affine), x.dtype, y.dtype))
+
+
+def run(integers: QuantizeIntegers, x: Array) -> tuple[Array, ...]:
+    """Run QUANTIZE: codes [S, *shape] -> codes [S, *shape]."""
+    return (np.asarray(look_up(integers.table, x)),)

@@ -1,0 +1,78 @@
+"""From accumulators to codes: y = clip(norm(norm(acc + bias, pre) * M, N), qmin, qmax) (docs/gap9.md, 6).
+
+The vendor's kernel works in int32, where acc * M may wrap; here products are exact, so that what would wrap saturates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Affine, Array
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias
+from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.requantise import Exact, StepMap, fit_step_map, requantise
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaling:
+    """The integers of one epilogue.
+
+    Attributes:
+        bias: stored bias, int64[O]: quantised bias and folded zero points.
+        mul_bias: M and N for each channel; N with the pre-normalisation in it.
+        pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
+        minimum: smallest code of the output.
+        maximum: largest code.
+        step_map: proven map, None where the exact rule runs.
+    """
+
+    bias: Integers
+    mul_bias: MulBias
+    pre_normalization: int
+    minimum: int
+    maximum: int
+    step_map: StepMap | None
+
+    @property
+    def shift(self) -> Integers:
+        """N as the hardware gets it: without the pre-normalisation."""
+        return self.mul_bias.shift - self.pre_normalization
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
+        total = norm(accumulators + self.bias, self.pre_normalization)
+        return np.clip(norm(total * self.mul_bias.multiplier, self.shift), self.minimum, self.maximum)
+
+    def apply(self, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
+        rule: Exact = self.exact
+        return requantise(self.step_map, rule, accumulators, dtype)
+
+
+def make_rescaling(
+    bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine, lower: Integers, upper: Integers
+) -> Rescaling:
+    """Return the epilogue with a map that is proven on [lower, upper], where there is one.
+
+    Args:
+        bias: stored bias, int64[O].
+        mul_bias: M and N.
+        pre_normalization: bits.
+        output: type of the result.
+        lower: smallest accumulator of each channel, without bias.
+        upper: largest.
+    """
+    channels = bias.shape
+    wide = MulBias(
+        np.broadcast_to(mul_bias.multiplier, channels),
+        np.broadcast_to(mul_bias.shift, channels),
+        np.broadcast_to(mul_bias.ratio, channels),
+    )
+    minimum, maximum = output.minimum_code, output.maximum_code
+    plain = Rescaling(bias, wide, pre_normalization, minimum, maximum, None)
+    slope = wide.multiplier * np.exp2(-wide.shift.astype(np.float64))
+    fitted = fit_step_map(plain.exact, slope, bias, lower, upper, 0, minimum, maximum)
+    return Rescaling(bias, wide, pre_normalization, minimum, maximum, fitted)

@@ -1,0 +1,63 @@
+"""The two roundings of GAP9's tools: of real numbers to codes, and of accumulators by shifting (docs/gap9.md, 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tflq.graph import Affine, Array, DType
+from tflq.graph.quantisation import FloatArray
+
+Integers = NDArray[np.int64]
+
+
+def round_half_up(x: ArrayLike) -> FloatArray:
+    """rnd(x) = floor(x + 0.5), in the precision of x; ties go up (-0.5 -> 0, 0.5 -> 1)."""
+    return np.asarray(np.floor(np.asarray(x) + 0.5))
+
+
+def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
+    """Shift with rounding: n == 0 ? x : (x + 2^(n-1)) >> n, arithmetic; ties go up.
+
+    Args:
+        x: integers.
+        shift: 0..62; operands broadcast.
+
+    Returns:
+        int64; nothing wraps.
+    """
+    value, n = np.asarray(x, np.int64), np.asarray(shift, np.int64)
+    return np.asarray((value + ((np.int64(1) << n) >> 1)) >> n, np.int64)
+
+
+def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:
+    """Codes of real numbers: clip(rnd(x / scale) + zero_point, qmin, qmax).
+
+    Args:
+        real: floating-point numbers; the quotient has the precision of numpy's promotion.
+        affine: per tensor, or along its axis.
+        rank: rank of the tensor that a per-axis scale is shaped for; None for the rank of `real`.
+    """
+    x = np.asarray(real)
+    scale, zero_point = affine.along(x.ndim if rank is None else rank)
+    codes = round_half_up(x / scale) + zero_point
+    return np.asarray(np.clip(codes, affine.minimum_code, affine.maximum_code), np.int64)
+
+
+def dequantise(codes: ArrayLike, affine: Affine) -> FloatArray:
+    """Real numbers of codes: (q - zero_point) * scale, float64."""
+    q = np.asarray(codes, np.int64)
+    scale, zero_point = affine.along(q.ndim)
+    return np.asarray((q - zero_point) * scale)
+
+
+def code_type(affine: Affine) -> DType:
+    """Return the element type whose codes an affine quantisation states: uint8, int16, int32, ..."""
+    width = 8 if affine.bits <= 8 else affine.bits
+    return DType(f"{'int' if affine.signed else 'uint'}{width}")
+
+
+def narrow(x: Array, affine: Affine) -> Array:
+    """Clip integers to the codes of a type and store them in it."""
+    clipped = np.clip(x, affine.minimum_code, affine.maximum_code)
+    return clipped.astype(code_type(affine).storage)

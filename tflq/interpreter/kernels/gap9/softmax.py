@@ -1,0 +1,82 @@
+"""SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15 (docs/gap9.md, 11).
+
+TFLite's beta is ignored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.exponential import exp_q15
+from tflq.interpreter.kernels.gap9.rounding import norm
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxIntegers:
+    """The integers of one softmax.
+
+    Attributes:
+        exponentials: exp_q15 of each distance 0..255 below the largest code, Q15; None for 16-bit input, which is
+            computed in float64.
+        shift: 15 for an output of 16 bits, 23 for 8.
+        input_scale: S_i, a power of 2.
+        output: smallest and largest code, storage.
+    """
+
+    exponentials: Integers | None
+    shift: int
+    input_scale: float
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+
+
+def lower(node: Node, operands: Operands) -> SoftmaxIntegers:  # noqa: ARG001
+    """Decide the integers of SOFTMAX.
+
+    Raises:
+        UnsupportedError: the input is not symmetric with a power of 2 as its scale, or that power exceeds 2^15.
+    """
+    x, output = operands.input(0).affine, operands.output()
+    mantissa, exponent = np.frexp(float(x.scale[0]))
+    if mantissa != 0.5 or not x.signed or x.zero_point[0] != 0 or exponent + 14 < 0:
+        raise UnsupportedError(
+            f"input '{operands.input(0).name}' has scale {float(x.scale[0]):.6g} and zero point {x.zero_point[0]}; "
+            "softmax takes a signed symmetric type whose scale is a power of 2, 2^-15 or more"
+        )
+    wide = output.affine.bits == 16
+    y = output.affine
+    table = None
+    if x.bits == 8:
+        table = exp_q15(-(np.arange(256, dtype=np.int64) << (14 + int(exponent))))
+    return SoftmaxIntegers(
+        table, 15 if wide else 23, float(x.scale[0]), y.minimum_code, y.maximum_code, output.dtype.storage
+    )
+
+
+def run(integers: SoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+    """Run SOFTMAX: int8[S, ..., C] -> int16[S, ..., C] (or int8).
+
+    y = clip(|norm(e * inv, shift)|), inv = (32767 << 15) // sum(e), e = exp_q15 of (x - max) * S_i.
+    """
+    codes = x.astype(np.int64)
+    below = codes.max(axis=-1, keepdims=True) - codes
+    if integers.exponentials is None:
+        return (_in_float(integers, below),)
+    e = integers.exponentials[below]
+    inverse = (32767 << 15) // e.sum(axis=-1, keepdims=True)
+    y = np.abs(norm(e * inverse, integers.shift))
+    return (np.clip(y, integers.minimum, integers.maximum).astype(integers.dtype),)
+
+
+def _in_float(integers: SoftmaxIntegers, below: Integers) -> Array:
+    e = np.exp(-below * integers.input_scale)
+    share = e / e.sum(axis=-1, keepdims=True)
+    steps = 1 << (15 if integers.shift == 15 else 7)
+    codes: Array = np.clip(np.floor(share * steps + 0.5), integers.minimum, integers.maximum).astype(integers.dtype)
+    return codes
