@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
+from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.float"
@@ -29,4 +30,4 @@ _OPERATORS: tuple[str, ...] = (
     "tanh",
 )
 
-ARITHMETIC = Arithmetic("float", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})
+ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})

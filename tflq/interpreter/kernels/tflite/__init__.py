@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
+from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.tflite"
@@ -31,5 +32,5 @@ _OPERATORS: tuple[str, ...] = (
 )
 
 ARITHMETIC = Arithmetic(
-    "tflite", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}}, floating="float"
+    "tflite", {**MOVERS, **PLAIN, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}}, floating="float"
 )

@@ -1,0 +1,37 @@
+"""bfloat16: the upper half of a float32, kept in uint16 because numpy has no such type (docs/tflite.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, DType
+
+
+def widen(x: Array) -> NDArray[np.float32]:
+    """Return the float32 that a bfloat16 stands for; exact.
+
+    Args:
+        x: uint16, any shape.
+    """
+    return np.asarray((x.astype(np.uint32) << np.uint32(16)).view(np.float32))
+
+
+def narrow(x: Array) -> NDArray[np.uint16]:
+    """Round float32 to bfloat16, ties to even; every NaN becomes the quiet one of its sign, 0x7FC0 or 0xFFC0.
+
+    Args:
+        x: numbers, taken as float32.
+
+    Source: Eigen Core/arch/Default/BFloat16.h, float_to_bfloat16_rtne<false>.
+    """
+    real = x.astype(np.float32)
+    raw = real.view(np.uint32)
+    rounded = (raw + (((raw >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF))) >> np.uint32(16)
+    quiet = np.where(np.signbit(real), np.uint32(0xFFC0), np.uint32(0x7FC0))
+    return np.asarray(np.where(np.isnan(real), quiet, rounded), np.uint16)
+
+
+def numbers(dtype: DType, x: Array) -> Array:
+    """Return x as numpy can compare it: bfloat16 widened, everything else as it is."""
+    return widen(x) if dtype is DType.BFLOAT16 else x

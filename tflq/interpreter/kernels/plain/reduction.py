@@ -1,0 +1,108 @@
+"""REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL: one element for each place outside the axes (docs/tflite.md).
+
+Codes are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
+
+Floats: r = start; for each element e in order: r = e > r ? e : r (e < r for the smallest). `start` is the smallest
+(largest) finite number, or the first element where all axes go. So NaN is passed over unless it is that first element,
+and infinities of the wrong sign become finite.
+
+Source: TFLite kernels/reduce.cc (EvalType, ReduceAllDims) and internal/reference/reduce.h (ReduceGeneric).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, require_same_type, require_type
+
+EXTREMES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16, DType.BOOL)
+"""Types of REDUCE_MAX and REDUCE_MIN."""
+
+
+@dataclass(frozen=True)
+class PlainReduction:
+    """Which axes go, and the type.
+
+    Attributes:
+        reduction: axes and count.
+        dtype: of input and output.
+        takes_all: whether every axis of the input goes.
+    """
+
+    reduction: Reduction
+    dtype: DType
+    takes_all: bool
+
+
+def lower_plain_reduction(node: Node, operands: Operands, allowed: Collection[DType]) -> PlainReduction:
+    """Decide the axes.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or a quantisation that changes.
+        GraphError: an axis out of range, or computed at run time.
+    """
+    source, output = operands.input(0), operands.output()
+    dtype = require_type(source, allowed)
+    require_same_type(source, output)
+    if dtype in (*EIGHT_BITS, DType.INT16):
+        _require_same_quantisation(operands)
+    reduction = lower_reduction(node, operands)
+    return PlainReduction(reduction, dtype, len(reduction.axes) == len(source.shape))
+
+
+def run_extreme(integers: PlainReduction, x: Array, largest: bool) -> tuple[Array, ...]:
+    """Return the largest or smallest element of each place: T[S, *shape] -> T[S, *shape without the axes]."""
+    shape = shape_of_result(integers.reduction, x)
+    rows = rows_of(integers.reduction, x)
+    start = _start(integers.dtype, largest)
+    if integers.dtype is DType.FLOAT32:
+        result = _extreme_float(rows, start, largest, integers.takes_all)
+    else:
+        reduce = np.maximum.reduce if largest else np.minimum.reduce
+        result = np.asarray(reduce(rows, axis=0, initial=start), x.dtype)
+    return (np.asarray(result.reshape(shape)),)
+
+
+def rows_of(reduction: Reduction, x: Array) -> Array:
+    """Return the elements that become one, in TFLite's order, as rows: T[count, places]."""
+    reduced = [axis + 1 for axis in reduction.axes]
+    kept = [axis for axis in range(x.ndim) if axis not in reduced]
+    places = int(np.prod([x.shape[axis] for axis in kept], dtype=np.int64))
+    return np.asarray(x.transpose(*reduced, *kept).reshape(reduction.count, places))
+
+
+def _extreme_float(rows: Array, start: np.generic, largest: bool, takes_all: bool) -> Array:
+    better = np.greater if largest else np.less
+    first = takes_all and rows.shape[0] > 0
+    result: Array = rows[0].copy() if first else np.full(rows.shape[1], start)
+    for row in rows[int(first) :]:
+        np.copyto(result, row, where=better(row, result))
+    return result
+
+
+def _start(dtype: DType, largest: bool) -> np.generic:
+    if dtype is DType.BOOL:
+        return np.bool_(not largest)
+    if dtype is DType.FLOAT32:
+        bounds = np.finfo(np.float32)
+        return np.float32(bounds.min if largest else bounds.max)
+    bound: np.generic = dtype.storage.type(dtype.minimum if largest else dtype.maximum)
+    return bound
+
+
+def _require_same_quantisation(operands: Operands) -> None:
+    source, output = operands.input(0), operands.output()
+    found = [(t.affine.scale[0], int(t.affine.zero_point[0])) if is_quantised(t) else (0, 0) for t in (source, output)]
+    if found[0] != found[1]:
+        raise UnsupportedError(
+            f"scale and zero point are {found[0]} for input '{source.name}' and {found[1]} for output "
+            f"'{output.name}'; the kernel takes equal ones"
+        )
+    if source.dtype is DType.INT16 and found[0][1]:
+        raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {found[0][1]}; the kernel takes 0 only")
