@@ -20,14 +20,16 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
     """Write arrays by name, whole or not at all; numpy.load reads them.
 
     Raises:
-        UnsupportedError: an array of strings.
+        UnsupportedError: an array of strings, or one array for each sample.
         OutputError: the folder is missing or cannot be written.
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             if array.dtype.hasobject:
-                raise UnsupportedError(f"{path}: tensor '{name}' holds strings, which .npz cannot hold without pickle")
+                raise UnsupportedError(
+                    f"{path}: tensor '{name}' holds strings or shapes that differ between samples; .npz cannot hold them"
+                )
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _NO_TIME), "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
     write_bytes(path, buffer.getbuffer())

@@ -12,9 +12,10 @@ from tflq.analysis.inputs import Samples
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, DType, Graph, Tensor
+from tflq.graph import Affine, Array, DType, Graph, Model, Tensor
 from tflq.graph.float_view import dequantise, float_view
 from tflq.interpreter import Engine
+from tflq.interpreter.engine import State
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,15 @@ class Execution:
             yield self.engine.run(self.encode(inputs), keep)
 
 
-def as_is(graph: Graph) -> Execution:
-    """Run the model as TFLite's reference kernels do."""
-    return Execution("as is", Engine(graph, "tflite"), graph)
+def as_is(model: Model, state: State | None = None) -> Execution:
+    """Run the model as TFLite's reference kernels do; `state` is for models that keep any, as in Engine."""
+    return Execution("as is", Engine(model.main, "tflite", graphs=model.graphs, state=state), model.main)
 
 
-def in_float(graph: Graph) -> Execution:
+def in_float(model: Model, state: State | None = None) -> Execution:
     """Run the model's float view in float32."""
-    return Execution("float", Engine(float_view(graph), "float"), graph)
+    views = [float_view(graph) for graph in model.graphs]
+    return Execution("float", Engine(views[0], "float", graphs=views, state=state), model.main)
 
 
 def for_target(graph: Graph, target: Target, settings: Settings) -> Execution:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tflq.analysis.macs import macs
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
-from tflq.interpreter.registry import arithmetic_of, has_kernel
+from tflq.interpreter.control import CONTROL
+from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,19 @@ def _graph_facts(graph: Graph) -> GraphFacts:
                 outputs=node.outputs,
                 constant_bytes=sum(tensor_bytes(graph.tensors[t]) for t in constants),
                 macs=macs(graph, index),
-                has_kernel=has_kernel(arithmetic_of(node, graph.operands(index), "tflite"), node.operator),
+                has_kernel=_can_run(graph, index),
             )
         )
     constant_bytes = sum(tensor_bytes(t) for t in graph.tensors if t.is_constant)
     return GraphFacts(
         graph.name, tuple(operators), graph.tensors, graph.inputs, graph.outputs, constant_bytes, _peak(graph)
     )
+
+
+def _can_run(graph: Graph, index: int) -> bool:
+    node = graph.nodes[index]
+    name = arithmetic_of(node, graph.operands(index), "tflite")
+    return node.operator in CONTROL or has_kernel(name, kernel_name(node))
 
 
 def _peak(graph: Graph) -> int:

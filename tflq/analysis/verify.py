@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflq.analysis.difference import NO_ELEMENTS, Difference, compare
 from tflq.analysis.inputs import Samples
 from tflq.analysis.oracle import Oracle, OracleIdentity, OracleRun
-from tflq.graph import Array, Graph
+from tflq.graph import Array, Graph, Model
 from tflq.interpreter import Engine
+from tflq.interpreter.engine import State
 
 _MOST_SAMPLES_AT_A_TIME = 256
 
@@ -68,50 +71,60 @@ class Verdict:
 
 
 def verify(
-    graph: Graph,
+    model: Model,
     content: bytes,
     samples: Samples,
     oracle: Oracle,
     progress: Callable[[int], object] = lambda _: None,
+    state: State = "independent",
 ) -> Verdict:
     """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes.
 
     Args:
-        graph: the model's main graph, as the reader gives it.
+        model: as the reader gives it; its main graph runs.
         content: the .tflite file, for TFLite.
-        samples: what to run; memory does not grow with their number.
+        samples: what to run; memory does not grow with their number (with a stream, their inputs are all held).
         oracle: TFLite.
         progress: called with the number of samples just finished.
+        state: for models that keep state: a fresh one for each sample, or samples that are successive invocations.
 
     Raises:
         UnsupportedError: an operator or type without a kernel.
         OracleError: TFLite refuses the model, aborts, or does not answer.
     """
-    engine = Engine(graph, "tflite")
+    graph = model.main
+    engine = Engine(graph, "tflite", graphs=model.graphs, state=state)
     writers = graph.producers()
-    size = min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
+    size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
     found = dict.fromkeys(writers, NO_ELEMENTS)
     unavailable: dict[int, str] = {}
     for start in range(0, samples.count, size):
         inputs = samples.take(start, min(start + size, samples.count))
-        ours = engine.run(inputs, keep=tuple(writers), chunk_size=size)
-        for part in oracle.iterate(content, inputs, tensors=tuple(writers)):
+        for part in oracle.iterate(content, inputs, tensors=tuple(writers), state=state):
+            ours = engine.run([x[part.start : part.start + part.samples] for x in inputs], keep=tuple(writers))
             unavailable |= part.unavailable
-            _compare(part, ours, start, found)
-        progress(len(inputs[0]) if inputs else 1)
+            _compare(part, ours, start + part.start, found)
+            progress(part.samples)
     return Verdict(
         oracle.identity, samples.count, tuple(_verdict(graph, t, writers, found, unavailable) for t in found)
     )
 
 
-def _compare(part: OracleRun, ours: Mapping[int, Array], start: int, found: dict[int, Difference]) -> None:
-    """Add one chunk of TFLite's, whose `start` counts from this chunk of ours."""
+def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, found: dict[int, Difference]) -> None:
+    """Add the differences of one chunk, whose first sample has the number `first`; shapes may differ in it."""
     for t, theirs in part.tensors.items():
-        mine = ours[t][part.start : part.start + part.samples]
-        found[t] += compare(mine, theirs, start + part.start)
+        if ours[t].dtype == theirs.dtype:
+            found[t] += compare(ours[t], theirs, first)
+        else:
+            found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(theirs)), found[t])
     for t, rows in part.ragged.items():
-        for number, theirs in enumerate(rows, part.start):
-            found[t] += compare(ours[t][number : number + 1], theirs[None], start + number)
+        found[t] = sum((compare(_row(ours[t], n), row[None], first + n) for n, row in enumerate(rows)), found[t])
+
+
+def _row(values: Array, number: int) -> Array:
+    """Return one sample as [1, *shape], out of an array [S, *shape] or an object array [S] of arrays."""
+    row: object = values[number]
+    return row[None] if isinstance(row, np.ndarray) else values[number : number + 1]
 
 
 def _verdict(

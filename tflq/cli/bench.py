@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tflq.bench.tasks import Task
     from tflq.converters.settings import Settings
     from tflq.converters.targets import Target
-    from tflq.graph import Graph
+    from tflq.graph import Model
 
 
 @click.command("bench")
@@ -68,19 +68,19 @@ def command(
     if not target_names:
         refuse_settings_without_target(assignments, layers)
     chosen = [choose_target(name, assignments, layers) for name in target_names]
-    graph = read_model(path).main
-    data = load(task, folder, graph)
-    executions = _executions(graph, chosen)
+    model = read_model(path)
+    data = load(task, folder, model.main)
+    executions = _executions(model, chosen)
     with output.Bar("bench", data.samples.count * len(executions)) as bar:
         found = [measure(execution, data, bar.advance) for execution in executions]
     _print(task, path, found, [*assignments, *layers], as_json)
     return 1 if at_least is not None and any(row.percent < at_least for row in found) else 0
 
 
-def _executions(graph: Graph, chosen: list[tuple[Target, Settings]]) -> list[Execution]:
+def _executions(model: Model, chosen: list[tuple[Target, Settings]]) -> list[Execution]:
     from tflq.analysis.executions import as_is, for_target
 
-    return [as_is(graph), *(for_target(graph, target, settings) for target, settings in chosen)]
+    return [as_is(model), *(for_target(model.main, target, settings) for target, settings in chosen)]
 
 
 def _print(task: Task, path: str, found: list[Accuracy], settings: list[str], as_json: bool) -> None:

@@ -10,10 +10,16 @@ import click
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples
     from tflq.graph import Graph, Model
+    from tflq.interpreter.engine import State
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 
 MODEL_ARGUMENT = click.argument("model", type=click.Path())
+STATE_OPTION = click.option(
+    "--state",
+    type=click.Choice(("independent", "stream")),
+    help="For models that keep state: a fresh one for each sample, or samples that are successive invocations.",
+)
 INPUT_HELP = (
     "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
     "model's encoding (many samples one behind the other), or a folder of .bin files. Repeat it for each input."
@@ -63,6 +69,11 @@ def read_model(path: str) -> Model:
     from tflq.converters import tflite
 
     return tflite.read_model(path)
+
+
+def chosen_state(name: str | None) -> State | None:
+    """Return the state that --state names."""
+    return "stream" if name == "stream" else "independent" if name == "independent" else None
 
 
 def input_names(model: Model) -> dict[str, int]:

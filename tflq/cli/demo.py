@@ -82,7 +82,7 @@ def _verify(path: Path, model: Model, data: LabelledSamples) -> Verdict | str:
 
     try:
         with Oracle() as oracle:
-            return verify(model.main, path.read_bytes(), data.samples, oracle)
+            return verify(model, path.read_bytes(), data.samples, oracle)
     except MissingExtraError as error:
         return str(error)
 
@@ -104,9 +104,9 @@ def _rows(model: Model, data: LabelledSamples) -> list[Row]:
     from tflq.bench.accuracy import measure
     from tflq.converters.targets import target_names
 
-    reference = as_is(model.main)
+    reference = as_is(model)
     rows = [Row(measure(reference, data), 0.0)]
-    floating = in_float(model.main)
+    floating = in_float(model)
     rows.append(Row(measure(floating, data), largest_output_change(floating, reference, data.samples)))
     rows.extend(_target_row(name, model, data, reference) for name in target_names())
     return rows

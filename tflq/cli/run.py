@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
-from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling, tensor_names
+from tflq.cli.common import (
+    MODEL_ARGUMENT,
+    STATE_OPTION,
+    choose_samples,
+    chosen_state,
+    read_model,
+    reporting,
+    sampling,
+    tensor_names,
+)
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
 if TYPE_CHECKING:
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
 
     from tflq.analysis.executions import Execution
     from tflq.analysis.inputs import Samples
-    from tflq.graph import Array, Graph
+    from tflq.graph import Array, Graph, Model
 
 
 @click.command("run")
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers.")
 @target_settings
+@STATE_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
 @click.option(
     "-o",
@@ -49,6 +59,7 @@ def command(
     target_name: str | None,
     assignments: tuple[str, ...],
     layers: tuple[str, ...],
+    state: str | None,
     all_tensors: bool,
     path: Path | None,
     as_json: bool,
@@ -63,7 +74,7 @@ def command(
         raise click.UsageError(f"--output {path}: the name must end in .npz")
     found = read_model(model)
     chosen = choose_samples(found, inputs, real, samples or 1, seed)
-    execution = _execution(found.main, arithmetic, target_name, assignments, layers)
+    execution = _execution(found, arithmetic, state, target_name, assignments, layers)
     indices = _indices(execution.graph, all_tensors)
     names = tensor_names(execution.graph, indices)
     tensors = _run(execution, chosen, indices)
@@ -73,14 +84,19 @@ def command(
 
 
 def _execution(
-    graph: Graph, arithmetic: str | None, target_name: str | None, assignments: tuple[str, ...], layers: tuple[str, ...]
+    model: Model,
+    arithmetic: str | None,
+    state: str | None,
+    target_name: str | None,
+    assignments: tuple[str, ...],
+    layers: tuple[str, ...],
 ) -> Execution:
     from tflq.analysis.executions import as_is, for_target, in_float
 
     if target_name is not None:
-        return for_target(graph, *choose_target(target_name, assignments, layers))
+        return for_target(model.main, *choose_target(target_name, assignments, layers))
     refuse_settings_without_target(assignments, layers)
-    return in_float(graph) if arithmetic == "float" else as_is(graph)
+    return (in_float if arithmetic == "float" else as_is)(model, chosen_state(state))
 
 
 def _indices(graph: Graph, all_tensors: bool) -> tuple[int, ...]:
@@ -90,14 +106,14 @@ def _indices(graph: Graph, all_tensors: bool) -> tuple[int, ...]:
 
 
 def _run(execution: Execution, samples: Samples, indices: tuple[int, ...]) -> dict[int, Array]:
-    import numpy as np
+    from tflq.interpreter.values import concatenate
 
     with output.Bar("run", samples.count) as bar:
         chunks = []
         for chunk in execution.iterate(samples, indices):
             chunks.append(chunk)
             bar.advance(len(next(iter(chunk.values()))) if chunk else 0)
-    return {t: np.concatenate([chunk[t] for chunk in chunks]) for t in indices}
+    return {t: concatenate([chunk[t] for chunk in chunks]) for t in indices}
 
 
 def _write(path: Path, arrays: dict[str, Array]) -> None:

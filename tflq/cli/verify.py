@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from tflq.cli import output
-from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
+from tflq.cli.common import MODEL_ARGUMENT, STATE_OPTION, choose_samples, chosen_state, read_model, reporting, sampling
 
 if TYPE_CHECKING:
     from tflq.analysis.difference import Difference
@@ -37,6 +37,7 @@ _KERNELS = ("BUILTIN_REF", "BUILTIN", "AUTO")
     show_default=True,
     help="TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).",
 )
+@STATE_OPTION
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @reporting
 def command(
@@ -48,6 +49,7 @@ def command(
     package: str,
     kernels: str,
     show_all: bool,
+    state: str | None,
     as_json: bool,
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
@@ -60,7 +62,9 @@ def command(
     found = read_model(model)
     chosen = choose_samples(found, inputs, real, samples or DEFAULT_SAMPLES, seed)
     with open_oracle(package, kernels) as oracle, output.Bar("verify", chosen.count) as bar:
-        verdict = verify(found.main, bytes(read_bytes(model)), chosen, oracle, bar.advance)
+        verdict = verify(
+            found, bytes(read_bytes(model)), chosen, oracle, bar.advance, chosen_state(state) or "independent"
+        )
     if as_json:
         output.json_report(_report(model, verdict, None if inputs else seed))
     else:
