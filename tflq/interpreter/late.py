@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.errors import RuntimeOperandError
+from tflq.errors import GraphError, RuntimeOperandError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.values import Value, merge, one_sample, select
@@ -90,6 +90,8 @@ class LateNode:
                     raise
                 self._asked.add(error.position)
                 continue
+            except (GraphError, UnsupportedError) as error:
+                raise placed(error, self._operands.where) from None
             if len(self._known) >= _REMEMBERED:
                 self._known.pop(next(iter(self._known)))
             self._known[key] = integers
@@ -110,6 +112,11 @@ class LateNode:
             data = array[0] if i in self._asked else None
             inputs.append(replace(tensor, shape=array.shape[1:], data=data))
         return replace(self._operands, inputs=tuple(inputs))
+
+
+def placed(error: GraphError | UnsupportedError, where: str) -> GraphError | UnsupportedError:
+    """Return the error with the words that name the node in front, where it does not have them already."""
+    return error if str(error).startswith(where) else type(error)(f"{where}: {error}")
 
 
 def _content(array: Array) -> object:

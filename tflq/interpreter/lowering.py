@@ -7,7 +7,7 @@ from dataclasses import replace
 from tflq.errors import GraphError, RuntimeOperandError, UnsupportedError
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.control import CONTROL
-from tflq.interpreter.late import Late
+from tflq.interpreter.late import Late, placed
 from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
 
 
@@ -66,13 +66,9 @@ def lower_node(graph: Graph, index: int, default_arithmetic: str, unsure: bool =
         integers = Late(f"input {error.position} is computed at run time")
     except (GraphError, UnsupportedError) as error:
         if not unsure:
-            raise error if str(error).startswith(operands.where) else _placed(error, operands.where) from None
+            raise placed(error, operands.where) from None
         integers = Late(str(error))
     return replace(node, arithmetic=name, integers=integers), found
-
-
-def _placed(error: GraphError | UnsupportedError, where: str) -> GraphError | UnsupportedError:
-    return type(error)(f"{where}: {error}")
 
 
 def _refuse_missing(graph: Graph, default: str) -> None:
