@@ -60,3 +60,23 @@ def test_expand_dims(oracle, axis, kind):
 
 @pytest.mark.parametrize("wanted", [(3, 2), (-1, 1), (1, 6)])
 def test_a_shape_that_is_computed(oracle, wanted):
+    b = GraphBuilder("reshape")
+    x, s = b.input("x", (2, 3), FLOAT32), b.input("shape", (2,), DType.INT32)
+    graph = b.build([b.add("reshape", [x, s], (2, 3), FLOAT32)])
+    values = np.random.default_rng(0).normal(size=(3, 2, 3)).astype(np.float32)
+    check_against_oracle(oracle, graph, [values, np.tile(np.array(wanted, np.int32), (3, 1))])
+
+
+@pytest.mark.parametrize("wanted", [(4, 2), (-1, -1), (-2, 3), (-1, 4)])
+def test_a_shape_that_does_not_fit(wanted):
+    with pytest.raises(GraphError, match="new shape"):
+        lower(with_constants("reshape", (2, 3), (prod((2, 3)),), [np.array(wanted, np.int32)], INT8, affine(INT8, 1)))
+
+
+def test_refusals():
+    with pytest.raises(GraphError, match="only 1 can be squeezed"):
+        lower(one_input("squeeze", (2, 1), (FLOAT32, None), (FLOAT32, None), (1,), squeeze_dims=(0,)))
+    with pytest.raises(GraphError, match="out of range"):
+        lower(with_constants("expand_dims", (2,), (2, 1), [np.array([3], np.int32)], FLOAT32))
+    with pytest.raises(GraphError, match="names 2 axes"):
+        lower(with_constants("expand_dims", (2,), (2, 1), [np.array([0, 1], np.int32)], FLOAT32))
