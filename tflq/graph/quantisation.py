@@ -81,14 +81,16 @@ class Blockwise:
     """real = scale[block] * (q - zero_point[block]), blocks of equal length along the last axis.
 
     Attributes:
-        scales: index of the tensor that holds the scales (float16).
-        zero_points: index of the tensor that holds the zero points, or -1.
+        scales: index of the tensor that holds the scales (float16 or float32), [..., last axis / block_size].
+        zero_points: index of the tensor that holds the zero points, of the same shape; -1 (in files also 0) for none.
         block_size: elements that share one scale.
+        block_shape: the block along every axis, where a file states it; empty elsewhere.
     """
 
     scales: int
     zero_points: int
     block_size: int
+    block_shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,20 @@ class TensorExtra:
     """The rest of a Tensor table.
 
     Attributes:
-        sparsity: how a sparse constant is stored; the tensor's `data` is the dense value. Who replaces `data` drops it.
-        sparse_values: the stored values, as bytes.
+        sparsity: how a sparse constant is stored; the tensor's `data` is the dense value.
+        sparse_values: the stored values, as bytes; written as long as they still stand for `data`.
+        surplus: bytes of the buffer behind the value, which TFLite does not read.
         variant_tensors: shapes and types of what a variant holds.
-        details: a quantisation that has no neutral form.
+        quantization: the file's table where the neutral form says less; written as long as the tensor has the
+            quantisation and range that stand in it.
         external_buffer: index of a constant in another file.
     """
 
     sparsity: schema.SparsityParameters | None = None
     sparse_values: bytes | None = None
+    surplus: bytes = b""
     variant_tensors: list[schema.VariantSubType] | None = None
-    details: schema.Table | None = None
+    quantization: schema.QuantizationParameters | None = None
     external_buffer: int = 0
 
 
@@ -32,12 +35,14 @@ class NodeExtra:
 
     Attributes:
         options: class name of the operator's options table; empty where the file gives none.
+        second_options: a table of the second kind beside one of the first, which TFLite's operators do not read.
         mutating_variable_inputs: which inputs the operator writes.
         intermediates: scratch tensors of quantised LSTMs.
         debug_metadata_index: index into the debug metadata; -1 is none.
     """
 
     options: str = ""
+    second_options: schema.BuiltinOptions2 | None = None
     mutating_variable_inputs: tuple[bool, ...] | None = None
     intermediates: tuple[int, ...] | None = None
     debug_metadata_index: int = -1
@@ -48,12 +53,14 @@ class ModelExtra:
     """The rest of a Model table.
 
     Attributes:
+        shadowed_metadata: name and bytes of metadata whose name a later entry has too; TFLite reads the later one.
         metadata_buffer: buffer contents of the deprecated list of metadata buffers.
         external_buffer_groups: names of other files that hold constants.
         external_buffers: places within those files.
         associated_files: a ZIP archive behind the model.
     """
 
+    shadowed_metadata: tuple[tuple[str, bytes], ...] = ()
     metadata_buffer: tuple[bytes, ...] = ()
     external_buffer_groups: list[schema.ExternalBufferGroup] | None = None
     external_buffers: list[schema.ExternalBuffer] | None = None

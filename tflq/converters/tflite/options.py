@@ -7,9 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from tflq.errors import GraphError
+from tflq.errors import FormatError, GraphError
 from tflq.graph import Attribute, Attributes, DType, Node
 from tflq.schemas import tflite as schema
+from tflq.schemas.flatbuffer import fields
 
 _SHARED_OPTIONS = {
     "average_pool_2d": "Pool2DOptions",
@@ -45,14 +46,16 @@ def options_class(operator: str) -> type[schema.Table] | None:
     return _tables().get(name.lower())
 
 
-def attributes_of(options: schema.Table | None) -> Attributes:
+def attributes_of(options: schema.Table | None, operator: str) -> Attributes:
     """Return every field of an options table, absent ones at their default.
 
     Enumerations become their names in lower case, tensor types the names of DType, byte vectors `bytes`, other
-    vectors tuples.
+    vectors tuples. Where the file gives no options at all, the operator's own have zeros (the first member of an
+    enumeration) in place of the schema's defaults, as in TFLite (core/api/flatbuffer_conversions.cc).
     """
     if options is None:
-        return Attributes()
+        table = options_class(operator)
+        return Attributes() if table is None else Attributes({f.name: _zero(f.default) for f in table.FIELDS})
     return Attributes({field.name: _plain(getattr(options, field.name)) for field in options.FIELDS})
 
 
@@ -66,7 +69,9 @@ def options_of(node: Node, options_name: str | None) -> schema.Table | None:
     Raises:
         GraphError: an attribute that the table does not have, or a value that does not fit.
     """
-    table = options_class(node.operator) if options_name is None else _tables().get(options_name.lower())
+    if options_name == "" and node.attributes == attributes_of(None, node.operator):
+        return None
+    table = _tables().get(options_name.lower()) if options_name else options_class(node.operator)
     if table is None:
         if len(node.attributes):
             names = ", ".join(node.attributes)
@@ -77,13 +82,20 @@ def options_of(node: Node, options_name: str | None) -> schema.Table | None:
         if name not in table.BY_NAME:
             known = ", ".join(table.BY_NAME)
             raise GraphError(f"node '{node.name}': operator {node.operator} has no attribute {name}; it has {known}")
-        setattr(options, name, _stored(value, getattr(options, name)))
+        try:
+            setattr(options, name, _stored(value, table.BY_NAME[name]))
+        except FormatError as error:
+            raise GraphError(f"node '{node.name}': attribute {name}: {error}") from None
     return options
 
 
+def _zero(default: object) -> Attribute:
+    if isinstance(default, IntEnum):
+        return _plain(type(default)(0))
+    return type(default)() if isinstance(default, (bool, int, float)) else None
+
+
 def _plain(value: object) -> Attribute:
-    if isinstance(value, schema.TensorType):
-        return value.name.lower()
     if isinstance(value, IntEnum):
         return value.name.lower()
     if isinstance(value, np.ndarray):
@@ -92,16 +104,24 @@ def _plain(value: object) -> Attribute:
         return tuple(_plain(item) for item in value)  # type: ignore[return-value]  # names or strings
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise GraphError(f"an options table holds {type(value).__name__}, which has no neutral form")
+    raise FormatError(f"an options table holds {type(value).__name__}, which has no neutral form")
 
 
-def _stored(value: Attribute, default: object) -> object:
-    if isinstance(default, IntEnum) and isinstance(value, str):
-        members = type(default).__members__
-        if value.upper() not in members:
-            raise GraphError(f"found '{value}', allowed are {', '.join(members).lower()}")
-        return members[value.upper()]
+def _stored(value: Attribute, field: fields.Field) -> object:
+    if isinstance(field, fields.EnumVectorField) and isinstance(value, tuple):
+        return [_member(str(name), field.members) for name in value]
+    if isinstance(field, fields.EnumField) and isinstance(value, str):
+        return _member(value, field.members)
+    if isinstance(field, fields.VectorField) and isinstance(value, bytes):
+        return np.frombuffer(value, np.uint8)
     return value
+
+
+def _member(name: str, members: type[IntEnum]) -> IntEnum:
+    found = members.__members__.get(name.upper())
+    if found is None:
+        raise FormatError(f"found '{name}', allowed are {', '.join(members.__members__).lower()}")
+    return found
 
 
 def tensor_type(dtype: DType) -> schema.TensorType:

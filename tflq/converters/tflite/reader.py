@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.tflite.extras import ModelExtra, NodeExtra
+from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
 from tflq.converters.tflite.options import attributes_of
-from tflq.converters.tflite.tensors import TensorReader
-from tflq.errors import FormatError
+from tflq.converters.tflite.tensors import TensorReader, count_of
+from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
 from tflq.schemas import tflite as schema
@@ -39,65 +39,89 @@ def model_from_bytes(data: bytes | memoryview, where: str = "model") -> Model:
     table = schema.decode_model(data, where)
     buffers = table.buffers or []
     tensors = TensorReader(buffers)
+    metadata = [
+        (m.name or "", _content(buffers, m.buffer, f"{where}: metadata '{m.name}'")) for m in table.metadata or []
+    ]
+    shadowed = [i for i, (name, _) in enumerate(metadata) if name in (later for later, _ in metadata[i + 1 :])]
     graphs = [_graph(table, i, tensors, where) for i in range(len(table.subgraphs or []))]
     if not graphs:
-        raise FormatError(f"{where}: the file has no subgraph, a model has at least one")
+        raise FormatError(f"{where}: the file has no subgraph; a model has at least one")
     return Model(
         graphs=graphs,
-        signatures=[_signature(s, graphs, where) for s in table.signature_defs or []],
-        metadata={
-            m.name or "": _content(buffers, m.buffer, f"{where}: metadata '{m.name}'") for m in table.metadata or []
-        },
+        signatures=_signatures(table, graphs, where),
+        metadata=dict(entry for i, entry in enumerate(metadata) if i not in shadowed),
         description=table.description,
         version=table.version,
         source=where,
-        extra=_model_extra(table, buffers, where),
+        extra=_model_extra(table, buffers, tuple(metadata[i] for i in shadowed), where),
     )
 
 
 def _content(buffers: list[schema.Buffer], index: int, where: str) -> bytes:
     if not 0 <= index < len(buffers):
-        raise FormatError(f"{where}: buffer {index} is out of range, buffers are 0..{len(buffers) - 1}")
+        raise FormatError(f"{where}: found buffer {index}; {count_of('buffers', len(buffers))}")
     data = buffers[index].data
     return b"" if data is None else data.tobytes()
 
 
-def _model_extra(table: schema.Model, buffers: list[schema.Buffer], where: str) -> ModelExtra | None:
+def _model_extra(
+    table: schema.Model, buffers: list[schema.Buffer], shadowed: tuple[tuple[str, bytes], ...], where: str
+) -> ModelExtra | None:
     indices = [] if table.metadata_buffer is None else table.metadata_buffer.tolist()
-    old = tuple(_content(buffers, i, f"{where}: metadata buffer {i}") for i in indices)
     files = table.associated_files
     extra = ModelExtra(
-        old, table.external_buffer_groups, table.external_buffers, None if files is None else files.tobytes()
+        shadowed_metadata=shadowed,
+        metadata_buffer=tuple(_content(buffers, i, f"{where}: metadata buffer {i}") for i in indices),
+        external_buffer_groups=table.external_buffer_groups,
+        external_buffers=table.external_buffers,
+        associated_files=None if files is None else files.tobytes(),
     )
     return None if extra == ModelExtra() else extra
 
 
+def _signatures(table: schema.Model, graphs: list[Graph], where: str) -> list[Signature]:
+    signatures: dict[str, Signature] = {}
+    for definition in table.signature_defs or []:
+        signature = _signature(definition, graphs, f"{where}: signature '{definition.signature_key or ''}'")
+        if signature.key in signatures:
+            raise FormatError(f"{where}: two signatures have the key '{signature.key}'; keys must be unique")
+        signatures[signature.key] = signature
+    return list(signatures.values())
+
+
 def _signature(table: schema.SignatureDef, graphs: list[Graph], where: str) -> Signature:
-    place = f"{where}: signature '{table.signature_key}'"
     if not 0 <= table.subgraph_index < len(graphs):
-        raise FormatError(f"{place} names subgraph {table.subgraph_index}, subgraphs are 0..{len(graphs) - 1}")
+        raise FormatError(f"{where}: found subgraph {table.subgraph_index}; {count_of('subgraphs', len(graphs))}")
     count = len(graphs[table.subgraph_index].tensors)
-    maps = []
-    for entries in (table.inputs, table.outputs):
-        for entry in entries or []:
-            if not 0 <= entry.tensor_index < count:
-                raise FormatError(f"{place} names tensor {entry.tensor_index}, tensors are 0..{count - 1}")
-        maps.append({entry.name or "": entry.tensor_index for entry in entries or []})
-    return Signature(table.signature_key or "", table.subgraph_index, maps[0], maps[1])
+    inputs, outputs = (_names(entries or [], count, where) for entries in (table.inputs, table.outputs))
+    return Signature(table.signature_key or "", table.subgraph_index, inputs, outputs)
+
+
+def _names(entries: list[schema.TensorMap], count: int, where: str) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for entry in entries:
+        name = entry.name or ""
+        if not 0 <= entry.tensor_index < count:
+            raise FormatError(f"{where}: '{name}' is tensor {entry.tensor_index}; {count_of('tensors', count)}")
+        if name in names:
+            raise FormatError(f"{where}: two inputs or two outputs have the name '{name}'; names must be unique")
+        names[name] = entry.tensor_index
+    return names
 
 
 def _graph(model: schema.Model, number: int, tensors: TensorReader, where: str) -> Graph:
     table = (model.subgraphs or [])[number]
     place = f"{where}: subgraph {number}"
     graph = Graph(
-        tensors=[tensors.read(t, f"{place}: tensor {i} '{t.name}'") for i, t in enumerate(table.tensors or [])],
+        tensors=[tensors.read(t, f"{place}: tensor {i} '{t.name or ''}'") for i, t in enumerate(table.tensors or [])],
         nodes=[_node(model, operator, number, i, place) for i, operator in enumerate(table.operators or [])],
-        inputs=_indices(table.inputs),
-        outputs=_indices(table.outputs),
+        inputs=_indices(table.inputs, f"{place}: inputs"),
+        outputs=_indices(table.outputs, f"{place}: outputs"),
         name=table.name or "",
         extra=None if table.debug_metadata_index == -1 else table.debug_metadata_index,
     )
     _give_empty_constants(graph)
+    _refuse_other_files(graph, place)
     validate(graph, place)
     return graph
 
@@ -110,21 +134,33 @@ def _give_empty_constants(graph: Graph) -> None:
             graph.tensors[i] = replace(tensor, data=np.zeros(tensor.shape, tensor.dtype.storage))
 
 
+def _refuse_other_files(graph: Graph, where: str) -> None:
+    for i, tensor in enumerate(graph.tensors):
+        if tensor.data is None and isinstance(tensor.extra, TensorExtra) and tensor.extra.external_buffer:
+            raise UnsupportedError(
+                f"{where}: tensor {i} '{tensor.name}': its value is external buffer {tensor.extra.external_buffer}, in "
+                f"another file; constants must stand in the .tflite file itself"
+            )
+
+
 def _node(model: schema.Model, operator: schema.Operator, graph: int, number: int, where: str) -> Node:
     codes = model.operator_codes or []
+    place = f"{where}: operator {number}"
     if not 0 <= operator.opcode_index < len(codes):
         raise FormatError(
-            f"{where}: operator {number} has opcode index {operator.opcode_index}, opcodes are 0..{len(codes) - 1}"
+            f"{place}: found opcode index {operator.opcode_index}; {count_of('operator codes', len(codes))}"
         )
     code = codes[operator.opcode_index]
     builtin = schema.builtin_code(code)
+    if builtin is schema.BuiltinOperator.CUSTOM and not code.custom_code:
+        raise FormatError(f"{place}: is a custom operator without a name; operator codes of kind CUSTOM need one")
     options = operator.builtin_options if operator.builtin_options is not None else operator.builtin_options_2
     custom = operator.custom_options
     return Node(
         operator=builtin.name.lower(),
-        inputs=_indices(operator.inputs),
-        outputs=_indices(operator.outputs),
-        attributes=attributes_of(options),
+        inputs=_indices(operator.inputs, f"{place} ({builtin.name}): inputs"),
+        outputs=_indices(operator.outputs, f"{place} ({builtin.name}): outputs"),
+        attributes=attributes_of(options, builtin.name.lower()),
         name=f"{builtin.name}_{graph}_{number}",
         version=code.version,
         custom_code=code.custom_code,
@@ -135,13 +171,18 @@ def _node(model: schema.Model, operator: schema.Operator, graph: int, number: in
 
 def _node_extra(operator: schema.Operator, options: schema.Table | None) -> NodeExtra:
     mutating, intermediates = operator.mutating_variable_inputs, operator.intermediates
+    second = operator.builtin_options_2
     return NodeExtra(
         options=type(options).__name__ if options is not None else "",
+        second_options=second if second is not options else None,
         mutating_variable_inputs=None if mutating is None else tuple(mutating.tolist()),
         intermediates=None if intermediates is None else tuple(intermediates.tolist()),
         debug_metadata_index=operator.debug_metadata_index,
     )
 
 
-def _indices(vector: NDArray[np.int32] | None) -> tuple[int, ...]:
-    return () if vector is None else tuple(ABSENT if i < 0 else i for i in vector.tolist())
+def _indices(vector: NDArray[np.int32] | None, where: str) -> tuple[int, ...]:
+    indices = () if vector is None else tuple(vector.tolist())
+    if min(indices, default=0) < ABSENT:
+        raise FormatError(f"{where}: found tensor {min(indices)}; tensors count from 0, {ABSENT} means none")
+    return indices

@@ -1,18 +1,19 @@
-"""Tensor tables <-> neutral tensors: types, constants, quantisation."""
+"""Tensor tables -> neutral tensors, and constants <-> the bytes of their buffers."""
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import cast
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import TensorExtra
+from tflq.converters.tflite.quantisation import kept_table, read_quantisation, read_range
 from tflq.converters.tflite.sparsity import densify
 from tflq.errors import FormatError
-from tflq.graph import Affine, Array, Blockwise, DType, Quantisation, Range, Tensor
+from tflq.graph import Array, DType, Tensor
 from tflq.schemas import tflite as schema
+from tflq.schemas.tflite.packing import pack, pack_strings, unpack, unpack_strings
 
 Bytes = NDArray[np.uint8]
 
@@ -23,161 +24,121 @@ class TensorReader:
     def __init__(self, buffers: list[schema.Buffer]) -> None:
         self._buffers = buffers
         self._arrays: dict[tuple[int, DType, tuple[int, ...]], Array] = {}
+        self._sparse: dict[int, bytes] = {}
 
     def read(self, table: schema.Tensor, where: str) -> Tensor:
         """Return the neutral tensor.
 
         Raises:
-            FormatError: a buffer index out of range, data that does not fit the shape, or a quantisation that
-                contradicts the tensor.
+            FormatError: a buffer index out of range, a negative size, data that does not fit the shape, a variable with
+                data, or a quantisation that contradicts the tensor.
         """
-        shape = _sizes(table.shape)
+        shape = () if table.shape is None else tuple(table.shape.tolist())
+        if min(shape, default=0) < 0:
+            raise FormatError(f"{where}: found shape {shape}; sizes must be 0 or more")
         dtype = DType[table.type.name]
-        quantisation, details = _read_quantisation(table, shape, dtype, where)
+        quantisation = read_quantisation(table.quantization, shape, dtype, where)
+        stated = read_range(table.quantization)
+        content = self._content(table, where)
+        data = None if content is None else self._constant(table, content, shape, dtype, where)
         signature = table.shape_signature
+        extra = TensorExtra(
+            sparsity=table.sparsity,
+            sparse_values=self._sparse_values(table, content),
+            surplus=_surplus(table, content, shape, dtype),
+            variant_tensors=table.variant_tensors,
+            quantization=kept_table(table.quantization, quantisation, stated),
+            external_buffer=table.external_buffer,
+        )
         return Tensor(
             name=table.name or "",
             shape=shape,
             dtype=dtype,
             quantisation=quantisation,
-            range=_read_range(table.quantization),
-            data=self._constant(table, shape, dtype, where),
+            range=stated,
+            data=data,
             shape_signature=None if signature is None else tuple(signature.tolist()),
             is_variable=table.is_variable,
             has_rank=table.has_rank,
-            extra=self._extra(table, details),
+            extra=None if extra == TensorExtra() else extra,
         )
 
-    def _extra(self, table: schema.Tensor, details: schema.Table | None) -> TensorExtra | None:
-        values = self._buffers[table.buffer].data if table.sparsity is not None else None
-        extra = TensorExtra(
-            table.sparsity,
-            None if values is None else values.tobytes(),
-            table.variant_tensors,
-            details,
-            table.external_buffer,
-        )
-        return None if extra == TensorExtra() else extra
-
-    def _constant(self, table: schema.Tensor, shape: tuple[int, ...], dtype: DType, where: str) -> Array | None:
-        if not 0 <= table.buffer < max(1, len(self._buffers)):
-            raise FormatError(
-                f"{where}: buffer {table.buffer} is out of range, buffers are 0..{len(self._buffers) - 1}"
-            )
-        data = self._buffers[table.buffer].data if self._buffers else None
-        if data is None or data.size == 0 or dtype in (DType.RESOURCE, DType.VARIANT):
+    def _content(self, table: schema.Tensor, where: str) -> Bytes | None:
+        """Return the bytes of the tensor's constant; buffer 0 means that it has none."""
+        count = len(self._buffers)
+        if table.buffer and table.buffer >= count:
+            raise FormatError(f"{where}: found buffer {table.buffer}; {count_of('buffers', count)}")
+        data = self._buffers[table.buffer].data if table.buffer else None
+        if data is None or data.size == 0 or table.type.name in ("RESOURCE", "VARIANT"):
             return None
-        if min(shape, default=0) < 0:
-            raise FormatError(f"{where}: a constant has shape {shape}; its sizes must be 0 or more")
+        if table.is_variable:
+            raise FormatError(f"{where}: is a variable with data in buffer {table.buffer}; variables start without")
+        return data
+
+    def _constant(
+        self, table: schema.Tensor, content: Bytes, shape: tuple[int, ...], dtype: DType, where: str
+    ) -> Array:
         key = (table.buffer, dtype, shape)
         if table.sparsity is not None:
-            return densify(table.sparsity, data, shape, dtype, where)
+            return densify(table.sparsity, content, shape, dtype, where)
         if key not in self._arrays:
-            self._arrays[key] = decode_constant(data, shape, dtype, where)
+            self._arrays[key] = decode_constant(content, shape, dtype, where)
         return self._arrays[key]
+
+    def _sparse_values(self, table: schema.Tensor, content: Bytes | None) -> bytes | None:
+        if table.sparsity is None or content is None:
+            return None
+        return self._sparse.setdefault(table.buffer, content.tobytes())
 
 
 def decode_constant(data: Bytes, shape: tuple[int, ...], dtype: DType, where: str) -> Array:
-    """Return a buffer's bytes as a read-only array of the tensor's shape.
+    """Return a buffer's bytes as a read-only array of the tensor's shape; bytes behind its last element are left out.
 
     Raises:
-        FormatError: the number of bytes does not fit the shape and type.
+        FormatError: there are fewer bytes than the shape and type need, or another number of strings.
     """
-    count = int(np.prod(shape, dtype=object))
+    count = math.prod(shape)
     if dtype is DType.STRING:
-        values = _packing().unpack_strings(data, where)
-        if values.size != count:
-            raise FormatError(f"{where}: shape {shape} needs {count} strings, the buffer holds {values.size}")
-        return values.reshape(shape)
-    needed = -(-count * dtype.bits // 8)
-    if data.size != needed:
+        strings = unpack_strings(data, where)
+        if strings.size != count:
+            raise FormatError(f"{where}: shape {shape} needs {count} strings, the buffer holds {strings.size}")
+        return _read_only(strings.reshape(shape))
+    needed = _bytes_of(count, dtype)
+    if data.size < needed:
         raise FormatError(f"{where}: shape {shape} of {dtype.value} needs {needed} bytes, the buffer holds {data.size}")
+    data = data[:needed]
     if dtype.bits < 8:
-        return _packing().unpack(data, count, dtype.bits, dtype.is_signed).reshape(shape)
+        return _read_only(unpack(data, count, dtype.bits, dtype.is_signed, where).reshape(shape))
     if data.ctypes.data % dtype.storage.itemsize:
         data = data.copy()
-    array = data.view(dtype.storage).reshape(shape)
-    array.setflags(write=False)
-    return array
+    return _read_only(data.view(dtype.storage).reshape(shape))
 
 
 def encode_constant(data: Array, dtype: DType) -> Bytes:
     """Return the bytes of a constant as the file holds them."""
     if dtype is DType.STRING:
-        return _packing().pack_strings(data)
+        return pack_strings(np.asarray(data, object))
     if dtype.bits < 8:
-        return _packing().pack(data.reshape(-1), dtype.bits)
+        return pack(np.asarray(data, dtype.storage).reshape(-1), dtype.bits)
     little = data.astype(data.dtype.newbyteorder("<"), copy=False)
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8)
 
 
-def _packing() -> ModuleType:
-    from tflq.schemas.tflite import packing
-
-    return packing
-
-
-def _sizes(shape: NDArray[np.int32] | None) -> tuple[int, ...]:
-    return () if shape is None else tuple(shape.tolist())
+def _surplus(table: schema.Tensor, content: Bytes | None, shape: tuple[int, ...], dtype: DType) -> bytes:
+    if content is None or table.sparsity is not None or dtype is DType.STRING:
+        return b""
+    return content[_bytes_of(math.prod(shape), dtype) :].tobytes()
 
 
-def _read_range(quantization: schema.QuantizationParameters | None) -> Range | None:
-    if quantization is None or quantization.min is None or quantization.max is None:
-        return None
-    if quantization.min.size == 0 or quantization.min.size != quantization.max.size:
-        return None
-    return Range(quantization.min, quantization.max)
+def _bytes_of(count: int, dtype: DType) -> int:
+    return -(-count * dtype.bits // 8)
 
 
-def _read_quantisation(
-    table: schema.Tensor, shape: tuple[int, ...], dtype: DType, where: str
-) -> tuple[Quantisation | None, schema.Table | None]:
-    quantization = table.quantization
-    if quantization is None:
-        return None, None
-    details = quantization.details
-    if isinstance(details, schema.BlockwiseQuantization):
-        return Blockwise(details.scales, details.zero_points, details.block_size), None
-    if quantization.scale is None or quantization.scale.size == 0:
-        return None, details
-    scale = quantization.scale
-    zero_point = quantization.zero_point
-    if zero_point is None or zero_point.size == 0:
-        zero_point = np.zeros(scale.size, np.int64)
-    axis = quantization.quantized_dimension
-    _check_quantisation(scale, zero_point, axis, shape, where)
-    per_axis = scale.size > 1 or axis != 0
-    return Affine(scale, zero_point, axis if per_axis else None, dtype.bits or 8, dtype.is_signed), details
+def _read_only(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
 
 
-def _check_quantisation(
-    scale: NDArray[np.float32], zero_point: NDArray[np.int64], axis: int, shape: tuple[int, ...], where: str
-) -> None:
-    if zero_point.size not in (1, scale.size):
-        raise FormatError(f"{where}: {scale.size} scales but {zero_point.size} zero points; the numbers must be equal")
-    if scale.size > 1:
-        if not 0 <= axis < len(shape):
-            raise FormatError(f"{where}: quantised along axis {axis}, the shape {shape} has axes 0..{len(shape) - 1}")
-        if shape[axis] != scale.size:
-            raise FormatError(f"{where}: {scale.size} scales along axis {axis}, which has {shape[axis]} channels")
-
-
-def write_quantisation(tensor: Tensor) -> schema.QuantizationParameters | None:
-    """Return the quantisation table of a tensor, None where there is nothing to say."""
-    quantization = schema.QuantizationParameters()
-    if tensor.range is not None:
-        quantization.min = tensor.range.minimum.astype(np.float32)
-        quantization.max = tensor.range.maximum.astype(np.float32)
-    if isinstance(tensor.quantisation, Affine):
-        affine = tensor.quantisation
-        quantization.scale = affine.scale.astype(np.float32)
-        quantization.zero_point = np.broadcast_to(affine.zero_point, affine.scale.shape).astype(np.int64)
-        quantization.quantized_dimension = affine.axis or 0
-    if isinstance(tensor.quantisation, Blockwise):
-        blocks = tensor.quantisation
-        quantization.details = schema.BlockwiseQuantization(
-            scales=blocks.scales, zero_points=blocks.zero_points, block_size=blocks.block_size
-        )
-    if isinstance(tensor.extra, TensorExtra) and tensor.extra.details is not None:
-        quantization.details = cast("schema.QuantizationDetails", tensor.extra.details)
-    return quantization if quantization.present() else None
+def count_of(what: str, count: int) -> str:
+    """Say which indices are allowed, for messages."""
+    return f"{what} are 0..{count - 1}" if count else f"the file has no {what}"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
 from tflq.converters.tflite.options import options_of, tensor_type
-from tflq.converters.tflite.tensors import encode_constant, write_quantisation
-from tflq.errors import GraphError
+from tflq.converters.tflite.quantisation import write_quantisation
+from tflq.converters.tflite.sparsity import densify
+from tflq.converters.tflite.tensors import encode_constant
+from tflq.errors import FormatError, GraphError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model, Node, Tensor
+from tflq.graph.equality import same
 from tflq.schemas import tflite as schema
 
 
@@ -53,8 +58,10 @@ def to_tables(model: Model) -> schema.Model:
             )
             for s in model.signatures
         ]
+    shadowed = model.extra.shadowed_metadata if isinstance(model.extra, ModelExtra) else ()
     if model.metadata:
-        table.metadata = [schema.Metadata(name=n, buffer=writer.add_bytes(d)) for n, d in model.metadata.items()]
+        entries = (*shadowed, *model.metadata.items())
+        table.metadata = [schema.Metadata(name=name, buffer=writer.add_bytes(data)) for name, data in entries]
     if isinstance(model.extra, ModelExtra):
         if model.extra.metadata_buffer:
             table.metadata_buffer = np.array([writer.add_bytes(d) for d in model.extra.metadata_buffer], np.int32)
@@ -78,12 +85,20 @@ class _Writer:
         self.codes: list[schema.OperatorCode] = []
         self.buffers = [schema.Buffer()]
         self._code_numbers: dict[tuple[str, str | None, int], int] = {}
-        self._buffer_numbers: dict[tuple[int, str, int], int] = {}
+        self._buffer_numbers: dict[tuple[object, ...], int] = {}
         self._alive: list[object] = []
 
     def add_bytes(self, data: bytes) -> int:
         self.buffers.append(schema.Buffer(data=np.frombuffer(data, np.uint8)))
         return len(self.buffers) - 1
+
+    def _add_once(self, owner: object, key: tuple[object, ...], encode: Callable[[], NDArray[np.uint8]]) -> int:
+        """Return the buffer of this key; `owner` stays alive, so that no other object gets its address."""
+        if key not in self._buffer_numbers:
+            self._alive.append(owner)
+            self.buffers.append(schema.Buffer(data=encode()))
+            self._buffer_numbers[key] = len(self.buffers) - 1
+        return self._buffer_numbers[key]
 
     def graph(self, graph: Graph) -> schema.SubGraph:
         table = schema.SubGraph(
@@ -98,8 +113,9 @@ class _Writer:
         return table
 
     def _tensor(self, tensor: Tensor) -> schema.Tensor:
+        sparse = _is_still_sparse(tensor)
         table = schema.Tensor(
-            shape=np.array(tensor.shape, np.int32), type=tensor_type(tensor.dtype), buffer=self._buffer(tensor)
+            shape=np.array(tensor.shape, np.int32), type=tensor_type(tensor.dtype), buffer=self._buffer(tensor, sparse)
         )
         table.name = tensor.name
         table.quantization = write_quantisation(tensor)
@@ -111,24 +127,23 @@ class _Writer:
             table.shape_signature = np.array(tensor.shape_signature, np.int32)
         if isinstance(tensor.extra, TensorExtra):
             table.variant_tensors = tensor.extra.variant_tensors
-            table.sparsity = tensor.extra.sparsity
+            if sparse or tensor.data is None:
+                table.sparsity = tensor.extra.sparsity
             if tensor.extra.external_buffer:
                 table.external_buffer = tensor.extra.external_buffer
         return table
 
-    def _buffer(self, tensor: Tensor) -> int:
+    def _buffer(self, tensor: Tensor, sparse: bool) -> int:
         """Return the number of the buffer that holds a constant; one array in several tensors is written once."""
-        data = tensor.data
+        data, extra = tensor.data, tensor.extra if isinstance(tensor.extra, TensorExtra) else TensorExtra()
         if data is None or data.size == 0:
             return 0
-        if isinstance(tensor.extra, TensorExtra) and tensor.extra.sparse_values is not None:
-            return self.add_bytes(tensor.extra.sparse_values)
-        key = (data.__array_interface__["data"][0], tensor.dtype.value, data.nbytes)
-        if key not in self._buffer_numbers:
-            self._alive.append(data)
-            self.buffers.append(schema.Buffer(data=encode_constant(data, tensor.dtype)))
-            self._buffer_numbers[key] = len(self.buffers) - 1
-        return self._buffer_numbers[key]
+        values, dtype = extra.sparse_values, tensor.dtype
+        if values is not None and sparse:
+            return self._add_once(values, ("sparse", id(values)), lambda: np.frombuffer(values, np.uint8))
+        packed = dtype.value if dtype.bits < 8 else ""
+        key = (data.__array_interface__["data"][0], data.nbytes, packed, extra.surplus)
+        return self._add_once(data, key, lambda: _with_surplus(encode_constant(data, dtype), extra.surplus))
 
     def _operator(self, node: Node) -> schema.Operator:
         extra = node.extra if isinstance(node.extra, NodeExtra) else None
@@ -142,6 +157,8 @@ class _Writer:
             table.builtin_options_2 = options
         elif isinstance(options, schema.BuiltinOptions):
             table.builtin_options = options
+        if extra is not None and extra.second_options is not None:
+            table.builtin_options_2 = extra.second_options
         if node.custom_options is not None:
             table.custom_options = np.frombuffer(node.custom_options, np.uint8)
         if extra is not None:
@@ -160,6 +177,22 @@ class _Writer:
             self.codes.append(code)
             self._code_numbers[key] = len(self.codes) - 1
         return self._code_numbers[key]
+
+
+def _with_surplus(value: NDArray[np.uint8], surplus: bytes) -> NDArray[np.uint8]:
+    return np.concatenate([value, np.frombuffer(surplus, np.uint8)]) if surplus else value
+
+
+def _is_still_sparse(tensor: Tensor) -> bool:
+    """Whether the stored values still stand for the constant: a pass may have replaced it."""
+    extra = tensor.extra
+    if tensor.data is None or not isinstance(extra, TensorExtra) or extra.sparsity is None:
+        return False
+    values = np.frombuffer(extra.sparse_values or b"", np.uint8)
+    try:
+        return same(densify(extra.sparsity, values, tensor.shape, tensor.dtype, tensor.name), tensor.data)
+    except FormatError:  # the tensor has another shape or type now
+        return False
 
 
 def _write_extra(table: schema.Operator, extra: NodeExtra) -> None:
