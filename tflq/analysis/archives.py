@@ -28,7 +28,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise UnsupportedError(
-                    f"{path}: tensor '{name}' holds strings or shapes that differ between samples; .npz cannot hold them"
+                    f"{path}: tensor '{name}' holds strings or shapes that differ by sample; .npz cannot hold them"
                 )
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _NO_TIME), "w", force_zip64=True) as entry:
                 np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
