@@ -45,8 +45,8 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int 
     Source: gemmlowp fixedpoint/fixedpoint.h, SaturatingRoundingDoublingHighMul.
     """
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
-    nudge = np.where(product >= 0, 1 << (bits - 2), 1 - (1 << (bits - 2)))
-    return np.minimum(_divide_toward_zero(product + nudge, bits - 1), (1 << (bits - 1)) - 1)
+    # For p < 0, trunc((p + 1 - h) / 2h) = ceil((p + 1 - h) / 2h) = floor((p + h) / 2h): one shift serves both signs.
+    return np.asarray(np.minimum((product + (1 << (bits - 2))) >> (bits - 1), (1 << (bits - 1)) - 1), np.int64)
 
 
 def saturating_doubling_high_mul_16(a: ArrayLike, b: ArrayLike) -> Integers:
@@ -67,10 +67,9 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
     Source: gemmlowp fixedpoint/fixedpoint.h, RoundingDivideByPOT.
     """
     value, e = np.asarray(x, np.int64), np.asarray(exponent, np.int64)
-    mask = (np.int64(1) << e) - 1
-    threshold = (mask >> 1) + (value < 0)
-    rounds_up: NDArray[np.bool_] = (value & mask) > threshold
-    return (value >> e) + rounds_up
+    # The same as (x + 2^(e-1) - (x < 0)) >> e for e > 0: a remainder above the threshold carries into the quotient.
+    half = (np.int64(1) << e) >> 1
+    return np.asarray((value + half + (value >> 63) * (e > 0)) >> e, np.int64)
 
 
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot, saturate
+from tflq.interpreter.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot
 from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 
 _EXP_OF_MINUS_ONE_EIGHTH = 1895147668  # round(2^31 exp(-1/8)), and so on below
@@ -54,15 +54,21 @@ def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Integers:
 def one_over_one_plus_x(a: ArrayLike) -> Integers:
     """1 / (1 + a) for a in [0, 1), both without integer bits: three Newton steps from 48/17 - 32/17 d.
 
+    Only the last step can saturate: x stays below 2.83 of 4, and its corrections below 1/17.
+
     Source: gemmlowp fixedpoint/fixedpoint.h, one_over_one_plus_x_for_x_in_0_1.
     """
-    total = np.asarray(a, np.int64) + INT32_MAX
-    half_denominator = (total + 1) >> 1  # rounded half sum; the sum is positive
-    x = _48_OVER_17 + srdhm(half_denominator, _MINUS_32_OVER_17)
+    half_denominator = (np.asarray(a, np.int64) + (1 << 31)) >> 1  # rounded half of a + (2^31 - 1)
+    x = _48_OVER_17 + product(half_denominator, _MINUS_32_OVER_17)
     for _ in range(3):
-        rest = (1 << 29) - srdhm(half_denominator, x)
-        x = x + saturate(srdhm(x, rest) << 2, 32)
-    return saturate(x << 1, 32)
+        rest = (1 << 29) - product(half_denominator, x)
+        x = x + (product(x, rest) << 2)
+    return np.asarray(np.minimum(x << 1, INT32_MAX), np.int64)
+
+
+def product(a: Integers, b: Integers | int) -> Integers:
+    """SRDHM of int32 factors that are not both -2^31, where nothing saturates: (a * b + 2^30) >> 31."""
+    return (a * b + (1 << 30)) >> 31
 
 
 def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:

@@ -24,7 +24,6 @@ from tests.support.single_op import check_against_oracle, random_inputs
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower
-from tflq.interpreter.pair_tables import look_up_pairs, run_affine_pair
 
 
 @pytest.mark.parametrize("dtype", EIGHT_BITS)
@@ -74,20 +73,6 @@ def test_plain_integers_wrap(oracle, dtype, activation):
         "add", ((3, 40), (40,)), ((dtype, None), (dtype, None)), (dtype, None), fused_activation_function=activation
     )
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 4))
-
-
-def test_the_affine_shortcut_equals_the_table_for_every_pair():
-    found = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        x, y, out = (affine(INT8, rng.uniform(0.01, 0.05), int(rng.integers(-128, 128))) for _ in range(3))
-        graph = two_inputs("add", ((256,), (256,)), ((INT8, x), (INT8, y)), (INT8, out))
-        integers = lower(graph).nodes[0].integers
-        if integers.affine is not None:
-            found += 1
-            a, b = all_pairs(INT8)
-            assert np.array_equal(run_affine_pair(integers.affine, a, b), look_up_pairs(integers.pairs, a, b))
-    assert found
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ Source: TFLite kernels/mul.cc and internal/reference/integer_ops/mul.h, internal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -125,8 +125,7 @@ def _with_pairs(integers: QuantisedProduct) -> QuantisedProduct:
     z1, z2 = integers.input_zero_points
     pairs = _finish(integers, np.multiply.outer(codes - z1, codes - z2)).astype(integers.dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    values = {name: getattr(integers, name) for name in integers.__dataclass_fields__}
-    return QuantisedProduct(**{**values, "pairs": pairs})
+    return replace(integers, pairs=pairs)
 
 
 def _finish(integers: QuantisedProduct, product: Integers) -> Integers:

@@ -9,7 +9,7 @@ Source: TFLite kernels/add.cc, sub.cc (Prepare) and internal/reference/add.h, su
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from tflq.interpreter.fixed_point import (
 from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.lookup_tables import all_codes, look_up
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor
-from tflq.interpreter.pair_tables import AffinePair, find_affine_pair, look_up_pairs, run_affine_pair
+from tflq.interpreter.pair_tables import look_up_pairs
 from tflq.interpreter.samples import align
 
 
@@ -48,7 +48,6 @@ class RescaledSum:
         first: int32[256] or int32[65536]: v_1 of every code, by its raw bits.
         second: the same for the second input.
         pairs: int8[65536] or uint8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2); 8 bits only.
-        affine: float32 factors that give the same as `pairs` for every pair; None where none were found.
     """
 
     sign: int
@@ -65,7 +64,6 @@ class RescaledSum:
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     pairs: Array | None = None
-    affine: AffinePair | None = None
 
 
 def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum:
@@ -96,7 +94,7 @@ def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum
     v1 = mbq(wrap_int32((codes - z1) << left_shift), m1, e1).astype(np.int32)
     v2 = mbq(wrap_int32((codes - z2) << left_shift), m2, e2).astype(np.int32)
     integers = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype, v1, v2)
-    return _with_pairs(integers, float(s1), float(s2), float(so)) if dtype in EIGHT_BITS else integers
+    return _with_pairs(integers) if dtype in EIGHT_BITS else integers
 
 
 def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
@@ -111,8 +109,6 @@ def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tupl
         T[S, *shape].
     """
     x, y = align(first, second)
-    if integers.affine is not None:
-        return (run_affine_pair(integers.affine, x, y),)
     if integers.pairs is not None:
         return (look_up_pairs(integers.pairs, x, y),)
     v1 = look_up(integers.first, x).astype(np.int64)
@@ -120,16 +116,11 @@ def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tupl
     return (_finish(integers, v1 + integers.sign * v2).astype(integers.dtype.storage),)
 
 
-def _with_pairs(integers: RescaledSum, s1: float, s2: float, so: float) -> RescaledSum:
+def _with_pairs(integers: RescaledSum) -> RescaledSum:
     v1, v2 = integers.first.astype(np.int64), integers.second.astype(np.int64)
     pairs = _finish(integers, np.add.outer(v1, integers.sign * v2)).astype(integers.dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    z1, z2 = integers.input_zero_points
-    a1, a2 = s1 / so, integers.sign * s2 / so
-    start = (a1, a2, integers.output_zero_point - z1 * a1 - z2 * a2)
-    affine = find_affine_pair(pairs, integers.dtype, start, (integers.minimum, integers.maximum))
-    values = {name: getattr(integers, name) for name in integers.__dataclass_fields__}
-    return RescaledSum(**{**values, "pairs": pairs, "affine": affine})
+    return replace(integers, pairs=pairs)
 
 
 def _finish(integers: RescaledSum, total: Integers) -> Integers:

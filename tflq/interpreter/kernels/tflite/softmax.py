@@ -20,7 +20,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
 from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.gemmlowp import exp_on_negative_values, reciprocal
+from tflq.interpreter.gemmlowp import exp_on_negative_values, product, reciprocal
 from tflq.interpreter.kernels.tflite.softmax_int16 import SoftmaxInt16, lower_int16, run_int16
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
 
@@ -93,14 +93,15 @@ def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
     if isinstance(integers, SoftmaxInt16):
         return (run_int16(integers, x),)
     below = x.max(-1, keepdims=True).astype(np.int16) - x
-    total = np.take(integers.addends, below).sum(-1, keepdims=True) & 0xFFFFFFFF
+    total = integers.addends[below].sum(-1, keepdims=True) & 0xFFFFFFFF
     mantissa, over_unit = reciprocal(total, SUM_BITS)
-    exponent = over_unit + 31 - integers.output.bits
+    exponent = over_unit + (31 - integers.output.bits)
     if exponent.size and exponent.max() > 31:
         raise UnsupportedError(
             "softmax: the exponentials of a row sum up to 512 or more; TFLite aborts the process there"
         )
-    scaled = rounding_divide_by_pot(srdhm(mantissa, np.take(integers.exponentials, below)), exponent)
+    # Neither factor is negative, and the exponent is 15 or more: RDBP is an addition of half and a shift.
+    scaled = (product(integers.exponentials[below], mantissa) + (1 << (exponent - 1))) >> exponent
     result = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
     return (result.astype(integers.output.storage),)
 
