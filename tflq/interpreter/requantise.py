@@ -1,67 +1,70 @@
 """From accumulators back to narrow integers: a floating-point map that is proven equal to the exact integer rule.
 
-A requantisation F is a nondecreasing step function of the integer accumulator; so is the floating-point expression
-`rint(clip(...))` below, because each of its operations is nondecreasing under IEEE rounding. Two nondecreasing integer
-step functions on a range are equal there if and only if they agree at T[k] and at T[k] - 1 for each code k, where
-T[k] = min{acc: F(acc) >= k}. `fit_step_map` finds every T[k] from F itself and checks just that: nothing is assumed
-about the size of rounding errors (docs/exactness.md).
+A requantisation F is a nondecreasing step function of the integer accumulator; so is the floating-point expression of
+StepMap, because each of its operations is nondecreasing under IEEE rounding. With T[k] = min{acc: F(acc) >= k}, a map M
+equals F on the whole range if M(T[k]) >= k and M(T[k] - 1) < k for every code k. If only M(T[k] + 1) >= k and
+M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and those few are listed as exceptions.
+`fit_step_map` finds every T[k] from F itself and checks just that: nothing is assumed about the size of rounding errors
+(docs/exactness.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array
+from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.step_map import Exact, Reals, StepMap, requantise
 
-Exact = Callable[[Integers], Integers]
-"""The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
+__all__ = ["Exact", "StepMap", "fit_step_map", "requantise"]
 
 MOST_CODES = 1 << 10
 """Outputs with more codes (int16) are not fitted: the exact rule runs."""
 SMALLEST_SCALE = 1e-200
 """Below it, codes / scale could overflow float64; no accumulator reaches a second code there anyway."""
-BLOCK = 1 << 15
-"""Elements at a time: the block and its buffer stay in the first and second-level cache."""
-TILE = 1 << 12
-"""Length to which the channels' constants are repeated, so that inner loops are long."""
+STEPS = sorted(product(range(-6, 7), range(-2, 3)), key=lambda step: abs(step[0]) + abs(step[1]))
+"""Neighbours of (scale, offset) that the search in float32 tries, in units in the last place, nearest first."""
 
-_Reals = NDArray[np.float64]
+_Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class StepMap:
-    """y = rint(clip(u + correction(u), minimum, maximum)), u = (acc + offset) * scale, in float64.
+@dataclass(frozen=True)
+class _Problem:
+    """What a map must reproduce: thresholds [K, O] of codes [K, 1] on [lower, upper]."""
 
-    correction(u) = clip(u, low, high), or 0 where `low` is None. It serves rules that round half away from zero or
-    round twice: thresholds of codes above and below the zero point then move apart by 2 * d, which no affine map can
-    do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
-
-    Attributes:
-        scale: float64[O].
-        offset: float64[O], in units of the accumulator; biases and zero points are in it.
-        low: float64[O] or None.
-        high: float64[O] or None.
-        minimum: smallest code.
-        maximum: largest code.
-    """
-
-    scale: _Reals
-    offset: _Reals
-    low: _Reals | None
-    high: _Reals | None
+    thresholds: Integers
+    codes: Integers
+    lower: Integers
+    upper: Integers
+    zero_point: int
     minimum: int
     maximum: int
 
-    def rounded(self, accumulators: Array) -> _Reals:
-        """Return y as float64 for accumulators [..., O], unblocked: what the proof evaluates."""
-        out = np.empty(accumulators.shape, np.float64)
-        _evaluate(self, _constants(self), accumulators, out)
-        return out
+    def late(self, step_map: StepMap, delay: int = 0) -> NDArray[np.bool_]:
+        """Where the map has not reached code k at T[k] + delay: bool[K, O]."""
+        below: NDArray[np.bool_] = step_map.rounded(np.minimum(self.thresholds + delay, self.upper)) < self.codes
+        return below & (self.thresholds + delay <= self.upper)
+
+    def early(self, step_map: StepMap, advance: int = 1) -> NDArray[np.bool_]:
+        """Where the map has reached code k at T[k] - advance: bool[K, O]."""
+        above: NDArray[np.bool_] = step_map.rounded(np.maximum(self.thresholds - advance, self.lower)) >= self.codes
+        return above & (self.thresholds - advance >= self.lower)
+
+    def bounds(self, slope: Reals, part: slice) -> tuple[_Doubles, _Doubles]:
+        """Return the bounds on an offset B with (T + B) * slope >= k - 1/2 and (T - 1 + B) * slope < k - 1/2."""
+        codes, t = self.codes[part], self.thresholds[part]
+        if codes.shape[0] == 0:
+            return np.full(slope.shape, -np.inf), np.full(slope.shape, np.inf)
+        bound = (codes - 0.5) / slope.astype(np.float64) - t
+        return (
+            np.where(t <= self.upper, bound, -np.inf).max(axis=0),
+            np.where(t > self.lower, bound + 1, np.inf).min(axis=0),
+        )
 
 
 def fit_step_map(
@@ -75,6 +78,8 @@ def fit_step_map(
     maximum: int,
 ) -> StepMap | None:
     """Find a StepMap equal to an integer rule for every accumulator in [lower, upper].
+
+    In float32 where accumulators stay below 2^24 and few exceptions remain, else in float64 without exceptions.
 
     Args:
         exact: the rule; nondecreasing in the accumulator on [lower, upper] for each channel (the caller's promise),
@@ -97,77 +102,12 @@ def fit_step_map(
     codes = np.arange(minimum + 1, maximum + 1)[:, None]
     guess = np.ceil((codes - zero_point - 0.5) / slope - start)
     thresholds = _thresholds(exact, codes, guess, lower, upper)
-    for fitted in (
-        _affine(slope, thresholds, codes, lower, upper, minimum, maximum),
-        _corrected(slope, thresholds, codes, lower, upper, zero_point, minimum, maximum),
-    ):
-        if _agrees(fitted, thresholds, codes, lower, upper):
-            return fitted
+    problem = _Problem(thresholds, codes, lower, upper, zero_point, minimum, maximum)
+    for corrected in (False, True):
+        found = _candidate(problem, slope, corrected)
+        if not np.any(problem.late(found) | problem.early(found)):
+            return _in_float32(exact, problem, slope, corrected) or found
     return None
-
-
-def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Apply a proven map, or the integer rule where there is none.
-
-    Args:
-        step_map: of `fit_step_map` for this very rule, or None.
-        exact: the rule.
-        accumulators: exact integers [..., O] in float32, float64 or int64.
-        dtype: of the result.
-
-    Returns:
-        Codes [..., O].
-    """
-    result = np.empty(accumulators.shape, dtype)
-    channels = accumulators.shape[-1]
-    if result.size == 0:
-        return result
-    flat, out = accumulators.reshape(-1), result.reshape(-1)
-    if step_map is None:
-        rows = max(1, BLOCK // channels) * channels
-        for i in range(0, flat.size, rows):
-            block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
-            np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
-        return result
-    _map_in_blocks(step_map, flat, out, channels)
-    return result
-
-
-def _map_in_blocks(step_map: StepMap, flat: Array, out: Array, channels: int) -> None:
-    repeats = max(1, min(TILE, flat.size) // channels)
-    tile = repeats * channels
-    constants = tuple(None if c is None else np.tile(c, repeats) for c in _constants(step_map))
-    whole = flat.size // tile * tile
-    rows = max(1, BLOCK // tile) * tile
-    buffer = np.empty(min(rows, max(whole, tile)), np.float64)
-    for i in range(0, whole, rows):
-        n = min(rows, whole - i)
-        _evaluate(step_map, constants, flat[i : i + n].reshape(-1, tile), buffer[:n].reshape(-1, tile))
-        np.copyto(out[i : i + n], buffer[:n], casting="unsafe")
-    rest = flat.size - whole
-    if rest:
-        ends = tuple(None if c is None else c[:rest] for c in constants)
-        _evaluate(step_map, ends, flat[whole:], buffer[:rest])
-        np.copyto(out[whole:], buffer[:rest], casting="unsafe")
-
-
-_Constants = tuple[_Reals | None, ...]
-
-
-def _constants(step_map: StepMap) -> _Constants:
-    return (step_map.offset, step_map.scale, step_map.low, step_map.high)
-
-
-def _evaluate(step_map: StepMap, constants: _Constants, accumulators: Array, out: _Reals) -> None:
-    offset, scale, low, high = constants
-    assert offset is not None
-    assert scale is not None
-    np.add(accumulators, offset, out=out)
-    np.multiply(out, scale, out=out)
-    if low is not None and high is not None:
-        np.add(out, np.clip(out, low, high), out=out)
-    np.clip(out, step_map.minimum, step_map.maximum, out=out)
-    np.rint(out, out=out)
 
 
 def _usable(scale: Array) -> bool:
@@ -175,7 +115,7 @@ def _usable(scale: Array) -> bool:
     return bool(np.all(np.isfinite(values) & (values > SMALLEST_SCALE)))
 
 
-def _thresholds(exact: Exact, codes: Integers, guess: _Reals, lower: Integers, upper: Integers) -> Integers:
+def _thresholds(exact: Exact, codes: Integers, guess: _Doubles, lower: Integers, upper: Integers) -> Integers:
     """Return T[k, o] = min{acc in [lower, upper]: exact(acc) >= k}, or upper + 1 where there is none."""
     t = np.clip(guess, lower.astype(np.float64), upper.astype(np.float64) + 1).astype(np.int64)
     for _ in range(3):
@@ -200,57 +140,86 @@ def _bisect(exact: Exact, codes: Integers, lower: Integers, upper: Integers) -> 
     return low
 
 
-def _feasible(slope: _Reals, t: Integers, codes: Integers, lower: Integers, upper: Integers) -> tuple[_Reals, _Reals]:
-    """Return the bounds on an offset B with (T + B) * slope >= k - 1/2 and (T - 1 + B) * slope < k - 1/2."""
-    if codes.shape[0] == 0:
-        return np.full(slope.shape, -np.inf), np.full(slope.shape, np.inf)
-    bound = (codes - 0.5) / slope - t
-    return (
-        np.where(t <= upper, bound, -np.inf).max(axis=0),
-        np.where(t > lower, bound + 1, np.inf).min(axis=0),
-    )
+def _candidate(problem: _Problem, slope: Reals, corrected: bool, nudge: int = 0) -> StepMap:
+    """Return the map with this slope in the middle of what the thresholds allow, the offset nudged by some ulps.
+
+    Without correction one offset B serves all codes. With it, codes above the zero point allow offsets B + D, those up
+    to it B - D; d = D * slope, 0 where one B serves. d stays below 1/4, so that u + correction(u) rounds to the zero
+    point wherever |real| < d.
+    """
+    if not corrected:
+        offset = _nudged(_in(_middle(*problem.bounds(slope, slice(None))), slope), nudge)
+        return StepMap(slope, offset, None, None, problem.minimum, problem.maximum)
+    split = int(np.clip(problem.zero_point - problem.minimum, 0, problem.codes.shape[0]))
+    down_low, down_high = problem.bounds(slope, slice(split))
+    up_low, up_high = problem.bounds(slope, slice(split, None))
+    apart = np.clip((_middle(up_low, up_high) - _middle(down_low, down_high)) / 2, 0, (0.25 - 2.0**-40) / slope)
+    apart = np.where(np.maximum(down_low, up_low) < np.minimum(down_high, up_high), 0, apart)
+    middle = _middle(np.maximum(up_low - apart, down_low + apart), np.minimum(up_high - apart, down_high + apart))
+    centre = problem.zero_point / 2
+    offset = _nudged(_in(middle - centre / slope, slope), nudge)
+    low, high = _in(centre - apart * slope, slope), _in(centre + apart * slope, slope)
+    return StepMap(slope, offset, low, high, problem.minimum, problem.maximum)
 
 
-def _middle(low: _Reals, high: _Reals) -> _Reals:
+def _middle(low: _Doubles, high: _Doubles) -> _Doubles:
     """Return the middle of an interval; half a unit inside where one end is open, 0 where both are."""
     open_low, open_high = np.isinf(low), np.isinf(high)
     bottom = np.where(open_low, np.where(open_high, 0.0, high - 1), low)
     return (bottom + np.where(open_high, bottom + 1, high)) / 2 - 0.5 * (open_low & open_high)
 
 
-def _affine(
-    slope: _Reals, t: Integers, codes: Integers, lower: Integers, upper: Integers, minimum: int, maximum: int
-) -> StepMap:
-    offset = _middle(*_feasible(slope, t, codes, lower, upper))
-    return StepMap(slope, offset, None, None, minimum, maximum)
+def _in(x: Reals, like: Reals) -> Reals:
+    converted: Reals = x.astype(like.dtype)
+    return converted
 
 
-def _corrected(
-    slope: _Reals,
-    t: Integers,
-    codes: Integers,
-    lower: Integers,
-    upper: Integers,
-    zero_point: int,
-    minimum: int,
-    maximum: int,
-) -> StepMap:
-    """Thresholds above the zero point allow offsets B + D, those up to it B - D; d = D * slope, 0 where one B serves.
-
-    d stays below 1/4, so that u + correction(u) rounds to the zero point wherever |real| < d.
-    """
-    split = int(np.clip(zero_point - minimum, 0, codes.shape[0]))
-    down_low, down_high = _feasible(slope, t[:split], codes[:split], lower, upper)
-    up_low, up_high = _feasible(slope, t[split:], codes[split:], lower, upper)
-    apart = np.clip((_middle(up_low, up_high) - _middle(down_low, down_high)) / 2, 0, (0.25 - 2.0**-40) / slope)
-    apart = np.where(np.maximum(down_low, up_low) < np.minimum(down_high, up_high), 0, apart)
-    offset = _middle(np.maximum(up_low - apart, down_low + apart), np.minimum(up_high - apart, down_high + apart))
-    centre = zero_point / 2
-    half_distance = apart * slope
-    return StepMap(slope, offset - centre / slope, centre - half_distance, centre + half_distance, minimum, maximum)
+def _nudged(x: Reals, ulps: int) -> Reals:
+    """Return x moved by whole units in the last place: exact, but where the exponent changes on the way."""
+    moved: Reals = x + ulps * np.spacing(np.abs(x))
+    return moved.astype(x.dtype)
 
 
-def _agrees(step_map: StepMap, t: Integers, codes: Integers, lower: Integers, upper: Integers) -> bool:
-    reached = step_map.rounded(np.minimum(t, upper)) >= codes
-    before = step_map.rounded(np.maximum(t - 1, lower)) < codes
-    return bool(np.all((reached | (t > upper)) & (before | (t <= lower))))
+def _in_float32(exact: Exact, problem: _Problem, slope: _Doubles, corrected: bool) -> StepMap | None:
+    """Search slopes and offsets near the true ones for the fewest exceptions; None where too many remain."""
+    single: Reals = slope.astype(np.float32)
+    reach = max(int(np.abs(problem.lower).max()), int(np.abs(problem.upper).max())) + 2
+    if reach >= FLOAT32_EXACT or not np.all(np.isfinite(single) & (single > np.finfo(np.float32).tiny)):
+        return None
+    best: StepMap | None = None
+    fewest = np.full(single.shape, np.iinfo(np.int64).max)
+    for slope_step, offset_step in STEPS:
+        tried = _candidate(problem, _nudged(single, slope_step), corrected, offset_step)
+        wrong = (problem.late(tried) | problem.early(tried)).sum(axis=0)
+        better = wrong < fewest
+        best = tried if best is None else _merged(best, tried, better)
+        fewest = np.minimum(wrong, fewest)
+        if not np.any(fewest):
+            return best
+    return None if best is None else _with_exceptions(exact, problem, best)
+
+
+def _merged(best: StepMap, tried: StepMap, better: NDArray[np.bool_]) -> StepMap:
+    low = high = None
+    if best.low is not None and tried.low is not None and best.high is not None and tried.high is not None:
+        low, high = np.where(better, tried.low, best.low), np.where(better, tried.high, best.high)
+    scale, offset = np.where(better, tried.scale, best.scale), np.where(better, tried.offset, best.offset)
+    return StepMap(scale, offset, low, high, best.minimum, best.maximum)
+
+
+def _with_exceptions(exact: Exact, problem: _Problem, step_map: StepMap) -> StepMap | None:
+    """List the accumulators at which the map is off; None where they are many or farther from a threshold than one."""
+    if np.any(problem.late(step_map, 1) | problem.early(step_map, 2)):
+        return None
+    late, early = np.nonzero(problem.late(step_map)), np.nonzero(problem.early(step_map))
+    places = {(int(o), int(problem.thresholds[k, o])) for k, o in zip(*late, strict=True)}
+    places |= {(int(o), int(problem.thresholds[k, o]) - 1) for k, o in zip(*early, strict=True)}
+    channels = step_map.scale.size
+    if 4 * len(places) > max(channels, 4):
+        return None
+    listed = []
+    for channel, accumulator in sorted(places):
+        code = exact(np.full((1, channels), accumulator, np.int64))[0, channel]
+        listed.append((channel, accumulator, int(code)))
+    found = step_map
+    return StepMap(found.scale, found.offset, found.low, found.high, found.minimum, found.maximum, tuple(listed))

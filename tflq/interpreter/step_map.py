@@ -1,0 +1,136 @@
+"""A floating-point map from accumulators to codes, applied in blocks that stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+from tflq.interpreter.fixed_point import Integers
+
+Exact = Callable[[Integers], Integers]
+"""The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
+
+Reals = NDArray[np.floating]
+"""float32 or float64."""
+
+BLOCK = 1 << 15
+"""Elements at a time: the block and its buffer stay in the first and second-level cache."""
+TILE = 1 << 12
+"""Length to which the channels' constants are repeated, so that inner loops are long."""
+
+_Constants = tuple[Reals, Reals, Reals | None, Reals | None]
+
+
+@dataclass(frozen=True, eq=False)
+class StepMap:
+    """y = rint(clip(u + correction(u), minimum, maximum)), u = (acc + offset) * scale; then the listed exceptions.
+
+    correction(u) = clip(u, low, high), or 0 where `low` is None. It serves rules that round half away from zero or
+    round twice: thresholds of codes above and below the zero point then move apart by 2 * d, which no affine map can
+    do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
+
+    Attributes:
+        scale: float32[O] or float64[O]; the type in which the map is computed.
+        offset: the same type, in units of the accumulator; biases and zero points are in it.
+        low: the same type, or None.
+        high: the same type, or None.
+        minimum: smallest code.
+        maximum: largest code.
+        exceptions: (channel, accumulator, code): the few accumulators where the map alone is off by one.
+    """
+
+    scale: Reals
+    offset: Reals
+    low: Reals | None
+    high: Reals | None
+    minimum: int
+    maximum: int
+    exceptions: tuple[tuple[int, int, int], ...] = ()
+
+    def rounded(self, accumulators: Array) -> Reals:
+        """Return y of accumulators [..., O] in the map's type, without exceptions: what the proof evaluates."""
+        out: Reals = np.empty(accumulators.shape, self.scale.dtype)
+        _evaluate(self, (self.offset, self.scale, self.low, self.high), accumulators.astype(self.scale.dtype), out)
+        return out
+
+    @cached_property
+    def tiles(self) -> _Constants:
+        """The constants repeated to about TILE elements."""
+        repeats = max(1, TILE // self.scale.size)
+        low = None if self.low is None else np.tile(self.low, repeats)
+        high = None if self.high is None else np.tile(self.high, repeats)
+        return np.tile(self.offset, repeats), np.tile(self.scale, repeats), low, high
+
+
+def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Apply a proven map, or the integer rule where there is none.
+
+    Args:
+        step_map: of `fit_step_map` for this very rule, or None.
+        exact: the rule.
+        accumulators: exact integers [..., O] in float32, float64 or int64.
+        dtype: of the result.
+
+    Returns:
+        Codes [..., O].
+    """
+    result = np.empty(accumulators.shape, dtype)
+    if result.size == 0:
+        return result
+    channels = accumulators.shape[-1]
+    flat, out = accumulators.reshape(-1), result.reshape(-1)
+    if step_map is None:
+        rows = max(1, BLOCK // channels) * channels
+        for i in range(0, flat.size, rows):
+            block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
+            np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
+        return result
+    if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
+        flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
+    _map_in_blocks(step_map, flat, out)
+    if step_map.exceptions:
+        _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
+    return result
+
+
+def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
+    tiles = step_map.tiles
+    tile = tiles[0].size
+    whole = flat.size // tile * tile
+    rows = max(1, BLOCK // tile) * tile
+    buffer: Reals = np.empty(min(rows, max(whole, tile)), step_map.scale.dtype)
+    for i in range(0, whole, rows):
+        n = min(rows, whole - i)
+        _evaluate(step_map, tiles, flat[i : i + n].reshape(-1, tile), buffer[:n].reshape(-1, tile))
+        np.copyto(out[i : i + n], buffer[:n], casting="unsafe")
+    rest = flat.size - whole
+    if rest:
+        _evaluate(step_map, _first(tiles, rest), flat[whole:], buffer[:rest])
+        np.copyto(out[whole:], buffer[:rest], casting="unsafe")
+
+
+def _first(tiles: _Constants, count: int) -> _Constants:
+    offset, scale, low, high = tiles
+    return offset[:count], scale[:count], None if low is None else low[:count], None if high is None else high[:count]
+
+
+def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:
+    for channel, accumulator, code in step_map.exceptions:
+        hit = np.equal(accumulators[:, channel], accumulator)
+        if hit.any():
+            codes[hit, channel] = code
+
+
+def _evaluate(step_map: StepMap, constants: _Constants, accumulators: Array, out: Reals) -> None:
+    offset, scale, low, high = constants
+    np.add(accumulators, offset, out=out)
+    np.multiply(out, scale, out=out)
+    if low is not None and high is not None:
+        np.add(out, np.clip(out, low, high), out=out)
+    np.clip(out, step_map.minimum, step_map.maximum, out=out)
+    np.rint(out, out=out)
