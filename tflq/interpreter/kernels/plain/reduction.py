@@ -1,4 +1,6 @@
-"""REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL: one element for each place outside the axes (docs/tflite.md).
+"""Reductions of plain numbers and raw codes: one element for each place outside the axes (docs/tflite.md).
+
+REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM and REDUCE_PROD of numbers that are not quantised.
 
 Codes are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
 
@@ -69,6 +71,31 @@ def run_extreme(integers: PlainReduction, x: Array, largest: bool) -> tuple[Arra
     return (np.asarray(result.reshape(shape)),)
 
 
+def run_fold(integers: PlainReduction, x: Array, operation: np.ufunc) -> tuple[Array, ...]:
+    """Return the sum or product of each place, in the tensor's own type: integers wrap, floats go in order.
+
+    A fold of floats starts at the operation's identity, or at the first element where all axes go.
+
+    Args:
+        integers: of `lower_plain_reduction`.
+        x: T[S, *shape].
+        operation: np.add or np.multiply.
+
+    Returns:
+        T[S, *shape without the axes, or with 1 there].
+    """
+    rows = rows_of(integers.reduction, x)
+    if not integers.dtype.is_floating:
+        result = np.asarray(operation.reduce(rows, axis=0, dtype=x.dtype))
+    else:
+        first = integers.takes_all and rows.shape[0] > 0
+        result = rows[0].copy() if first else np.full(rows.shape[1], operation.identity, x.dtype)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for row in rows[int(first) :]:
+                operation(result, row, out=result)
+    return (np.asarray(result.reshape(shape_of_result(integers.reduction, x))),)
+
+
 def rows_of(reduction: Reduction, x: Array) -> Array:
     """Return the elements that become one, in TFLite's order, as rows: T[count, places]."""
     reduced = [axis + 1 for axis in reduction.axes]
@@ -87,12 +114,14 @@ def _extreme_float(rows: Array, start: np.generic, largest: bool, takes_all: boo
 
 
 def _start(dtype: DType, largest: bool) -> np.generic:
-    if dtype is DType.BOOL:
-        return np.bool_(not largest)
+    bound: np.generic
     if dtype is DType.FLOAT32:
-        bounds = np.finfo(np.float32)
-        return np.float32(bounds.min if largest else bounds.max)
-    bound: np.generic = dtype.storage.type(dtype.minimum if largest else dtype.maximum)
+        limit = np.finfo(np.float32).max
+        bound = -limit if largest else limit
+    elif dtype is DType.BOOL:
+        bound = np.bool_(not largest)
+    else:
+        bound = dtype.storage.type(dtype.minimum if largest else dtype.maximum)
     return bound
 
 

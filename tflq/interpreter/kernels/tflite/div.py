@@ -1,0 +1,118 @@
+"""DIV: x_1 / x_2, elementwise with broadcasting and a fused activation, in TFLite's integers (docs/tflite.md).
+
+a = x_1 - z_1, b = x_2 - z_2, both negated where b < 0; (r, k) = 1 / b (gemmlowp.py, 31 integer bits); h = number of
+sign bits of a minus 1; u = SRDHM(a << h, r); y = clamp(RDBP(SRDHM(u, m), k + h - e) + z_o) with (m, e) of
+f32(s_1 / f32(s_2 s_o)). The exponent reaches beyond 31, where C++ leaves RDBP undefined: this is what x86 does
+(undefined_shifts.py), and it saturates tiny quotients. int32 without quantisation: the quotient toward zero.
+
+A divisor of 0 is refused at run time, as in LiteRT (TensorFlow 2.21 refuses the code 0 instead).
+
+Source: TFLite kernels/div.cc, internal/reference/div.h (DivElementwise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
+from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.gemmlowp import bit_length, reciprocal
+from tflq.interpreter.kernels.plain_binary import PlainBinary, clamp_in_place, lower_plain
+from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
+from tflq.interpreter.lookup_tables import all_codes
+from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_broadcast, require_same_type, require_type
+from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """The integers of one DIV.
+
+    Attributes:
+        input_zero_points: of both inputs.
+        output_zero_point: of the output.
+        multiplier: int32.
+        shift: positive is left.
+        minimum: smallest code after the fused activation.
+        maximum: largest code.
+        dtype: of all three tensors.
+        pairs: T8[65536]: the result of every pair of 8-bit codes, by 256 raw(x_1) + raw(x_2); None for int16.
+    """
+
+    input_zero_points: tuple[int, int]
+    output_zero_point: int
+    multiplier: int
+    shift: int
+    minimum: int
+    maximum: int
+    dtype: DType
+    pairs: Array | None = None
+
+
+def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
+    """Decide the integers of DIV.
+
+    Raises:
+        UnsupportedError: types that TFLite's kernel does not take.
+        GraphError: shapes that do not broadcast, or a tensor without scale.
+    """
+    first, second, output = operands.input(0), operands.input(1), operands.output()
+    dtype = require_type(first, (*EIGHT_BITS, DType.INT16, DType.INT32))
+    if dtype is DType.INT32:
+        return lower_plain("div", node, operands, (DType.INT32,))
+    require_same_type(first, second, output)
+    require_broadcast(first, second)
+    (s1, z1), (s2, z2), (so, zo) = per_tensor(first), per_tensor(second), per_tensor(output)
+    multiplier, shift = quantize_multiplier(float(s1 / (s2 * so)))
+    activation = node.attributes.text("fused_activation_function", "none")
+    low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
+    integers = Quotient((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    if dtype is DType.INT16:
+        return integers
+    codes = all_codes(dtype)
+    divisors = np.where(codes == z2, 1, codes - z2)  # the entry of a divisor of 0 is never read
+    pairs = _divide(integers, (codes - z1)[:, None], divisors[None]).astype(dtype.storage).reshape(-1)
+    pairs.setflags(write=False)
+    return replace(integers, pairs=pairs)
+
+
+def run(integers: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run DIV: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
+
+    Raises:
+        UnsupportedError: a divisor is 0.
+    """
+    x, y = align(first, second)
+    zero = 0 if isinstance(integers, PlainBinary) else integers.input_zero_points[1]
+    if np.any(np.equal(y, zero)):
+        raise UnsupportedError(f"div: a divisor is 0 (code {zero}); TFLite refuses it")
+    if isinstance(integers, PlainBinary):
+        return (_divide_plain(integers, x, y),)
+    if integers.pairs is not None:
+        return (look_up_pairs(integers.pairs, x, y),)
+    z1, z2 = integers.input_zero_points
+    return (_divide(integers, x.astype(np.int64) - z1, y.astype(np.int64) - z2).astype(integers.dtype.storage),)
+
+
+def _divide(integers: Quotient, a: Integers, b: Integers) -> Integers:
+    a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
+    mantissa, over_unit = reciprocal(b, 31)
+    headroom = 31 - bit_length(np.where(a < 0, -a - 1, a))
+    quotient = srdhm(wrap_int32(a << headroom), mantissa)
+    scaled = srdhm(quotient, integers.multiplier)
+    result = rounding_divide_by_pot_x86(scaled, over_unit + headroom - integers.shift)
+    return np.clip(wrap_int32(result + integers.output_zero_point), integers.minimum, integers.maximum)
+
+
+def _divide_plain(integers: PlainBinary, x: Array, y: Array) -> Array:
+    dividend, divisor = x.astype(np.int64), y.astype(np.int64)
+    if np.any((dividend == -(1 << 31)) & (divisor == -1)):
+        raise UnsupportedError("div: -2^31 / -1 does not fit int32; TFLite ends the process there")
+    quotient = np.abs(dividend) // np.abs(divisor)
+    signed = np.where((dividend < 0) != (divisor < 0), -quotient, quotient)
+    return clamp_in_place(signed.astype(np.int32), integers.minimum, integers.maximum)

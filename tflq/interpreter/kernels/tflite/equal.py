@@ -1,0 +1,17 @@
+"""EQUAL: x == y, elementwise with broadcasting (comparison.py). Source: TFLite kernels/comparisons.cc."""
+
+from __future__ import annotations
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.plain_comparison import PlainComparison
+from tflq.interpreter.kernels.tflite.comparison import QuantisedComparison, lower_comparison, run_comparison
+
+
+def lower(node: Node, operands: Operands) -> QuantisedComparison | PlainComparison:  # noqa: ARG001
+    """Decide the integers; errors as `lower_comparison`."""
+    return lower_comparison("equal", operands)
+
+
+def run(integers: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run EQUAL: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
+    return run_comparison(integers, first, second)

@@ -1,0 +1,92 @@
+"""PRELU: x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers.
+
+v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
+f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha.
+
+Source: TFLite kernels/activations.cc (PreluPrepare), internal/reference/prelu.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.kernels.prelu_shapes import require_alpha_fits
+from tflq.interpreter.lookup_tables import all_codes
+from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class Prelu:
+    """The integers of one PRELU.
+
+    Attributes:
+        input_zero_point: of the input.
+        alpha_zero_point: of alpha.
+        output_zero_point: of the output.
+        identity_multiplier: int32, for v >= 0.
+        identity_shift: positive is left.
+        alpha_multiplier: int32, for v < 0.
+        alpha_shift: positive is left.
+        dtype: of input and output.
+        pairs: T8[65536]: the result of every pair of codes, by 256 raw(x) + raw(alpha); None for int16.
+    """
+
+    input_zero_point: int
+    alpha_zero_point: int
+    output_zero_point: int
+    identity_multiplier: int
+    identity_shift: int
+    alpha_multiplier: int
+    alpha_shift: int
+    dtype: DType
+    pairs: Array | None = None
+
+
+def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
+    """Decide the integers.
+
+    Raises:
+        UnsupportedError: types that TFLite's kernel does not take.
+        GraphError: a tensor without scale, or an alpha that does not broadcast to the input's shape.
+    """
+    source, alpha, output = operands.input(0), operands.input(1), operands.output()
+    dtype = require_type(source, (*EIGHT_BITS, DType.INT16))
+    require_same_type(source, output)
+    require_type(alpha, (DType.INT8,) if dtype is DType.INT16 else (dtype,))
+    require_alpha_fits(operands)
+    (si, zi), (sa, za), (so, zo) = per_tensor(source), per_tensor(alpha), per_tensor(output)
+    (m1, e1), (m2, e2) = (quantize_multiplier(float(real)) for real in (si / so, si * sa / so))
+    integers = Prelu(zi, za, zo, int(m1), int(e1), int(m2), int(e2), dtype)
+    if dtype is DType.INT16:
+        return integers
+    codes = all_codes(dtype)
+    pairs = _compute(integers, codes[:, None], codes[None]).astype(dtype.storage).reshape(-1)
+    pairs.setflags(write=False)
+    return replace(integers, pairs=pairs)
+
+
+def run(integers: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
+    """Run PRELU: T[S, *shape], alpha [S or 1, ...] -> T[S, *shape]."""
+    x, alpha = align(x, alpha)
+    if integers.pairs is not None:
+        return (look_up_pairs(integers.pairs, x, alpha),)
+    return (_compute(integers, x.astype(np.int64), alpha.astype(np.int64)).astype(integers.dtype.storage),)
+
+
+def _compute(integers: Prelu, x: Integers, alpha: Integers) -> Integers:
+    value = x - integers.input_zero_point
+    product = wrap_int32(value * (alpha - integers.alpha_zero_point))
+    scaled = np.where(
+        value >= 0,
+        mbq(value, integers.identity_multiplier, integers.identity_shift),
+        mbq(product, integers.alpha_multiplier, integers.alpha_shift),
+    )
+    result = wrap_int32(scaled + integers.output_zero_point)
+    return np.clip(result, integers.dtype.minimum, integers.dtype.maximum)

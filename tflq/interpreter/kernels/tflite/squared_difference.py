@@ -1,0 +1,84 @@
+"""SQUARED_DIFFERENCE: (x_1 - x_2)^2, elementwise with broadcasting, in TFLite's integers (docs/tflite.md).
+
+int8: v_k = MBQ((x_k - z_k) << 7, of s_k / t), t = f32(2 max(s_1, s_2)); y = clamp(MBQ((v_1 - v_2)^2, of t^2 /
+f32(2^14 s_o)) + z_o), quotients in float64; the square stays below 2^31. int32 without quantisation wraps.
+
+Source: TFLite kernels/squared_difference.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.fixed_point import quantize_multiplier_smaller_than_one
+from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.lookup_tables import all_codes
+from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.samples import align
+
+LEFT_SHIFT = 7
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredDifference:
+    """The integers of one SQUARED_DIFFERENCE of int8.
+
+    Attributes:
+        input_zero_points: of both inputs.
+        input_multipliers: of both inputs, int32.
+        input_shifts: of both inputs, 0 or negative.
+        output_zero_point: of the output.
+        output_multiplier: int32.
+        output_shift: 0 or negative.
+        pairs: int8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2).
+    """
+
+    input_zero_points: tuple[int, int]
+    input_multipliers: tuple[int, int]
+    input_shifts: tuple[int, int]
+    output_zero_point: int
+    output_multiplier: int
+    output_shift: int
+    pairs: Array
+
+
+def lower(node: Node, operands: Operands) -> SquaredDifference | Elementwise:  # noqa: ARG001
+    """Decide the integers.
+
+    Raises:
+        UnsupportedError: types that TFLite's kernel does not take, or scales at which it aborts the process (an output
+            scale of t^2 / 2^14 or less).
+        GraphError: shapes that do not broadcast, or int8 without scale.
+    """
+    checked = lower_binary(operands, (DType.INT8, DType.INT32))
+    if checked.dtype is DType.INT32:
+        return checked
+    tensors = (operands.input(0), operands.input(1), operands.output())
+    (s1, z1), (s2, z2), (so, zo) = (per_tensor(tensor) for tensor in tensors)
+    twice = float(np.float32(2) * max(s1, s2))
+    divisor = float(np.float32(1 << 2 * LEFT_SHIFT) * so)
+    (m1, e1), (m2, e2), (mo, eo) = (
+        quantize_multiplier_smaller_than_one(real)
+        for real in (float(s1) / twice, float(s2) / twice, twice * twice / divisor)
+    )
+    codes = all_codes(DType.INT8)
+    v1 = mbq((codes - z1) << LEFT_SHIFT, m1, e1)
+    v2 = mbq((codes - z2) << LEFT_SHIFT, m2, e2)
+    squared = np.subtract.outer(v1, v2) ** 2
+    pairs = np.clip(mbq(squared, mo, eo) + zo, -128, 127).astype(np.int8).reshape(-1)
+    pairs.setflags(write=False)
+    return SquaredDifference((z1, z2), (m1, m2), (e1, e2), zo, mo, eo, pairs)
+
+
+def run(integers: SquaredDifference | Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run SQUARED_DIFFERENCE: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
+    x, y = align(first, second)
+    if isinstance(integers, SquaredDifference):
+        return (look_up_pairs(integers.pairs, x, y),)
+    difference = np.subtract(x, y)
+    return (np.asarray(np.multiply(difference, difference)),)
