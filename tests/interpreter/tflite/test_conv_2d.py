@@ -102,7 +102,8 @@ def small(dtype=INT8, weights_zero_point=0, weights_shape=(2, 1, 1, 3), bias_dty
     b = GraphBuilder()
     x = b.input("x", (1, 4, 4, 3), dtype, affine(dtype, 0.5))
     kind = UINT8 if dtype is UINT8 else INT8
-    quantisation = Affine(np.full(scales, 0.01, np.float32), np.full(scales, weights_zero_point), 0)
+    axis = 3 if scales == 3 else 0  # as many scales as input channels
+    quantisation = Affine(np.full(scales, 0.01, np.float32), np.full(scales, weights_zero_point), axis)
     weights = b.constant("w", np.ones(weights_shape, kind.storage), quantisation)
     bias = b.constant("b", np.zeros(weights_shape[0], bias_dtype.storage), affine(INT32, 0.005))
     attributes = {"padding": padding, "stride_h": 1, "stride_w": 1}
@@ -119,7 +120,7 @@ def small(dtype=INT8, weights_zero_point=0, weights_shape=(2, 1, 1, 3), bias_dty
         ({"weights_shape": (2, 1, 1, 2)}, GraphError, "do not fit 3 input channels"),
         ({"weights_shape": (2, 5, 5, 3), "padding": "valid"}, GraphError, "does not fit an input"),
         ({"padding": "reflect"}, UnsupportedError, "known are same, valid"),
-        ({"scales": 3}, GraphError, "have 3 scales"),
+        ({"scales": 3}, GraphError, "3 scales"),
     ],
 )
 def test_refusals(changes, error, message):

@@ -1,18 +1,27 @@
-"""Exact accumulators of depthwise convolutions."""
+"""Exact accumulators of depthwise convolutions.
+
+Columns are dealt out by their remainder modulo the horizontal stride: column q * stride + r lies at [r, q]. Then the
+outputs of a row read one contiguous run of columns * channels for each tap, whatever the stride, and one sum of
+products over the taps of one remainder runs along the whole row.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import cast
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.image import padded, patches
-from tflq.interpreter.accumulate.window import Window
+from tflq.interpreter.accumulate.window import Pair, Window
+
+IMAGE_BYTES = 1 << 19
+"""Bytes of padded images at a time: what stays in the second-level cache beside their outputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +83,60 @@ def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array
     images = x.reshape(-1, *x.shape[2:])
     if prepared.multiplier > 1:
         images = np.repeat(images, prepared.multiplier, axis=-1)
-    image = padded(images, prepared.window, pad_value, prepared.dtype)
-    view = cast("NDArray[np.float32]", patches(image, prepared.window, output))
-    result: Array = np.einsum("bhwyxc,yxc->bhwc", view, cast("NDArray[np.float32]", prepared.taps))
+    result = np.empty((images.shape[0], output[0], output[1] * channels), prepared.dtype)
+    step = max(1, IMAGE_BYTES // max(1, images[:1].size * prepared.dtype.itemsize))
+    for start in range(0, images.shape[0], step):
+        dealt = _deal_columns(images[start : start + step], prepared.window, output, pad_value, prepared.dtype)
+        _sum_taps(prepared, dealt, output[1], result[start : start + step])
     return result.reshape(*x.shape[:2], *output, channels)
+
+
+def _deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
+    """Return [B, Hp, stride, Wq, C]: the padded image, its column q * stride + r at [r, q]."""
+    batch, height, _, channels = x.shape
+    stride = window.stride[1]
+    rows = (output[0] - 1) * window.stride[0] + window.extent[0]
+    columns = -(-((output[1] - 1) * stride + window.extent[1]) // stride)
+    bottom = min(window.top + height, rows)
+    image = np.empty((batch, rows, stride, columns, channels), dtype)
+    image[:, : window.top] = pad_value
+    image[:, bottom:] = pad_value
+    for r in range(stride):
+        first = -((window.left - r) // -stride)  # smallest q with q * stride + r >= left
+        part = x[:, : bottom - window.top, first * stride + r - window.left :: stride][:, :, : columns - first]
+        inside = image[:, window.top : bottom, r]
+        inside[:, :, :first] = pad_value
+        inside[:, :, first : first + part.shape[2]] = part
+        inside[:, :, first + part.shape[2] :] = pad_value
+    return image
+
+
+def _sum_taps(prepared: Depthwise, image: Array, width: int, result: Array) -> None:
+    """Sum the products of all taps into result [B, OH, OW * C]; taps of one remainder in one call."""
+    window = prepared.window
+    stride, dilation, kernel = window.stride[1], window.dilation[1], window.kernel[1]
+    period = stride // gcd(stride, dilation)
+    batch, row, _, column, element = image.strides
+    buffer: Array | None = None
+    for kx in range(min(period, kernel)):
+        taps = prepared.taps[:, kx::period]
+        offset = kx * dilation
+        seen = as_strided(
+            image[:, :, offset % stride, offset // stride :],
+            (window.kernel[0], taps.shape[1], *result.shape),
+            (row * window.dilation[0], column * (period * dilation // stride), batch, row * window.stride[0], element),
+            writeable=False,
+        )
+        weights = np.tile(taps, (1, 1, width))
+        if kx == 0:
+            _sum_products(seen, weights, result)
+        else:
+            buffer = np.empty_like(result) if buffer is None else buffer
+            _sum_products(seen, weights, buffer)
+            np.add(result, buffer, out=result)
+
+
+def _sum_products(seen: Array, weights: Array, out: Array) -> None:
+    """out[b, h, j] = sum over y, x of seen[y, x, b, h, j] * weights[y, x, j]."""
+    single = NDArray[np.float32]  # stands for whichever type the arrays have: the stubs of einsum want one by name
+    np.einsum("yxbhj,yxj->bhj", cast(single, seen), cast(single, weights), out=cast(single, out))

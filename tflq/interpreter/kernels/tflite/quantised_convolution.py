@@ -10,7 +10,7 @@ depthwiseconv_uint8.h, kernels/kernel_util.cc (PopulateConvolutionQuantizationPa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,7 @@ class QuantisedConvolution:
 
     Attributes:
         window: kernel, stride, dilation, padding.
+        output_width: columns of the output.
         groups: number of groups.
         input_dtype: of the input.
         input_zero_point: zi, also the padding value.
@@ -65,6 +66,7 @@ class QuantisedConvolution:
     """
 
     window: Window
+    output_width: int
     groups: int
     input_dtype: DType
     input_zero_point: int
@@ -103,13 +105,13 @@ def lower_convolution(
         )
     rounding, bits = _accumulator_of(node, dtype, bias, allow_int32_bias_for_int16)
     rule = make_rule(node, output, effective_scale(x, weights, output, outputs), rounding, bits)
-    layer = QuantisedConvolution(
-        window_of(node.attributes, (x.shape[1], x.shape[2]), kernel), groups, dtype, zi, zw, rule, None
-    )
+    window = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
+    width = window.output_size((x.shape[1], x.shape[2]))[1]
+    layer = QuantisedConvolution(window, width, groups, dtype, zi, zw, rule, None)
     if weights.data is None or (bias is not None and bias.data is None):
         return layer
     made = make_constants(layer, as_grouped(weights.data, channels_last), None if bias is None else bias.data, True)
-    return QuantisedConvolution(layer.window, groups, dtype, zi, zw, rule, made)
+    return replace(layer, constants=made)
 
 
 def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
@@ -155,7 +157,7 @@ def make_constants(layer: QuantisedConvolution, weights: Array, bias: Array | No
         if fit
         else Rescale(layer.rule, folded, None)
     )
-    prepared = prepare_convolution(shifted, layer.window, layer.groups, max(-low, high))
+    prepared = prepare_convolution(shifted, layer.window, layer.groups, max(-low, high), layer.output_width)
     return LayerConstants(shifted, plain, rescale, prepared)
 
 
