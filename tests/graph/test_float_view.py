@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.data import data_files
-from tflq.converters.tflite import read_model
+from tests.support.data import data_files, data_path
+from tflq.analysis.difference import compare
+from tflq.analysis.inputs import RandomSamples
+from tflq.analysis.oracle import Oracle
+from tflq.bench.accuracy import load, predictions
+from tflq.bench.tasks import find_task
+from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.errors import GraphError
-from tflq.graph import Affine, DType, Graph, GraphBuilder, validate
-from tflq.graph.float_view import dequantise, float_view
+from tflq.graph import (
+    Affine,
+    Blockwise,
+    DType,
+    Graph,
+    GraphBuilder,
+    Quantisation,
+    Tensor,
+    dequantise,
+    float_view,
+    validate,
+)
+from tflq.interpreter import Engine
 
 SCALE = Affine.per_tensor(np.float32(0.5), 3)
 
@@ -59,7 +76,70 @@ def test_shapes_and_indices_stay() -> None:
 
 def test_scales_that_do_not_fit_are_refused() -> None:
     with pytest.raises(GraphError, match=r"tensor 'w': 3 scales along axis 0 do not fit a tensor of shape \(2, 2\)"):
-        float_view(dense(Affine(np.ones(3, np.float32), np.zeros(3, np.int64), axis=0)))
+        float_view(with_weights(dense(SCALE), Affine(np.ones(3, np.float32), np.zeros(3, np.int64), axis=0)))
+
+
+def with_weights(graph: Graph, quantisation: Quantisation) -> Graph:
+    (w,) = (i for i, t in enumerate(graph.tensors) if t.name == "w")
+    graph.tensors[w] = replace(graph.tensors[w], quantisation=quantisation)
+    return graph
+
+
+def test_weights_in_blocks() -> None:
+    graph = dense(SCALE)
+    scales = graph.add_tensor(Tensor("s", (2, 1), DType.FLOAT16, data=np.array([[0.5], [2]], np.float16)))
+    view = float_view(with_weights(graph, Blockwise(scales, -1, 2)))
+    assert view.tensors[view.nodes[0].inputs[1]].data.tolist() == [[0.5, -1.0], [6.0, 8.0]]
+
+
+def test_a_bias_without_a_scale_has_that_of_the_accumulator() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 1), DType.INT8, SCALE)
+    bias = b.constant("b", np.array([8, -8], np.int32))
+    outputs = []
+    for factor in (0.25, 0.25, 2.0):
+        quantisation = Affine(np.array([factor, 4 * factor], np.float32), np.array([0, 0]), 0)
+        w = b.constant("w", np.ones((2, 1), np.int8), quantisation)
+        outputs.append(b.add("fully_connected", [x, w, bias], (1, 2), DType.INT8, SCALE))
+    graph = b.build(outputs)
+    view = float_view(graph)
+    validate(view)
+    biases = [node.inputs[2] for node in view.nodes]
+    assert [view.tensors[t].data.tolist() for t in biases] == [[1, -4], [1, -4], [8, -32]]
+    assert biases[0] == biases[1] == bias
+    assert graph.tensors[bias].dtype is DType.INT32
+
+
+def test_fake_quantisation_goes() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2,), DType.FLOAT32)
+    y = b.add("fake_quant", [x], (2,), DType.FLOAT32, min=-1.0, max=1.0, num_bits=8, narrow_range=False)
+    view = float_view(b.build([b.add("relu", [y], (2,), DType.FLOAT32)]))
+    (node,) = view.nodes
+    assert (node.operator, node.inputs) == ("relu", view.inputs)
+
+
+def test_kws_is_as_accurate_as_the_int8_model() -> None:
+    """The int8 model has 901 of 1000 right."""
+    graph = read_model(data_path("models", "kws_ref_model.tflite")).main
+    labelled = load(find_task("kws01"), data_path("datasets", "kws01"), graph)
+    view = float_view(graph)
+    (codes,) = labelled.samples.take(0, 1000)
+    clips = dequantise(codes, graph.tensors[graph.inputs[0]].affine).astype(np.float32)
+    found = predictions(Engine(view, "float").run([clips])[view.outputs[0]])
+    assert np.count_nonzero(found == labelled.labels) == 902
+
+
+@pytest.mark.parametrize("path", data_files("models"), ids=lambda path: path.stem)
+def test_tflite_computes_the_same_bits_from_the_written_view(path: Path, oracle: Oracle) -> None:
+    content = model_to_bytes(float_view(read_model(path).main))
+    written = model_from_bytes(content, path.name).main
+    samples = RandomSamples(written, 1).take(0, 1)
+    judged = oracle.run(content, samples)
+    ours = Engine(written, "float").run(samples, [t for node in written.nodes for t in node.outputs])
+    assert ours.keys() <= judged.tensors.keys()
+    for t, array in ours.items():
+        assert compare(array, judged.tensors[t]).is_equal, written.tensors[t].name
 
 
 def test_dequantise_does_not_wrap() -> None:

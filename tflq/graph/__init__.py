@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from tflq.graph.attributes import Attribute, Attributes
 from tflq.graph.builder import GraphBuilder
+from tflq.graph.dequantised import dequantise
 from tflq.graph.dtypes import DType
+from tflq.graph.float_view import float_view
 from tflq.graph.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 from tflq.graph.model import Model, Signature
 from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
@@ -29,5 +31,7 @@ __all__ = [
     "Range",
     "Signature",
     "Tensor",
+    "dequantise",
+    "float_view",
     "validate",
 ]

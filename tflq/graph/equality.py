@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 
 def same(a: object, b: object) -> bool:
-    """Compare two values deeply; arrays are equal if type, shape and bytes are (so NaN equals the same NaN)."""
+    """Compare two values deeply: numbers and arrays by type, shape and bits (0 is not -0)."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -22,7 +23,9 @@ def same(a: object, b: object) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
-    return bool(a == b) or (a != a and b != b)  # two NaN
+    if isinstance(a, float) and isinstance(b, float):
+        return struct.pack("<d", a) == struct.pack("<d", b)
+    return bool(a == b)
 
 
 def _same_array(a: np.ndarray, b: np.ndarray) -> bool:

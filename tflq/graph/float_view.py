@@ -7,27 +7,42 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.errors import GraphError
+from tflq.graph.dequantised import dequantise, dequantise_blocks
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import ABSENT, Array, Graph, Node, Tensor
-from tflq.graph.quantisation import Affine
+from tflq.graph.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.quantisation import Affine, Blockwise
 
-_CONVERSIONS = ("quantize", "dequantize")
+__all__ = ["dequantise", "float_view"]
+
+_CONVERSIONS = ("quantize", "dequantize", "fake_quant")
+# Input, weights and bias of the operators that add a bias to their accumulators.
+_BIASED = {
+    "conv_2d": (0, 1, 2),
+    "conv_3d": (0, 1, 2),
+    "conv_3d_transpose": (2, 1, 3),
+    "depthwise_conv_2d": (0, 1, 2),
+    "fully_connected": (0, 1, 2),
+    "transpose_conv": (2, 1, 3),
+}
+_BIAS_TYPES = (DType.INT32, DType.INT64)
 
 
 def float_view(graph: Graph) -> Graph:
-    """Return the graph with float32 in place of every affine-quantised tensor.
+    """Return the graph with float32 in place of every quantised tensor, affine or in blocks.
 
-    Constants are dequantised: real = scale * (q - zero_point), computed in float64 and rounded to float32 once.
-    QUANTIZE and DEQUANTIZE have nothing left to do and go: who read their output reads their input. Tensors keep their
-    indices, and their ranges; tensors without a quantisation (shapes, indices, floats) stay as they are.
+    Constants are dequantised: real = scale * (q - zero_point), computed in float64 and rounded to float32 once. A bias
+    without a scale has S_input * S_weights. QUANTIZE, DEQUANTIZE and FAKE_QUANT have nothing left to do and go: who
+    reads their output reads their input. Tensors keep their indices, and their ranges; tensors without a quantisation
+    (shapes, indices, floats) stay as they are.
 
     Raises:
         GraphError: a constant whose scales do not fit its shape.
     """
-    tensors = [_float_tensor(tensor) for tensor in graph.tensors]
+    scaled = _with_scaled_biases(graph)
+    tensors = [_float_tensor(scaled, tensor) for tensor in scaled.tensors]
     source: dict[int, int] = {}
     nodes: list[Node] = []
-    for node in graph.nodes:
+    for node in scaled.nodes:
         inputs = tuple(source.get(t, t) if t != ABSENT else t for t in node.inputs)
         if node.operator in _CONVERSIONS and _is_identity(tensors, inputs[0], node.outputs[0]):
             source[node.outputs[0]] = inputs[0]
@@ -37,26 +52,51 @@ def float_view(graph: Graph) -> Graph:
     return replace(graph, tensors=tensors, nodes=nodes, outputs=outputs)
 
 
-def dequantise(codes: Array, quantisation: Affine) -> Array:
-    """Return scale * (q - zero_point): float64[shape] of integer codes [shape], per tensor or along the axis.
+def _with_scaled_biases(graph: Graph) -> Graph:
+    """Give biases without a scale that of their accumulator; one that several nodes share becomes one for each."""
+    scaled, done = graph.copy(), set[int]()
+    for i, node in enumerate(graph.nodes):
+        position, affine = _missing_scale(graph, node)
+        if affine is None:
+            continue
+        t = node.inputs[position]
+        tensor = replace(graph.tensors[t], quantisation=affine)
+        if t not in done:
+            scaled.tensors[t] = tensor
+            done.add(t)
+        elif scaled.tensors[t] != tensor:
+            own = scaled.add_tensor(tensor)
+            inputs = tuple(own if p == position else other for p, other in enumerate(node.inputs))
+            scaled.nodes[i] = replace(node, inputs=inputs)
+    return scaled
 
-    Raises:
-        GraphError: the number of scales is not the size of the axis.
-    """
-    axis, count = quantisation.axis, quantisation.scale.size
-    if quantisation.is_per_axis and (axis is None or axis >= codes.ndim or codes.shape[axis] != count):
-        raise GraphError(f"{count} scales along axis {axis} do not fit a tensor of shape {codes.shape}")
-    scale, zero_point = quantisation.along(codes.ndim)
-    return np.asarray((codes.astype(np.int64) - zero_point) * scale.astype(np.float64))
+
+def _missing_scale(graph: Graph, node: Node) -> tuple[int, Affine | None]:
+    """Return the position of a bias, and S_input * S_weights where it has no scale of its own."""
+    positions = _BIASED.get(node.operator)
+    if positions is None or len(node.inputs) <= positions[2] or node.inputs[positions[2]] == ABSENT:
+        return 0, None
+    source, weights, bias = (graph.tensors[node.inputs[p]] for p in positions)
+    if bias.data is None or bias.quantisation is not None or bias.dtype not in _BIAS_TYPES:
+        return positions[2], None
+    x, w = source.quantisation, weights.quantisation
+    if not isinstance(x, Affine) or not isinstance(w, Affine):
+        return positions[2], None
+    scale = x.scale.astype(np.float64) * w.scale.astype(np.float64)
+    return positions[2], Affine(scale, np.zeros(scale.size, np.int64), 0, bias.dtype.bits)
 
 
-def _float_tensor(tensor: Tensor) -> Tensor:
-    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+def _float_tensor(graph: Graph, tensor: Tensor) -> Tensor:
+    quantisation = tensor.quantisation
+    if not isinstance(quantisation, (Affine, Blockwise)) or not tensor.dtype.is_integer:
         return tensor
     if tensor.data is None:
         return replace(tensor, dtype=DType.FLOAT32, quantisation=None)
     try:
-        data = dequantise(tensor.data, tensor.quantisation).astype(np.float32)
+        if isinstance(quantisation, Affine):
+            data = dequantise(tensor.data, quantisation).astype(np.float32)
+        else:
+            data = dequantise_blocks(graph, tensor.data, quantisation).astype(np.float32)
     except GraphError as error:
         raise GraphError(f"tensor '{tensor.name}': {error}") from None
     data.setflags(write=False)

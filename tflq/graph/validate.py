@@ -48,7 +48,7 @@ def _check_affine(affine: Affine, shape: tuple[int, ...], where: str) -> None:
     if scales < 1 or zero_points not in (1, scales):
         raise GraphError(f"{where}: {scales} scales and {zero_points} zero points; as many of each, at least 1")
     if scales > 1 and (axis is None or not 0 <= axis < len(shape) or shape[axis] != scales):
-        raise GraphError(f"{where}: {scales} scales along axis {axis} do not fit the shape {shape}")
+        raise GraphError(f"{where}: {scales} scales along axis {axis} do not fit a tensor of shape {shape}")
 
 
 def _check_blocks(blocks: Blockwise, count: int, where: str) -> None:

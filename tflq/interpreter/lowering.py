@@ -9,6 +9,10 @@ from tflq.graph import Array, Graph, Node
 from tflq.interpreter.control import CONTROL
 from tflq.interpreter.late import Late, placed
 from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
+from tflq.interpreter.sound_scales import require_sound_scales
+
+_WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.plain.")
+"""Kernels that take codes as they are."""
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
@@ -59,6 +63,8 @@ def lower_node(graph: Graph, index: int, default_arithmetic: str, unsure: bool =
     found = kernel(name, kernel_name(node))
     integers: object
     try:
+        if not found.module.startswith(_WITHOUT_SCALES):
+            require_sound_scales(operands)
         integers = found.lower(node, operands)
         if found.per_sample and not all(t is None or t.is_constant for t in operands.inputs):
             integers = Late("the shape of its result depends on values")

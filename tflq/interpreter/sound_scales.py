@@ -1,0 +1,45 @@
+"""Scales and zero points that no kernel can compute with: refused once, in front of every kernel that uses them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Affine, Operands, Tensor
+
+_WIDEST_BITS = 16
+"""Zero points of wider types (biases) are read by no kernel."""
+
+
+def require_sound_scales(operands: Operands) -> None:
+    """Check the affine quantisation of every integer operand.
+
+    TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, gives results there
+    that stand for nothing.
+
+    Raises:
+        GraphError: a scale is not a positive finite number, or a zero point is no value of the type.
+    """
+    for tensor in (*operands.inputs, *operands.outputs):
+        if tensor is not None and isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
+            _check(tensor, tensor.quantisation)
+
+
+def _check(tensor: Tensor, affine: Affine) -> None:
+    bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
+    if bad.any():
+        raise GraphError(
+            f"tensor '{tensor.name}' has scale {affine.scale[bad][0]}{_channel(affine, bad)}; "
+            f"scales are positive and finite"
+        )
+    low, high = tensor.dtype.minimum, tensor.dtype.maximum
+    outside = (affine.zero_point < low) | (affine.zero_point > high)
+    if outside.any() and tensor.dtype.bits <= _WIDEST_BITS:
+        raise GraphError(
+            f"tensor '{tensor.name}' has zero point {affine.zero_point[outside][0]}{_channel(affine, outside)}; "
+            f"those of {tensor.dtype.value} are {low}..{high}"
+        )
+
+
+def _channel(affine: Affine, marked: np.ndarray) -> str:
+    return f" in channel {int(np.argmax(marked))}" if affine.is_per_axis else ""
