@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tflq.analysis.emitted import recode, steps_between
+from tests.support.tracked import ROOT
+from tflq.analysis.emitted import compare_emitted, recode, steps_between
+from tflq.analysis.executions import as_is, for_target
+from tflq.analysis.inputs import RandomSamples
+from tflq.analysis.oracle import Oracle
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
+from tflq.converters.tflite import model_from_bytes, read_model
 from tflq.graph import Affine, DType, Tensor
 
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 ALL_INT8 = np.arange(-128, 128, dtype=np.int8)[None]
+
+
+@pytest.mark.parametrize("name", ["gap9-ne16", "gap9-sq8"])
+def test_the_tensors_of_both_graphs_are_compared(name: str, oracle: Oracle) -> None:
+    model = read_model(DIGITS)
+    target = find_target(name)
+    execution = for_target(model.main, target, parse_settings(target.settings))
+    (content,) = (data for file, data in target.emit(execution.graph, model).items() if file.endswith(".tflite"))
+    found = compare_emitted(execution, content, RandomSamples(model.main, 6), oracle)
+    assert (found.samples, found.output.elements) == (6, 60)
+    assert len(found.tensors) == len(model_from_bytes(content).main.nodes)
+    assert all(steps.elements == 6 * execution.graph.tensors[t].size for t, steps in found.tensors.items())
+    in_parts = compare_emitted(replace(execution, samples_at_a_time=4), content, RandomSamples(model.main, 6), oracle)
+    assert in_parts == found
+
+
+def test_a_target_that_is_tflite_itself_differs_nowhere(oracle: Oracle) -> None:
+    model = read_model(DIGITS)
+    found = compare_emitted(as_is(model), DIGITS.read_bytes(), RandomSamples(model.main, 6), oracle)
+    assert len(found.tensors) == len(model.main.nodes)
+    assert all(steps.differing == 0 for steps in found.tensors.values())
 
 
 def tensor(dtype: DType, scale: float | np.float32 | None, zero_point: int = 0, bits: int = 8) -> Tensor:

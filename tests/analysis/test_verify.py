@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.support.tracked import ROOT
+from tflq.analysis.difference import Difference
 from tflq.analysis.inputs import GivenSamples, RandomSamples
 from tflq.analysis.oracle import Oracle, OracleIdentity
 from tflq.analysis.verify import TensorVerdict, Verdict, verify
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
-from tflq.graph import Model
+from tflq.graph import DType, GraphBuilder, Model
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
@@ -68,6 +69,16 @@ def test_the_first_difference_counts_samples_over_all_chunks(
     whole = verify(changed, DIGITS.read_bytes(), samples, oracle)
     monkeypatch.setattr("tflq.analysis.verify._MOST_SAMPLES_AT_A_TIME", 3)
     assert verify(changed, DIGITS.read_bytes(), samples, oracle).tensors == whole.tensors
+
+
+def test_an_output_that_no_operator_writes_is_compared(oracle: Oracle) -> None:
+    builder = GraphBuilder()
+    builder.input("x", (1, 2), DType.FLOAT32)
+    constant = builder.constant("c", np.array([1, 8], np.int32))
+    model = Model([builder.build([constant])])
+    content = model_to_bytes(model)
+    (tensor,) = verify(model, content, RandomSamples(model.main, 3), oracle).tensors
+    assert (tensor.operator, tensor.difference) == (None, Difference(6, 0))
 
 
 def test_nothing_compared_is_not_equal() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,30 +12,60 @@ from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
 from tflq.analysis.oracle import Oracle, OracleIdentity
 from tflq.converters.tflite import model_from_bytes
-from tflq.graph import Affine, Array, Tensor
+from tflq.graph import Affine, Array, Graph, Tensor
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How far one tensor is from another, in steps of its scale (LSB), the wider one where the two scales differ.
+
+    Attributes:
+        elements: number of elements compared.
+        differing: number of elements that stand for another real number.
+        largest_lsb: largest difference.
+    """
+
+    elements: int = 0
+    differing: int = 0
+    largest_lsb: float = 0.0
+
+    def with_more(self, steps: NDArray[np.float64]) -> Steps:
+        """Add the distances of further samples."""
+        return Steps(
+            self.elements + steps.size,
+            self.differing + int(np.count_nonzero(steps)),
+            max(self.largest_lsb, float(steps.max(initial=0.0))),
+        )
 
 
 @dataclass(frozen=True)
 class EmittedDifference:
-    """How far TFLite's result is from the target's.
+    """How far TFLite's results are from the target's.
 
     Attributes:
         identity: who TFLite was.
         samples: number of samples that were run.
-        elements: number of output elements compared.
-        differing: number of elements that stand for another real number.
-        largest_lsb: largest difference in steps of the output's scale, the wider one where the two scales differ.
+        tensors: index in the target's graph -> its difference, for tensors that both graphs have.
+        outputs: the graph's outputs, all of which are among the tensors.
     """
 
     identity: OracleIdentity
     samples: int
-    elements: int
-    differing: int
-    largest_lsb: float
+    tensors: Mapping[int, Steps]
+    outputs: tuple[int, ...]
+
+    @property
+    def output(self) -> Steps:
+        """All outputs together."""
+        found = [self.tensors[t] for t in self.outputs]
+        largest = max((f.largest_lsb for f in found), default=0.0)
+        return Steps(sum(f.elements for f in found), sum(f.differing for f in found), largest)
 
 
 def compare_emitted(execution: Execution, content: bytes, samples: Samples, oracle: Oracle) -> EmittedDifference:
-    """Run samples in both and compare the outputs as real numbers.
+    """Run samples in both and compare, as real numbers, the outputs and the tensors of equal name and shape.
+
+    Every layer of both gets its own graph's input, so differences accumulate.
 
     Args:
         execution: the target's graph in the target's arithmetic.
@@ -45,27 +76,37 @@ def compare_emitted(execution: Execution, content: bytes, samples: Samples, orac
     Raises:
         OracleError: TFLite refuses the file, aborts, or does not answer.
     """
+    graph = execution.graph
     emitted = model_from_bytes(content, "the emitted .tflite").main
-    pairs = [
-        (execution.graph.tensors[t], emitted.tensors[e])
-        for t, e in zip(execution.graph.outputs, emitted.outputs, strict=True)
-    ]
-    elements = differing = 0
-    largest = 0.0
+    pairs = _pairs(graph, emitted)
+    found = dict.fromkeys(pairs, Steps())
     for start in range(0, samples.count, execution.samples_at_a_time):
         codes = execution.encode(samples.take(start, min(start + execution.samples_at_a_time, samples.count)))
-        ours = execution.engine.run(codes)
+        ours = execution.engine.run(codes, keep=tuple(pairs))
         inputs = [
-            recode(x, execution.graph.tensors[t], emitted.tensors[e])
-            for x, t, e in zip(codes, execution.graph.inputs, emitted.inputs, strict=True)
+            recode(x, graph.tensors[t], emitted.tensors[e])
+            for x, t, e in zip(codes, graph.inputs, emitted.inputs, strict=True)
         ]
-        theirs = oracle.run(content, inputs, tensors="outputs").outputs
-        for (mine, other), t, found in zip(pairs, execution.graph.outputs, theirs, strict=True):
-            steps = steps_between(ours[t], mine, found, other)
-            elements += steps.size
-            differing += int(np.count_nonzero(steps))
-            largest = max(largest, float(steps.max(initial=0.0)))
-    return EmittedDifference(oracle.identity, samples.count, elements, differing, largest)
+        theirs = oracle.run(content, inputs, tensors=tuple(pairs.values())).tensors
+        for t, e in pairs.items():
+            steps = steps_between(ours[t], graph.tensors[t], theirs[e], emitted.tensors[e])
+            found[t] = found[t].with_more(steps)
+    return EmittedDifference(oracle.identity, samples.count, found, tuple(graph.outputs))
+
+
+def _pairs(graph: Graph, emitted: Graph) -> dict[int, int]:
+    """Map tensors of one graph to those of the other: outputs by position, others by name.
+
+    Where two nodes in a row write one name, the later one counts: it is the activation that TFLite has fused.
+    """
+    written = {emitted.tensors[e].name: e for node in emitted.nodes for e in node.outputs}
+    ours = {graph.tensors[t].name: t for node in graph.nodes for t in node.outputs}
+    pairs = {
+        t: written[name]
+        for name, t in ours.items()
+        if name in written and graph.tensors[t].shape == emitted.tensors[written[name]].shape
+    }
+    return {**pairs, **dict(zip(graph.outputs, emitted.outputs, strict=True))}
 
 
 def recode(codes: Array, source: Tensor, target: Tensor) -> Array:

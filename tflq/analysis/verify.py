@@ -26,7 +26,7 @@ class TensorVerdict:
         name: of the tensor.
         dtype: its type.
         shape: of one sample.
-        operator: number of the operator that writes it.
+        operator: number of the operator that writes it; None for an output that no operator writes.
         difference: tflq's values against TFLite's.
         unavailable: why TFLite cannot return it; None where it does.
     """
@@ -35,7 +35,7 @@ class TensorVerdict:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    operator: int
+    operator: int | None
     difference: Difference
     unavailable: str | None = None
 
@@ -47,7 +47,7 @@ class Verdict:
     Attributes:
         identity: who TFLite was: package, version, kernels.
         samples: number of samples that were run.
-        tensors: every tensor that an operator writes, in order of execution.
+        tensors: every tensor that an operator writes, in order of execution, then outputs that none writes.
     """
 
     identity: OracleIdentity
@@ -78,7 +78,7 @@ def verify(
     progress: Callable[[int], object] = lambda _: None,
     state: State = "independent",
 ) -> Verdict:
-    """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes.
+    """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
 
     Args:
         model: as the reader gives it; its main graph runs.
@@ -95,13 +95,14 @@ def verify(
     graph = model.main
     engine = Engine(graph, "tflite", graphs=model.graphs, state=state)
     writers = graph.producers()
+    wanted = tuple(dict.fromkeys([*writers, *graph.outputs]))
     size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
-    found = dict.fromkeys(writers, NO_ELEMENTS)
+    found = dict.fromkeys(wanted, NO_ELEMENTS)
     unavailable: dict[int, str] = {}
     for start in range(0, samples.count, size):
         inputs = samples.take(start, min(start + size, samples.count))
-        for part in oracle.iterate(content, inputs, tensors=tuple(writers), state=state):
-            ours = engine.run([x[part.start : part.start + part.samples] for x in inputs], keep=tuple(writers))
+        for part in oracle.iterate(content, inputs, tensors=wanted, state=state):
+            ours = engine.run([x[part.start : part.start + part.samples] for x in inputs], keep=wanted)
             unavailable |= part.unavailable
             _compare(part, ours, start + part.start, found)
             progress(part.samples)
@@ -133,4 +134,4 @@ def _verdict(
     tensor = graph.tensors[t]
     reason = unavailable.get(t)
     difference = found[t] if reason is None else NO_ELEMENTS
-    return TensorVerdict(t, tensor.name, tensor.dtype.value, tensor.shape, writers[t], difference, reason)
+    return TensorVerdict(t, tensor.name, tensor.dtype.value, tensor.shape, writers.get(t), difference, reason)

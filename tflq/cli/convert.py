@@ -96,10 +96,10 @@ def sentence(compared: EmittedDifference | str | None) -> str:
         return "the target writes no .tflite"
     if isinstance(compared, str):
         return f"the .tflite was not compared: {compared}"
+    found = compared.output
     return (
-        f"the .tflite in TFLite against the target's arithmetic: {compared.differing} of {compared.elements} output "
-        f"elements differ, by {output.number(compared.largest_lsb)} LSB at most ({compared.samples} samples, "
-        f"{compared.identity})"
+        f"the .tflite in TFLite against the target's arithmetic: {found.differing} of {found.elements} output elements "
+        f"differ, by {output.number(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
     )
 
 
@@ -111,15 +111,16 @@ def _print(
     compared: EmittedDifference | str | None,
 ) -> None:
     output.line(f"{target_name}: {len(graph.nodes)} operators")
-    rows = [_layer(graph, number, node) for number, node in enumerate(graph.nodes)]
-    output.table(("#", "operator", "layer", "engine", "weights", "output", "reason"), rows, right=("#",))
+    rows = [_layer(graph, number, node, compared) for number, node in enumerate(graph.nodes)]
+    columns = ("#", "operator", "layer", "engine", "weights", "output", "TFLite, LSB", "reason")
+    output.table(columns, rows, right=("#", "TFLite, LSB"))
     output.line()
     for name, data in artefacts.items():
         output.line(f"{folder / name}: {output.size(len(data))}")
     output.line(sentence(compared))
 
 
-def _layer(graph: Graph, number: int, node: Node) -> tuple[str, ...]:
+def _layer(graph: Graph, number: int, node: Node, compared: EmittedDifference | str | None) -> tuple[str, ...]:
     facts = _facts(graph, node)
     outputs = ", ".join(
         f"{graph.tensors[t].dtype.value}[{','.join(map(str, graph.tensors[t].shape))}]" for t in node.outputs
@@ -132,8 +133,17 @@ def _layer(graph: Graph, number: int, node: Node) -> tuple[str, ...]:
         str(facts["engine"] or ""),
         f"{bits} bits" if bits else "",
         outputs,
+        _largest_lsb(node, compared),
         str(facts["reason"] or ""),
     )
+
+
+def _largest_lsb(node: Node, compared: EmittedDifference | str | None) -> str:
+    """Return how far TFLite's result of the emitted model is from this node's; empty where it has none."""
+    if compared is None or isinstance(compared, str):
+        return ""
+    found = [compared.tensors[t].largest_lsb for t in node.outputs if t in compared.tensors]
+    return output.number(max(found)) if found else ""
 
 
 def _facts(graph: Graph, node: Node) -> dict[str, output.Json]:
@@ -176,7 +186,10 @@ def compared_report(compared: EmittedDifference | str | None) -> output.Json:
     return {
         "oracle": str(compared.identity),
         "samples": compared.samples,
-        "elements": compared.elements,
-        "differing": compared.differing,
-        "largest_lsb": compared.largest_lsb,
+        "elements": compared.output.elements,
+        "differing": compared.output.differing,
+        "largest_lsb": compared.output.largest_lsb,
+        "tensors": {
+            str(t): {"differing": s.differing, "largest_lsb": s.largest_lsb} for t, s in compared.tensors.items()
+        },
     }

@@ -151,7 +151,7 @@ def _print_rows(rows: list[Row]) -> None:
 def _emitted(emitted: EmittedDifference | str | None) -> str:
     if emitted is None:
         return ""
-    return "not compared" if isinstance(emitted, str) else f"at most {output.number(emitted.largest_lsb)} LSB"
+    return "not compared" if isinstance(emitted, str) else f"at most {emitted.output.largest_lsb:.1f} LSB"
 
 
 def _print_next(path: Path) -> None:

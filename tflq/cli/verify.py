@@ -111,7 +111,7 @@ def _unavailable(verdict: Verdict) -> dict[str, int]:
 def _row(tensor: TensorVerdict) -> tuple[str, ...]:
     difference = tensor.difference
     return (
-        str(tensor.operator),
+        "-" if tensor.operator is None else str(tensor.operator),
         output.short(tensor.name),
         f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]",
         str(difference.differing) if tensor.unavailable is None else "-",

@@ -1,0 +1,49 @@
+"""`tflq demo`, as a newcomer sees it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.support.command import tflq
+from tests.support.tracked import ROOT
+from tflq.cli import main
+from tflq.converters.targets import target_names
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+
+
+def test_story(oracle: object) -> None:
+    done = tflq("demo")
+    assert (done.status, done.err) == (0, "")
+    assert re.search(r"^  0 of \d{6,} elements differ from TFLite$", done.out, re.MULTILINE)
+    for name in ("as is", *target_names()):
+        assert re.search(rf"^{name} +3\d\d +360 +9\d\.\d % ", done.out, re.MULTILINE), done.out
+    assert max(map(len, done.out.splitlines())) < 120
+
+
+def test_commands_of_the_story_run(oracle: object) -> None:
+    lines = [line.split()[1:] for line in tflq("demo").out.splitlines() if line.startswith("  tflq ")]
+    assert len(lines) >= 4
+    assert tflq(*lines[0]).status == 0
+    assert tflq(*lines[1]).status == 0
+
+
+def test_json(oracle: object) -> None:
+    report = tflq("demo", "--json").json
+    assert report["tflite"]["differing"] == 0
+    assert [row["name"] for row in report["rows"]] == ["as is", "float", *target_names()]
+    assert all(row["accuracy_percent"] > 95 for row in report["rows"])
+    assert all(0 < row["largest_change"] < 0.5 for row in report["rows"][1:])
+
+
+def test_without_an_oracle(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tflq.analysis.oracle.package.is_installed", lambda name: False)
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert "pip install 'tflq[litert]'" in out
+    assert "gap9-ne16" in out
+    assert main(["demo", "--json"]) == 0
+    assert "pip install" in json.loads(capsys.readouterr().out)["tflite"]
