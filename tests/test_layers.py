@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "schemas": GROUND,
     "interpreter": GROUND | {"graph", "schemas"},
     "converters": BELOW_CONVERTERS,
+    "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
     "analysis": BELOW_CONVERTERS | {"converters"},
     "bench": BELOW_BENCH,
     "cli": BELOW_BENCH | {"bench", "tflq"},
