@@ -21,7 +21,7 @@ from tflq.converters.gap9.passes.state_ranges import state_ranges
 from tflq.converters.gap9.rewrite import layer_of, pruned
 from tflq.converters.settings import Settings
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, validate
+from tflq.graph import Graph, Tensor, validate
 
 ARITHMETIC = "gap9"
 
@@ -45,9 +45,19 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     result = _typed(result, options)
     result = requantise_constants(result, options)
     result = pruned(arrange_layout(result))
-    result.nodes = [replace(node, arithmetic=ARITHMETIC) for node in result.nodes]
+    result = _without_file_facts(result)
     validate(result, "gap9 graph")
     return result
+
+
+def _without_file_facts(graph: Graph) -> Graph:
+    """Leave out what only the .tflite file knew: open shapes, ranks, variables, ranges of constants, intermediates."""
+    tensors = [
+        Tensor(t.name, t.shape, t.dtype, t.quantisation, None if t.is_constant else t.range, t.data)
+        for t in graph.tensors
+    ]
+    nodes = [replace(node, arithmetic=ARITHMETIC, extra=None) for node in graph.nodes]
+    return Graph(tensors, nodes, graph.inputs, graph.outputs, graph.name)
 
 
 def _typed(graph: Graph, options: dict[str, LayerOptions]) -> Graph:

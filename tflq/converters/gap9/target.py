@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.converters.gap9.check import problems_of
+from tflq.converters.gap9.emit.artefacts import artefacts_of
 from tflq.converters.gap9.options import known_settings, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Artefacts, Specification
 from tflq.graph import Array, Graph, Model, Tensor
 from tflq.interpreter.kernels.gap9.rounding import quantise
+from tflq.schemas.gap9 import specification
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Gap9Target:
     @property
     def specification(self) -> Specification:
         """Read from tflq/schemas/gap9/specification.json."""
-        return {}
+        return specification()
 
     @property
     def settings(self) -> Sequence[Setting]:
@@ -58,8 +60,8 @@ class Gap9Target:
         return quantise(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
 
     def emit(self, graph: Graph, source: Model) -> Artefacts:
-        """Return the files of a quantised graph."""
-        return {}
+        """Return the files of a quantised graph; raises as `artefacts_of`."""
+        return artefacts_of(graph, self.name, source)
 
 
 NE16 = Gap9Target("gap9-ne16", "GAP9, NE16 accelerator where it can: uint8, weights of 2 to 8 bits", True)

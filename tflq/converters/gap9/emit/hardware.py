@@ -1,0 +1,176 @@
+"""The constants as the device's memory holds them: one binary with an index (docs/gap9.md, 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tflq.converters.gap9.emit.constants import filter_integers, stored_weights
+from tflq.converters.gap9.packing import GROUP, WIDE_GROUPS, PlaneLayout, pack_planes, pack_stream, plane_mode
+from tflq.converters.gap9.passes.choose_engines import NE16
+from tflq.converters.gap9.rewrite import FILTERS
+from tflq.graph import Array, Graph, Node
+from tflq.interpreter.fixed_point import wrap_int32
+from tflq.interpreter.kernels.gap9.windows import window_of_node
+from tflq.schemas.gap9 import Json
+
+BINARY, SOURCE, HEADER = "hardware.bin", "constants.c", "constants.h"
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array of the binary.
+
+    Attributes:
+        name: C identifier.
+        node: the operator that it belongs to.
+        kind: weights_stream, weights_planes, bias, bias_multiplied, multiplier, shift, operand, config.
+        offset: in the binary; a multiple of 16.
+        size_bytes: without the bytes that fill up to the next entry.
+        shape: of the elements; of a stream that of the codes.
+        element: uint8, int8, int32, ..., or "bits".
+        layout: order of the axes in words.
+    """
+
+    name: str
+    node: str
+    kind: str
+    offset: int
+    size_bytes: int
+    shape: tuple[int, ...]
+    element: str
+    layout: str
+
+
+def hardware_memory(graph: Graph) -> tuple[bytes, tuple[Entry, ...]]:
+    """Return the binary of a lowered graph and its index; numbers are little endian."""
+    content, entries = bytearray(), []
+    for index, node in enumerate(graph.nodes):
+        for kind, array, shape, layout in _arrays(graph, index):
+            content.extend(bytes(-len(content) % ALIGNMENT))
+            data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+            name = f"{_identifier(node.name)}_{kind}" + (f"_{layout}" if kind == "operand" else "")
+            element = "bits" if kind == "weights_stream" else array.dtype.name
+            entries.append(Entry(name, node.name, kind, len(content), len(data), shape, element, layout))
+            content.extend(data)
+    return bytes(content), tuple(entries)
+
+
+def index_json(entries: tuple[Entry, ...]) -> Json:
+    """Return the index as it stands in quantization.json."""
+    listed: list[Json] = []
+    for entry in entries:
+        fields: dict[str, Json] = dict(asdict(entry))
+        listed.append({**fields, "shape": list(entry.shape)})
+    return {"file": BINARY, "header": HEADER, "alignment": ALIGNMENT, "entries": listed}
+
+
+def config0(graph: Graph, index: int) -> int:
+    """Return CONFIG0 of the NE16 job of a filter.
+
+    QWM1 = weight bits - 1 (2:0), MODE16 (3), quantised streamout (4), FILTER_MODE 3x3, 3x3 depthwise, 1x1 (6:5), LINEAR
+    (7), STRIDED_2X2 (8), NORM_BITS 8 (13:12), layer-wise weight offset (15), RIGHT_SHIFT, here the pre-normalisation
+    (20:16), QUANT_BITS 8, 16, 32 (22:21), signed output (23), shift and bias loaded with the norm (24, 25). Whoever
+    tiles the layer adds STREAMIN (14).
+    """
+    node, integers = graph.nodes[index], filter_integers(graph.nodes[index])
+    mode, stride = _mode(graph, node), _stride(graph, node)
+    output = graph.tensors[node.outputs[0]].affine
+    fields = (
+        (integers.weight_bits - 1, 0),
+        (_is_wide(graph, node), 3),
+        (1, 4),
+        ({"3x3": 0, "3x3dw": 1}.get(mode, 2), 5),
+        (mode == "linear", 7),
+        (stride == (2, 2) and mode in ("3x3", "3x3dw"), 8),
+        (1, 15),
+        (integers.rescaling.pre_normalization, 16),
+        ({8: 0, 16: 1, 32: 2}[output.bits], 21),
+        (output.signed, 23),
+        (1, 24),
+        (1, 25),
+    )
+    return sum(int(value) << bit for value, bit in fields)
+
+
+def multiplied_bias(node: Node) -> Array:
+    """Return stored * M + (N > 0 ? 2^(N-1) : 0), int32[O], wrapped: NE16 computes (acc * M + bias) >> N in 32 bits."""
+    rescaling = filter_integers(node).rescaling
+    shift = rescaling.shift
+    half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
+    return wrap_int32(rescaling.bias * rescaling.mul_bias.multiplier + half).astype(np.int32)
+
+
+_Item = tuple[str, Array, tuple[int, ...], str]
+
+
+def _arrays(graph: Graph, index: int) -> Iterator[_Item]:
+    node = graph.nodes[index]
+    if node.operator not in FILTERS:
+        for position, t in enumerate(node.inputs):
+            data = graph.tensors[t].data if t >= 0 else None
+            if data is not None:
+                yield "operand", data, data.shape, str(position)
+        return
+    yield from _weights(graph, node)
+    integers = filter_integers(node)
+    rescaling = integers.rescaling
+    channels = rescaling.bias.shape
+    yield "bias", rescaling.bias.astype(np.int32), channels, "O"
+    on_ne16 = node.attributes.text("engine") == NE16
+    if on_ne16 and not rescaling.pre_normalization and not _is_wide(graph, node):
+        yield "bias_multiplied", multiplied_bias(node), channels, "O"
+    yield "multiplier", rescaling.mul_bias.multiplier.astype(np.uint8), channels, "O"
+    yield "shift", rescaling.shift.astype(np.uint8), channels, "O"
+    if on_ne16:
+        registers = np.array([config0(graph, index), -integers.weight_zero_point & 0xFFFFFFFF], np.uint32)
+        yield "config", registers, (2,), "CONFIG0, WEIGHT_OFFSET"
+
+
+def _weights(graph: Graph, node: Node) -> Iterator[_Item]:
+    integers, stored = filter_integers(node), stored_weights(node)
+    order = {4: "O,I,H,W" if stored.dtype == np.uint8 else "O,H,W,I", 2: "O,I"}[stored.ndim]
+    if node.attributes.text("engine") != NE16:
+        yield "weights_stream", stored.view(np.uint8), stored.shape, order
+        return
+    yield "weights_stream", pack_stream(stored, integers.weight_bits), stored.shape, order
+    layout = plane_layout(graph, node)
+    if layout is not None:
+        codes = (integers.weights + integers.weight_zero_point).astype(np.uint8)
+        if node.operator == "depthwise_conv_2d":
+            codes = np.moveaxis(codes, 1, 3)
+        packed = pack_planes(codes, layout)
+        yield "weights_planes", packed, packed.shape, layout.mode
+
+
+def plane_layout(graph: Graph, node: Node) -> PlaneLayout | None:
+    """Return the layout of the bit planes; None for 16-bit features in modes whose grouping is not published."""
+    integers, mode = filter_integers(node), _mode(graph, node)
+    shape = integers.weights.shape
+    if mode == "3x3dw":
+        shape = (shape[0], shape[2], shape[3], 1)
+    if not _is_wide(graph, node):
+        return PlaneLayout(mode, shape, integers.weight_bits, GROUP)
+    group = WIDE_GROUPS.get(mode)
+    return PlaneLayout(mode, shape, integers.weight_bits, group) if group else None
+
+
+def _mode(graph: Graph, node: Node) -> str:
+    return plane_mode(node.operator, graph.tensors[node.inputs[1]].shape[1:3])
+
+
+def _stride(graph: Graph, node: Node) -> tuple[int, int]:
+    if node.operator == "fully_connected":
+        return (1, 1)
+    return window_of_node(node, *(graph.tensors[t].shape for t in node.inputs[:2])).stride
+
+
+def _is_wide(graph: Graph, node: Node) -> bool:
+    return graph.tensors[node.inputs[0]].affine.bits == 16
+
+
+def _identifier(name: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)

@@ -1,0 +1,125 @@
+"""quantization.json: types of all tensors, integers of all operators, engines with their reasons."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+from tflq.converters.gap9.rewrite import FILTERS, layer_of
+from tflq.graph import Affine, Array, Graph, Node, Tensor
+from tflq.interpreter.requantise import StepMap
+from tflq.schemas.gap9 import Json
+
+FORMAT, VERSION = "tflq gap9 quantization", 1
+_LARGEST_INLINE = 4096
+_EXECUTION_ONLY = ("prepared", "step_map", "table", "dtype", "output_dtype", "shape", "outside", "floor", "weights")
+"""Fields that tflq needs to run, or that stand in constants.npz."""
+
+
+def quantization_json(graph: Graph, target: str, source: str, constants: Mapping[str, Array], notes: Json) -> bytes:
+    """Return the file.
+
+    Args:
+        graph: lowered.
+        target: name of the target.
+        source: name of the model's file, without folders.
+        constants: of `constants_of`; each node lists its keys.
+        notes: what else the file says: about model.tflite and the hardware's memory.
+    """
+    content: dict[str, Json] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "target": target,
+        "source": source,
+        "graph": graph.name,
+        "inputs": list(graph.inputs),
+        "outputs": list(graph.outputs),
+        "tensors": [_tensor(i, t) for i, t in enumerate(graph.tensors)],
+        "nodes": [_node(graph, i, constants) for i in range(len(graph.nodes))],
+        "artefacts": notes,
+    }
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _tensor(index: int, tensor: Tensor) -> Json:
+    entry: dict[str, Json] = {
+        "index": index,
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "dtype": tensor.dtype.value,
+        "constant": tensor.is_constant,
+    }
+    if isinstance(tensor.quantisation, Affine):
+        q = tensor.quantisation
+        entry["quantization"] = {
+            "scale": [float(s) for s in q.scale],
+            "scale_precision": q.scale.dtype.name,
+            "zero_point": [int(z) for z in q.zero_point],
+            "axis": q.axis,
+            "bits": q.bits,
+            "signed": q.signed,
+            "narrow_range": q.narrow_range,
+        }
+    if tensor.range is not None:
+        entry["range"] = [float(tensor.range.minimum.min()), float(tensor.range.maximum.max())]
+        entry["range_precision"] = tensor.range.minimum.dtype.name
+    return entry
+
+
+def _node(graph: Graph, index: int, constants: Mapping[str, Array]) -> Json:
+    node = graph.nodes[index]
+    attributes = node.attributes
+    return {
+        "index": index,
+        "name": node.name,
+        "operator": node.operator,
+        "version": node.version,
+        "attributes": {name: plain(value) for name, value in attributes.items()},
+        "layer": layer_of(node),
+        "fusion": attributes.text("fusion", "") or None,
+        "engine": attributes.text("engine", "") or None,
+        "reason": attributes.text("engine_reason", ""),
+        "inputs": list(node.inputs),
+        "outputs": list(node.outputs),
+        "constants": [key for key in constants if key.rpartition("/")[0] == node.name],
+        "integers": _integers(node),
+    }
+
+
+def _integers(node: Node) -> Json:
+    if node.operator in FILTERS:
+        return _filter(node)
+    return plain(node.integers)
+
+
+def _filter(node: Node) -> Json:
+    integers: object = getattr(node.integers, "filter", None)
+    found = plain(integers)
+    assert isinstance(found, dict)
+    rescaling = found.pop("rescaling")
+    assert isinstance(rescaling, dict)
+    entry: dict[str, Json] = {**found, **rescaling}
+    entry["quantized_bias"], entry["bias"] = found["bias"], rescaling["bias"]
+    prepared: object = getattr(node.integers, "prepared", None)
+    window: object = getattr(prepared, "window", None)
+    if window is not None:
+        entry["window"] = plain(window)
+        entry["groups"] = plain(getattr(node.integers, "groups", 1))
+    return entry
+
+
+def plain(value: object) -> Json:
+    """Return a kernel's integers as JSON: dataclasses by field, arrays as lists, without what only serves to run."""
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist()) if value.size <= _LARGEST_INLINE else None
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if is_dataclass(value) and not isinstance(value, (type, StepMap)):
+        names = [f.name for f in fields(value) if f.name not in _EXECUTION_ONLY]
+        return {name: plain(getattr(value, name)) for name in names}
+    return value if isinstance(value, (str, int, float, bool)) else None

@@ -1,0 +1,161 @@
+"""The quantised graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
+
+TFLite's arithmetic is not GAP9's: results differ by a code here and there. uint8 becomes int8 by taking 128 off codes
+and zero points, which changes no number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.gap9.affine_types import asymmetric
+from tflq.converters.gap9.rewrite import CURVES, FILTERS, RECTIFIERS, only_reader, pruned, redirect, with_attributes
+from tflq.converters.gap9.type_rules import range_of
+from tflq.converters.tflite.options import options_class
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor, validate
+
+_HOSTS = (*FILTERS, "add", "sub", "mul", "max_pool_2d", "average_pool_2d")
+_FIXED_OUTPUT = {"softmax": (1 / 256, -128), "logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
+"""Scale and zero point that TFLite's int8 kernels insist on."""
+_RECURRENT = ("unidirectional_sequence_lstm",)
+_VERSIONS = {"quantize": 2, "transpose": 2, "relu": 2, "relu6": 2, "pad": 2, "fully_connected": 12}
+"""Least versions of operators that read int8; of FULLY_CONNECTED, weights with one scale for each channel."""
+
+
+def tflite_view(graph: Graph) -> Graph:
+    """Return a graph of TFLite's operators; inputs and outputs stand in the same order.
+
+    Raises:
+        UnsupportedError: 16-bit features or a recurrent layer, which TFLite's integers cannot hold.
+    """
+    result = graph.copy()
+    _refuse(graph)
+    for index, node in enumerate(graph.nodes):
+        if node.operator in CURVES:
+            _narrow_curve_input(result, node)
+        if node.operator in FILTERS:
+            _filter_constants(result, index)
+    for t, tensor in enumerate(result.tensors):
+        result.tensors[t] = _signed(tensor)
+    _fuse_rectifiers(result)
+    _split_fixed_outputs(result)
+    _stand_alone_padding(result)
+    result.nodes = [_plain(node) for node in result.nodes]
+    result = pruned(result)
+    validate(result, "the .tflite view")
+    return result
+
+
+def _refuse(graph: Graph) -> None:
+    for index, node in enumerate(graph.nodes):
+        wide = [graph.tensors[t] for t in node.inputs if t >= 0 and graph.tensors[t].dtype is DType.UINT16]
+        if wide or node.operator in _RECURRENT:
+            found = f"'{wide[0].name}' has 16-bit unsigned codes" if wide else "its types are no TFLite types"
+            raise UnsupportedError(f"{graph.where(index)}: {found}; TFLite has int8, and int16 without zero points")
+
+
+def _signed(tensor: Tensor) -> Tensor:
+    """Return a tensor with signed codes and a float32 scale; its range is left out."""
+    if not isinstance(tensor.quantisation, Affine):
+        return tensor
+    q = tensor.quantisation
+    unsigned = tensor.dtype is DType.UINT8
+    if unsigned and q.bits == 8:
+        q = replace(q, zero_point=q.zero_point - 128, signed=True)
+    data = tensor.data
+    if unsigned and data is not None:
+        data = (data.astype(np.int16) - 128).astype(np.int8)
+    q = replace(q, scale=q.scale.astype(np.float32), narrow_range=False)
+    return replace(tensor, dtype=DType.INT8 if unsigned else tensor.dtype, quantisation=q, data=data, range=None)
+
+
+def _narrow_curve_input(graph: Graph, node: Node) -> None:
+    """In front of a curve TFLite has 8 bits where GAP9 has 32: asymmetric, on the file's range."""
+    t = node.inputs[0]
+    if graph.tensors[t].dtype is DType.INT32:
+        affine = asymmetric(range_of(graph, t), signed=True)
+        graph.tensors[t] = replace(graph.tensors[t], dtype=DType.INT8, quantisation=affine)
+
+
+def _filter_constants(graph: Graph, index: int) -> None:
+    """Weights as int8 without zero point, whatever their bits; the bias at TFLite's scale, zero points not folded."""
+    node = graph.nodes[index]
+    weights, bias = graph.tensors[node.inputs[1]], graph.tensors[node.inputs[2]]
+    assert weights.data is not None
+    q = weights.affine
+    codes = (weights.data.astype(np.int16) - q.zero_point[0]).astype(np.int8)
+    scale = q.scale.astype(np.float32)
+    zeros = np.zeros(scale.shape, np.int64)
+    signed = Affine(scale, zeros, q.axis, 8, True)
+    w = graph.add_tensor(replace(weights, dtype=DType.INT8, quantisation=signed, data=codes))
+    product = graph.tensors[node.inputs[0]].affine.scale.astype(np.float32) * scale
+    b = graph.add_tensor(replace(bias, quantisation=Affine(product, zeros, 0, 32, True)))
+    graph.nodes[index] = replace(node, inputs=(node.inputs[0], w, b))
+
+
+def _fuse_rectifiers(graph: Graph) -> None:
+    """A ReLU behind its layer becomes the layer's fused activation."""
+    writers = graph.producers()
+    for node in list(graph.nodes):
+        host = writers.get(node.inputs[0]) if node.operator in RECTIFIERS else None
+        if host is None or graph.nodes[host].operator not in _HOSTS or only_reader(graph, node.inputs[0]) is None:
+            continue
+        fused = with_attributes(graph.nodes[host], fused_activation_function=node.operator)
+        graph.nodes[host] = replace(fused, outputs=node.outputs)
+        graph.nodes[next(i for i, n in enumerate(graph.nodes) if n.name == node.name)] = replace(
+            node, inputs=(), outputs=()
+        )
+    graph.nodes = [n for n in graph.nodes if n.outputs]
+
+
+def _split_fixed_outputs(graph: Graph) -> None:
+    """Softmax, sigmoid and tanh write the one type that TFLite allows; a QUANTIZE follows where somebody reads it."""
+    for node in list(graph.nodes):
+        if node.operator not in _FIXED_OUTPUT:
+            continue
+        scale, zero_point = _FIXED_OUTPUT[node.operator]
+        t = node.outputs[0]
+        wanted = graph.tensors[t]
+        allowed = Affine.per_tensor(np.float32(scale), zero_point)
+        graph.tensors[t] = replace(wanted, dtype=DType.INT8, quantisation=allowed)
+        index = next(i for i, n in enumerate(graph.nodes) if n.name == node.name)
+        if t not in graph.consumers():
+            continue
+        recoded = graph.add_tensor(replace(wanted, name=f"{wanted.name}_recoded"))
+        is_output = t in graph.outputs
+        redirect(graph, t, recoded)
+        if is_output:
+            graph.outputs = tuple(t if o == recoded else o for o in graph.outputs)
+        graph.nodes.insert(index + 1, Node("quantize", (t,), (recoded,), Attributes(), f"{node.name}_recoded"))
+
+
+def _stand_alone_padding(graph: Graph) -> None:
+    """Padding that was folded into a convolution becomes a PAD again."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        explicit = node.attributes.integers("explicit_padding", ())
+        if not any(explicit):
+            nodes.append(node)
+            continue
+        top, bottom, left, right = explicit
+        source = graph.tensors[node.inputs[0]]
+        n, h, w, c = source.shape
+        amounts = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+        p = graph.add_tensor(Tensor(f"{node.name}_padding", (4, 2), DType.INT32, data=amounts))
+        name = f"{node.name}_pad"
+        padded = graph.add_tensor(replace(source, name=name, shape=(n, h + top + bottom, w + left + right, c)))
+        nodes.append(Node("pad", (node.inputs[0], p), (padded,), Attributes(), name))
+        nodes.append(replace(with_attributes(node, padding="valid"), inputs=(padded, *node.inputs[1:])))
+    graph.nodes = nodes
+
+
+def _plain(node: Node) -> Node:
+    """Return the node with TFLite's own attributes only."""
+    table = options_class(node.operator)
+    known = table.BY_NAME if table is not None else {}
+    kept = Attributes({name: value for name, value in node.attributes.items() if name in known})
+    version = max(node.version, _VERSIONS.get(node.operator, 1))
+    return Node(node.operator, node.inputs, node.outputs, kept, node.name, version)

@@ -1,0 +1,136 @@
+"""Weights as GAP9's memory holds them: NE16's bit planes, and the dense stream of sub-byte codes (docs/gap9.md, 3, 16).
+
+Codes are offset binary, q + 2^(bits-1), in TFLite's order [O, KH, KW, I]; depthwise [C, KH, KW, 1]; linear [O, I].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.graph import Array
+
+GROUP = 16
+WIDE_GROUPS = {"3x3": 32, "1x1": 8}
+"""Channels of a group where features have 16 bits."""
+
+
+@dataclass(frozen=True)
+class PlaneLayout:
+    """How bit planes of one layer lie in memory.
+
+    Attributes:
+        mode: "3x3", "3x3dw", "1x1", "linear", or "taps" for other kernels, which run tap by tap in 1x1 mode.
+        shape: of the codes: [O, KH, KW, I], depthwise [C, KH, KW, 1], linear [O, I].
+        bits: of a code.
+        group: input channels whose bits lie together; a multiple of 8.
+    """
+
+    mode: str
+    shape: tuple[int, ...]
+    bits: int
+    group: int = GROUP
+
+    @property
+    def groups(self) -> int:
+        """Number of groups; missing channels are zero bits."""
+        channels = self.shape[0] if self.mode == "3x3dw" else self.shape[-1]
+        return -(-channels // self.group)
+
+    @property
+    def packed_shape(self) -> tuple[int, ...]:
+        """Shape of the packed bytes.
+
+        3x3 [O, G, b, 3, 3, bytes], depthwise [1, G, b, 3, 3, bytes], 1x1 [O, G, b, bytes], linear [O, b, G, bytes],
+        taps [KH, KW, O, G, b, bytes].
+        """
+        g, b, width = self.groups, self.bits, self.group // 8
+        if self.mode == "linear":
+            return (self.shape[0], b, g, width)
+        outputs, height, columns, _ = self.shape
+        if self.mode == "3x3dw":
+            return (1, g, b, height, columns, width)
+        if self.mode == "taps":
+            return (height, columns, outputs, g, b, width)
+        return (outputs, g, b, width) if self.mode == "1x1" else (outputs, g, b, height, columns, width)
+
+
+_ORDERS = {
+    "3x3": (0, 3, 4, 1, 2, 5),
+    "3x3dw": (0, 3, 4, 1, 2, 5),
+    "1x1": (0, 3, 4, 1, 2, 5),
+    "taps": (1, 2, 0, 3, 4, 5),
+    "linear": (0, 2, 1, 3),
+}
+"""From [outer, KH, KW, group, plane, bytes] (linear: [outer, group, plane, bytes]) to memory."""
+
+
+def plane_mode(operator: str, kernel: tuple[int, ...]) -> str:
+    """Return the mode of NE16 that a filter runs in.
+
+    Args:
+        operator: "conv_2d", "depthwise_conv_2d" or "fully_connected".
+        kernel: (height, width); empty for a fully connected layer.
+    """
+    if operator == "fully_connected":
+        return "linear"
+    if operator == "depthwise_conv_2d":
+        return "3x3dw"
+    return {(3, 3): "3x3", (1, 1): "1x1"}.get((kernel[0], kernel[1]), "taps")
+
+
+def pack_planes(codes: Array, layout: PlaneLayout) -> Array:
+    """Return bit planes, uint8[packed_shape].
+
+    Bit k mod 8 of byte k div 8 of plane p is bit p of the code of input channel k of the group.
+    """
+    rows: Array = codes.reshape(layout.shape)
+    if layout.mode == "3x3dw":
+        rows = np.moveaxis(rows[..., 0], 0, 2)[None]
+    missing = layout.groups * layout.group - rows.shape[-1]
+    padded = np.pad(rows.astype(np.uint8), [(0, 0)] * (rows.ndim - 1) + [(0, missing)])
+    grouped = padded.reshape(*rows.shape[:-1], layout.groups, 1, layout.group)
+    planes = (grouped >> np.arange(layout.bits, dtype=np.uint8)[:, None]) & 1
+    packed = np.packbits(planes, axis=-1, bitorder="little").transpose(_ORDERS[layout.mode])
+    return np.ascontiguousarray(packed).reshape(layout.packed_shape)
+
+
+def unpack_planes(packed: Array, layout: PlaneLayout) -> Array:
+    """Return the codes, uint8[shape]: the inverse of `pack_planes`."""
+    order = _ORDERS[layout.mode]
+    outer = _outer_shape(layout)
+    turned = packed.reshape([outer[a] for a in order]).transpose(np.argsort(order))
+    bits = np.unpackbits(turned.astype(np.uint8), axis=-1, bitorder="little")
+    weights = (1 << np.arange(layout.bits)).astype(np.uint8)
+    codes = (bits * weights[:, None]).sum(axis=-2, dtype=np.uint8)
+    flat = codes.reshape(*outer[:-3], -1)
+    if layout.mode == "3x3dw":
+        return np.ascontiguousarray(np.moveaxis(flat[0], 2, 0)[: layout.shape[0], ..., None])
+    return np.ascontiguousarray(flat[..., : layout.shape[-1]])
+
+
+def pack_stream(codes: Array, bits: int) -> Array:
+    """Return the dense stream: codes in C order, `bits` bits each, least significant first; uint8 bytes, bit 0 first.
+
+    No channel or row is aligned; unused bits of the last byte are 0. Eight bits give plain bytes.
+    """
+    planes = (codes.reshape(-1, 1).astype(np.uint8) >> np.arange(bits, dtype=np.uint8)) & 1
+    return np.packbits(planes.reshape(-1), bitorder="little")
+
+
+def unpack_stream(stream: Array, bits: int, shape: tuple[int, ...]) -> Array:
+    """Return the codes, uint8[shape]: the inverse of `pack_stream`."""
+    count = prod(shape)
+    planes = np.unpackbits(stream.astype(np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
+    codes = (planes * (1 << np.arange(bits)).astype(np.uint8)).sum(axis=1, dtype=np.uint8)
+    return np.asarray(codes.reshape(shape))
+
+
+def _outer_shape(layout: PlaneLayout) -> tuple[int, ...]:
+    inner = (layout.groups, layout.bits, layout.group // 8)
+    if layout.mode == "linear":
+        return (layout.shape[0], *inner)
+    outputs, height, width, _ = layout.shape
+    return (1 if layout.mode == "3x3dw" else outputs, height, width, *inner)
