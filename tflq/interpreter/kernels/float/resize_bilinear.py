@@ -1,0 +1,26 @@
+"""RESIZE_BILINEAR of float32: the blend of tflq.interpreter.kernels.bilinear.
+
+Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinear).
+"""
+
+from __future__ import annotations
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.bilinear import ResizeBilinear, blend_float, lower_float
+from tflq.interpreter.kernels.movable import require_movable
+
+
+def lower(node: Node, operands: Operands) -> ResizeBilinear:
+    """Decide positions.
+
+    Raises:
+        GraphError: another rank than 4, a size below 1 or computed at run time.
+        UnsupportedError: another type than float32, or both options at once.
+    """
+    require_movable(node, operands.input(0), operands.output(), (DType.FLOAT32,))
+    return lower_float(node, operands)
+
+
+def run(integers: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
+    """Run RESIZE_BILINEAR: float32[S, N, H, W, C] -> float32[S, N, rows, columns, C]."""
+    return (blend_float(integers, x),)

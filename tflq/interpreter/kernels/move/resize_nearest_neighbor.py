@@ -1,0 +1,71 @@
+"""RESIZE_NEAREST_NEIGHBOR: each element of the output is the input's nearest one; its index is computed in float32.
+
+scale = in / out, or (in - 1) / (out - 1) with align_corners; index = floor((i + 0.5 or 0) * scale), rounded half away
+from zero with align_corners; at most in - 1.
+
+Source: TFLite kernels/resize_nearest_neighbor.cc and internal/reference/resize_nearest_neighbor.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
+
+TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
+
+
+@dataclass(frozen=True)
+class ResizeNearestNeighbor:
+    """Which of the input's rows and columns each of the output's takes.
+
+    Attributes:
+        rows: one index for each row of the output.
+        columns: one index for each column.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+def lower(node: Node, operands: Operands) -> ResizeNearestNeighbor:
+    """Decide rows and columns.
+
+    Raises:
+        GraphError: another rank than 4, a size below 1 or computed at run time.
+        UnsupportedError: a type that TFLite does not resize.
+    """
+    source = operands.input(0)
+    require_movable(node, source, operands.output(), TYPES)
+    sizes = resized_shape(operands)
+    align, centers = (node.attributes.boolean(name, False) for name in ("align_corners", "half_pixel_centers"))
+    rows, columns = (_nearest(source.shape[1 + i], sizes[i], align, centers) for i in range(2))
+    return ResizeNearestNeighbor(rows, columns)
+
+
+def run(integers: ResizeNearestNeighbor, x: Array, *_size: Array) -> tuple[Array, ...]:
+    """Run RESIZE_NEAREST_NEIGHBOR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
+    return (np.take(np.take(x, integers.rows, 2), integers.columns, 3),)
+
+
+def resized_shape(operands: Operands) -> tuple[int, int]:
+    """Return height and width of the output; errors as `lower`."""
+    shape, sizes = operands.input(0).shape, constant_vector(operands, 1, (DType.INT32,))
+    if len(shape) != 4 or len(sizes) != 2 or min(sizes) < 1 or 0 in shape[1:3]:
+        raise GraphError(
+            f"an input of shape {shape} is resized to {sizes}; 4 axes and two sizes of 1 or more are needed"
+        )
+    return sizes[0], sizes[1]
+
+
+def _nearest(size: int, wanted: int, align: bool, centers: bool) -> tuple[int, ...]:
+    corners = align and wanted > 1
+    scale = np.float32(size - 1) / np.float32(wanted - 1) if corners else np.float32(size) / np.float32(wanted)
+    position = (np.arange(wanted).astype(np.float32) + np.float32(0.5 if centers else 0.0)) * scale
+    indices = (round_half_away(position) if align else np.floor(position)).astype(np.int64)
+    return tuple(int(i) for i in np.clip(indices, 0, size - 1))

@@ -1,0 +1,52 @@
+"""REVERSE_V2: the input backwards along the axes that input 1 lists, which must be neighbours.
+
+Source: TFLite kernels/reverse.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.movable import constant_vector, require_movable
+from tflq.interpreter.operand_checks import MAXIMUM_RANK, resolve_axis
+
+TYPES = (
+    DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT8,
+    DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReverseV2:
+    """The axes, counted from 0 in the model's own shape, ascending."""
+
+    axes: tuple[int, ...]
+
+
+def lower(node: Node, operands: Operands) -> ReverseV2:
+    """Decide the axes.
+
+    Raises:
+        GraphError: no axis, one out of range or named twice, or computed at run time.
+        UnsupportedError: axes that are not neighbours, more than 8 axes, or a type that TFLite does not reverse.
+    """
+    source = operands.input(0)
+    require_movable(node, source, operands.output(), TYPES)
+    if len(source.shape) > MAXIMUM_RANK:
+        raise UnsupportedError(f"the input has {len(source.shape)} axes; TFLite reverses up to {MAXIMUM_RANK}")
+    given = constant_vector(operands, 1, (DType.INT32,))
+    axes = tuple(sorted(resolve_axis(axis, len(source.shape)) for axis in given))
+    if not axes or len(set(axes)) < len(axes):
+        raise GraphError(f"the axes are {given}; each is named once, and there is one at least")
+    if axes[-1] - axes[0] != len(axes) - 1:
+        raise UnsupportedError(f"the axes {given} are not neighbours; TFLite reverses neighbours only")
+    return ReverseV2(axes)
+
+
+def run(integers: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run REVERSE_V2: T[S, *shape] -> T[S, *shape], a view of the input."""
+    return (np.flip(x, tuple(axis + 1 for axis in integers.axes)),)

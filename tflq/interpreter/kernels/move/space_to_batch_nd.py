@@ -1,0 +1,66 @@
+"""SPACE_TO_BATCH_ND: each place within blocks of the axes between the first and the last gets its own batch.
+
+output[place * N + n, h', w', c] = padded[n, h' * block_h + place // block_w, w' * block_w + place % block_w, c],
+The padding is the output's zero point where integers of 8 or 16 bits stand for real numbers, else 0.
+
+Source: TFLite kernels/space_to_batch_nd.cc and internal/reference/space_to_batch_nd.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.block_shapes import Blocks, lower_blocks, pad_or_crop
+from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceToBatchNd:
+    """What is done to the axes between the first and the last.
+
+    Attributes:
+        blocks: lengths of a block, and elements before and after each axis.
+        value: T[1]: what to pad with.
+    """
+
+    blocks: Blocks
+    value: Array
+
+
+def lower(node: Node, operands: Operands) -> SpaceToBatchNd:
+    """Decide blocks and paddings.
+
+    Raises:
+        GraphError: vectors that do not fit the axes, blocks that do not fit the padded axes, computed operands.
+        UnsupportedError: another rank than 3 or 4, types or quantisations that differ, or a zero point of int16.
+    """
+    blocks, output = lower_blocks(node, operands), operands.output()
+    for size, block, (before, after) in zip(operands.input(0).shape[1:-1], blocks.lengths, blocks.amounts, strict=True):
+        if size + before + after < 0 or (size + before + after) % block:
+            raise GraphError(
+                f"an axis of {size}, padded by {before} and {after}, has no whole number of blocks {block}"
+            )
+    zero = per_tensor(output)[1] if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16) else 0
+    if output.dtype.is_integer and not output.dtype.minimum <= zero <= output.dtype.maximum:
+        raise UnsupportedError(f"output '{output.name}' has zero point {zero}, outside {output.dtype.value}")
+    return SpaceToBatchNd(blocks, np.array([zero]).astype(output.dtype.storage))
+
+
+def run(integers: SpaceToBatchNd, x: Array, *_operands: Array) -> tuple[Array, ...]:
+    """Run SPACE_TO_BATCH_ND: T[S, N, *spatial, C] -> T[S, N * blocks, *spatial / block, C]."""
+    lengths = integers.blocks.lengths
+    padded = pad_or_crop(x, ((0, 0), *integers.blocks.amounts, (0, 0)), integers.value)
+    samples, batches, *spatial, channels = padded.shape
+    cells = [size // block for size, block in zip(spatial, lengths, strict=True)]
+    split = padded.reshape(samples, batches, *(n for pair in zip(cells, lengths, strict=True) for n in pair), channels)
+    rank = len(lengths)
+    order = (0, *(3 + 2 * i for i in range(rank)), 1, *(2 + 2 * i for i in range(rank)), split.ndim - 1)
+    return (split.transpose(order).reshape(samples, -1, *cells, channels) if x.size else _empty(x, lengths, cells),)
+
+
+def _empty(x: Array, lengths: tuple[int, ...], cells: list[int]) -> Array:
+    return np.zeros((x.shape[0], x.shape[1] * int(np.prod(lengths)), *cells, x.shape[-1]), x.dtype)

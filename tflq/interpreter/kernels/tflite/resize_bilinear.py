@@ -1,0 +1,69 @@
+"""RESIZE_BILINEAR of quantised integers; scale and zero point are not looked at.
+
+int8 and int16: positions are integers of 1/1024. scale = (1024 * in + out / 2) / out, or the same of in - 1 and out - 1
+with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_centers); low = max(position / 1024, 0),
+high = min((position + 1023) / 1024, in - 1), each division toward zero. The sum of the four corners, weighted by
+products of 1024ths, is divided by 2^20, rounded half away from zero: |accumulator| < 2^37 for int16.
+uint8: the float32 blend of tflq.interpreter.kernels.bilinear, plus 0.5, truncated.
+
+Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinearInteger).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.bilinear import Positions, ResizeBilinear, blend_float, lower_float, options
+from tflq.interpreter.kernels.float import resize_bilinear as plain
+from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.kernels.move.resize_nearest_neighbor import resized_shape
+
+ONE = 1 << 10
+HALF = 1 << 19
+
+
+def lower(node: Node, operands: Operands) -> ResizeBilinear:
+    """Decide positions.
+
+    Raises:
+        GraphError: another rank than 4, a size below 1 or computed at run time.
+        UnsupportedError: a type that TFLite does not resize, or both options at once.
+    """
+    dtype = operands.input(0).dtype
+    if dtype is DType.FLOAT32:
+        return plain.lower(node, operands)
+    require_movable(node, operands.input(0), operands.output(), (DType.UINT8, DType.INT8, DType.INT16))
+    if dtype is DType.UINT8:
+        return lower_float(node, operands)
+    align, centers = options(node)
+    shape, sizes = operands.input(0).shape, resized_shape(operands)
+    return ResizeBilinear(*(_positions(shape[1 + i], sizes[i], align, centers) for i in range(2)))
+
+
+def run(integers: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
+    """Run RESIZE_BILINEAR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
+    if x.dtype.kind == "f":
+        return plain.run(integers, x)
+    if x.dtype == np.uint8:
+        return ((blend_float(integers, x) + np.float32(0.5)).astype(np.uint8),)
+    wide = x.astype(np.int32 if x.dtype == np.int8 else np.int64)  # int8: |accumulator| < 2^29
+    down, right = integers.rows.part[:, None, None], integers.columns.part[:, None]
+    rows = np.take(wide, integers.rows.low, 2) * (ONE - down) + np.take(wide, integers.rows.high, 2) * down
+    total = np.take(rows, integers.columns.low, 3) * (ONE - right) + np.take(rows, integers.columns.high, 3) * right
+    magnitude = (np.abs(total) + HALF) >> 20
+    return ((np.sign(total) * magnitude).astype(x.dtype),)
+
+
+def _positions(size: int, wanted: int, align: bool, centers: bool) -> Positions:
+    first, second = (size - 1, wanted - 1) if align and wanted > 1 else (size, wanted)
+    scale = (ONE * first + second // 2) // second
+    position = np.arange(wanted) * scale + (scale // 2 - ONE // 2 if centers else 0)
+    low = np.maximum(_toward_zero(position), 0)
+    high = np.minimum(_toward_zero(position + ONE - 1), size - 1)
+    return Positions(np.minimum(low, size - 1), high, (position - ONE * low).astype(np.int32))
+
+
+def _toward_zero(position: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(np.sign(position) * (np.abs(position) // ONE))
