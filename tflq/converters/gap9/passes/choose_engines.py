@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.rewrite import FILTERS, MOVES, POOLS, layer_of, with_attributes
+from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
 
 NE16, SQ8 = "ne16", "sq8"
@@ -16,6 +17,9 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with the attributes `engine` and `engine_reason` on every node.
 
     Operators that only move data take the type of their neighbours and have no engine.
+
+    Raises:
+        OptionError: 16-bit features for a filter that runs on SQ8.
     """
     result = graph.copy()
     fusions: dict[str, str] = {}
@@ -27,6 +31,11 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
             engine, reason = _engine(graph, node, options[layer_of(node)])
         if fusion:
             fusions[fusion] = engine
+        if engine == SQ8 and node.operator in FILTERS and options[layer_of(node)].feature_bits == 16:
+            raise OptionError(
+                f"{graph.where(index)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
+                f"feature_bits=8, or use_ne16=true for this layer"
+            )
         result.nodes[index] = with_attributes(node, engine=engine, engine_reason=reason)
     return result
 

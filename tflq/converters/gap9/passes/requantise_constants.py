@@ -24,8 +24,9 @@ def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     """Return the graph with new constants; inputs have their types already.
 
     Raises:
-        OptionError: weight_bits below 8 for a layer that runs on SQ8.
+        OptionError: weight_bits below 8 for a layer that runs on SQ8, or for a graph without a layer on NE16.
     """
+    _refuse_narrow_weights(graph, options)
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
         if node.operator in FILTERS:
@@ -59,13 +60,22 @@ def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, weight_bit
     return quantise_filter(real_constant(weights), bias, input_scale, weight_axis(node), bits, on_ne16)
 
 
+def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
+    """A layer that falls back to SQ8 keeps 8 bits, unless it was named, or no layer takes what was asked for."""
+    filters = [(i, n) for i, n in enumerate(graph.nodes) if n.operator in FILTERS]
+    nowhere = not any(n.attributes.text("engine") == NE16 for _, n in filters)
+    for index, node in filters:
+        found = options[layer_of(node)]
+        named = found.weight_bits_asked or nowhere
+        if found.weight_bits < 8 and named and node.attributes.text("engine") != NE16:
+            raise OptionError(
+                f"{graph.where(index)}: weight_bits={found.weight_bits} on a layer that runs on SQ8 "
+                f"({node.attributes.text('engine_reason')}); SQ8 takes 8: set use_ne16=true or weight_bits=8 for it"
+            )
+
+
 def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
     node = graph.nodes[index]
-    if options.weight_bits < 8 and options.weight_bits_asked and node.attributes.text("engine") != NE16:
-        raise OptionError(
-            f"{graph.where(index)}: weight_bits={options.weight_bits} on a layer that runs on SQ8 "
-            f"({node.attributes.text('engine_reason')}); SQ8 takes 8: set use_ne16=true or weight_bits=8 for it"
-        )
     made = quantise_layer(graph, node, graph.tensors[node.inputs[0]].affine.scale, options.weight_bits)
     weights = graph.tensors[node.inputs[1]]
     dtype = DType.of(made.codes.dtype)
