@@ -49,19 +49,10 @@ def sparsify(dense: np.ndarray, layout: Layout) -> tuple[schema.SparsityParamete
             children = [[(i, child) for i, child in found if np.any(child)] for found in children]
             levels.append(csr(children, layout.index_type))
         branches = [child for found in children for _, child in found]
-        if not branches:
-            branches = [np.zeros_like(split.transpose(axes)[(0,) * len(levels)])][:0]
-            break
-    if len(levels) < rank + len(blocked):
-        raise EmptyError
     table = schema.SparsityParameters(
         traversal_order=[*layout.order, *range(rank, rank + len(blocked))], block_map=blocked, dim_metadata=levels
     )
     return table, np.array(branches, dense.dtype)
-
-
-class EmptyError(Exception):
-    """All values are 0: no layout to test."""
 
 
 def halves(size: int, block: int | None) -> list[int]:
@@ -153,7 +144,10 @@ def test_tensors_that_share_stored_values_go_on_sharing() -> None:
         ({"indices": [1, 0, 3]}, r"a stored value lies outside the shape \(2, 3\)"),
         ({"indices": None}, "do not fit 2 parents"),
         ({"dense_size": -1}, "a dense level has size -1"),
-        ({"dense_size": 2**31 - 1}, "do not fit 2147483647 parents|a dense level has size 2147483647"),
+        (
+            {"dense_size": 2**31 - 1},
+            "a dense level has size 2147483647 below 1 parents; the dense value has 6 elements",
+        ),
     ],
 )
 def test_damaged_levels_are_refused(changes: dict, message: str) -> None:
@@ -172,6 +166,19 @@ def test_damaged_levels_are_refused(changes: dict, message: str) -> None:
             setattr(table, name, changes[name])
     with pytest.raises(FormatError, match=f"here: .*({message})"):
         densify(table, values.view(np.uint8), dense.shape, DType.INT8, "here")
+
+
+def test_an_index_below_zero_is_refused() -> None:
+    table, values, dense = small()
+    table.dim_metadata[1].array_indices = schema.Int32Vector(values=[1, 0, -1])
+    with pytest.raises(FormatError, match="a stored value lies outside the shape"):
+        densify(table, values.view(np.uint8), dense.shape, DType.INT8, "here")
+
+
+def test_a_dense_value_of_any_size_is_refused() -> None:
+    table, values, _ = small()
+    with pytest.raises(FormatError, match=r"the dense value of shape \(65536, 65536\) has more than 1073741824 bytes"):
+        densify(table, values.view(np.uint8), (1 << 16, 1 << 16), DType.INT8, "here")
 
 
 @pytest.mark.parametrize("dtype", [DType.INT4, DType.STRING])
