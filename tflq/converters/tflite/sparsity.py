@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import FormatError
 from tflq.graph import Array, DType
 from tflq.schemas import tflite as schema
+
+MOST_BYTES = 1 << 30
+"""Largest dense value: a few stored values could else ask for any amount of memory."""
 
 
 def densify(
@@ -27,7 +32,8 @@ def densify(
         where: names the tensor in messages.
 
     Raises:
-        FormatError: the levels contradict the shape, the segments each other, or the number of values.
+        FormatError: the levels contradict the shape, the segments each other, or the number of values; the dense value
+            has more than MOST_BYTES.
     """
     if dtype.bits < 8 or dtype is DType.STRING:
         raise FormatError(f"{where}: a sparse constant of {dtype.value}; allowed are types of whole bytes")
@@ -38,7 +44,9 @@ def densify(
         raise FormatError(f"{where}: traversal order {order} and {len(levels)} levels do not fit the shape {shape}")
     if any(not 0 <= axis < len(shape) for axis in blocked):
         raise FormatError(f"{where}: block map {blocked} names axes outside the shape {shape}")
-    coordinates = _leaves(levels, where)
+    if math.prod(shape) * dtype.storage.itemsize > MOST_BYTES:
+        raise FormatError(f"{where}: the dense value of shape {shape} has more than {MOST_BYTES} bytes")
+    coordinates = _leaves(levels, math.prod(shape), where)
     values = data.view(dtype.storage) if data.size % dtype.storage.itemsize == 0 else data[:0].view(dtype.storage)
     if values.size != coordinates.shape[1]:
         raise FormatError(f"{where}: the levels name {coordinates.shape[1]} values, the buffer holds {values.size}")
@@ -48,7 +56,7 @@ def densify(
             position[axis] += coordinates[level] * _block_size(levels, order, blocked, axis, len(shape))
         else:
             position[blocked[axis - len(shape)]] += coordinates[level]
-    if values.size and (position >= np.array(shape)[:, None]).any():
+    if values.size and ((position < 0) | (position >= np.array(shape)[:, None])).any():
         raise FormatError(f"{where}: a stored value lies outside the shape {shape}")
     dense = np.zeros(shape, dtype.storage)
     dense[tuple(position)] = values
@@ -64,13 +72,16 @@ def _block_size(
     return levels[order.index(rank + blocked.index(axis))].dense_size
 
 
-def _leaves(levels: list[schema.DimensionMetadata], where: str) -> NDArray[np.int64]:
-    """Return the coordinates of all leaves: int64[level, leaf]."""
+def _leaves(levels: list[schema.DimensionMetadata], most: int, where: str) -> NDArray[np.int64]:
+    """Return the coordinates of all leaves: int64[level, leaf]; no level has more than `most` nodes."""
     paths = np.zeros((0, 1), np.int64)
     for level in levels:
         if level.format is schema.DimensionType.DENSE:
-            if not 0 <= level.dense_size <= 1 << 31:
-                raise FormatError(f"{where}: a dense level has size {level.dense_size}")
+            if level.dense_size < 0 or paths.shape[1] * level.dense_size > most:
+                raise FormatError(
+                    f"{where}: a dense level has size {level.dense_size} below {paths.shape[1]} parents; the dense "
+                    f"value has {most} elements"
+                )
             parents = np.repeat(np.arange(paths.shape[1]), level.dense_size)
             own = np.tile(np.arange(level.dense_size), paths.shape[1])
         else:
