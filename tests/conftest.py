@@ -1,5 +1,5 @@
 """Fixtures for all tests."""
 
-from tests.support.oracle import oracle
+from tests.support.oracle import optimised_oracle, oracle
 
-__all__ = ["oracle"]
+__all__ = ["optimised_oracle", "oracle"]

@@ -19,3 +19,14 @@ def oracle() -> Iterator[Oracle]:
         pytest.skip(str(error))
     with judge:
         yield judge
+
+
+@pytest.fixture(scope="session")
+def optimised_oracle() -> Iterator[Oracle]:
+    """TFLite's optimised kernels, for operators without a reference kernel."""
+    try:
+        judge = Oracle(kernels="BUILTIN")
+    except MissingExtraError as error:
+        pytest.skip(str(error))
+    with judge:
+        yield judge

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType
-from tflq.interpreter.fixed_point import Integers, float_to_int32, round_half_away, saturate, wrap_int32
+from tflq.interpreter.fixed_point import Integers, float_to_int32, round_half_away, wrap_int32
 
 Table = NDArray[np.generic]
 FloatFunction = Callable[[NDArray[np.floating]], NDArray[np.floating]]
@@ -57,6 +57,7 @@ def lut256(
 
     t = function(f32(input_scale * (q - input_zero_point))); r = round_half_away(f32(t * f32(1 / output_scale)));
     entry = clamp(int32(f32(r + output_zero_point))): the reciprocal of the scale, not a division by it.
+    Beyond int32 C++ leaves the result undefined; in both wheels int8 saturates with NaN as 0, uint8 becomes 0.
 
     Args:
         function: takes and returns float32.
@@ -72,41 +73,51 @@ def lut256(
 
     def entry(code: Integers) -> Integers:
         real = input_scale * (code - input_zero_point).astype(np.float32)
-        rounded = round_half_away(function(real) * (one / output_scale))
-        code_out = float_to_int32(rounded + np.float32(output_zero_point))
-        return np.clip(code_out, dtype.minimum, dtype.maximum)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounded = round_half_away(function(real) * (one / output_scale)) + np.float32(output_zero_point)
+        if dtype is DType.INT8:
+            return np.where(np.isnan(rounded), 0, np.clip(rounded, -128, 127)).astype(np.int64)
+        return np.clip(float_to_int32(rounded), dtype.minimum, dtype.maximum)
 
     return make_table(entry, dtype, dtype)
 
 
 def lut513(
-    function: FloatFunction, input_scale: float, input_zero_point: int, output_scale: float
+    function: FloatFunction,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    real: type[np.floating] = np.float64,
 ) -> NDArray[np.int16]:
-    """Return the 513 sampling points of a function between two int16 tensors, computed in float64.
+    """Return the 513 sampling points of a function between two int16 tensors.
 
     With v(i) = function(lowest + i * step), step = (highest - lowest) / 512 and k = 65536 / (range of the output):
     entry(i) = clamp(rha(v(i) k) - rha((rha((v(i+1) k + rha(v(i) k)) / 2) - rha(v(i+1/2) k)) / 2)); half of the error of
     the straight line at its middle is taken off each point. rha is round_half_away. The last entry is rha(v(512) k).
+    Where infinities meet in an entry it is 0, as x86 cuts NaN to int16.
 
     Args:
-        function: takes and returns float64.
+        function: takes and returns `real`.
         input_scale: step of the input's codes.
         input_zero_point: of the input.
         output_scale: step of the output's codes; its zero point is 0.
+        real: float64 or float32, in which every operation is done.
 
-    Source: TFLite kernels/internal/common.h, LUTPopulateInt16<double>.
+    Source: TFLite kernels/internal/common.h, LUTPopulateInt16.
     """
-    lowest = input_scale * (-32768 - input_zero_point)
-    highest = input_scale * (32767 - input_zero_point)
-    k = 65536.0 / (output_scale * 32767 - output_scale * -32768)
-    step = (highest - lowest) / 512
-    start = lowest + np.arange(512) * step
-    value = round_half_away(function(start) * k)
-    middle = round_half_away(function(start + step / 2) * k)
-    following = function(lowest + np.arange(1, 513) * step) * k
-    bias = round_half_away((round_half_away((following + value) / 2) - middle) / 2)
-    last = round_half_away(function(np.array([highest])) * k)
-    table = saturate(np.concatenate([value - bias, last]), 16).astype(np.int16)
+    scale, steps = real(input_scale), np.arange(513).astype(real)
+    lowest, highest = (scale * real(code - input_zero_point) for code in (-32768, 32767))
+    k = real(65536) / (real(output_scale) * real(32767) - real(output_scale) * real(-32768))
+    step = (highest - lowest) / real(512)
+    start = lowest + steps * step
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = round_half_away(function(start[:-1]) * k)
+        middle = round_half_away(function(start[:-1] + step / real(2)) * k)
+        following = function(start[1:]) * k
+        bias = round_half_away((round_half_away((following + value) / real(2)) - middle) / real(2))
+        last = round_half_away(function(np.array([highest])) * k)
+        points = np.concatenate([value - bias, last])
+    table = np.where(np.isnan(points), 0, np.clip(points, -32768, 32767)).astype(np.int16)
     table.setflags(write=False)
     return table
 

@@ -1,0 +1,23 @@
+"""ELU of float32: x where x >= 0, else e^x - 1; within ULPS_ELU units in the last place of TFLite's.
+
+Source: TFLite kernels/internal/optimized/optimized_ops.h (Elu, on Eigen); there is no reference kernel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels import transcendental
+from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+
+
+def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
+    """Check the types; errors as `lower_unary`."""
+    return lower_unary(operands, (DType.FLOAT32,))
+
+
+def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+    """Run ELU: float32[S, *shape] -> float32[S, *shape]."""
+    value = x.astype(np.float32)
+    return (np.where(value < 0, transcendental.expm1(value), value),)

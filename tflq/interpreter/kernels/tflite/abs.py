@@ -1,0 +1,67 @@
+"""ABS: |x| in TFLite's integer arithmetic.
+
+int8, int16 (quantised): y = clamp(|x - z_i| + z_o), rescaled by MBQ of f32(s_i / s_o) where the scales differ.
+int16 and int32 without quantisation: |x|, the lowest number stays. Source: TFLite kernels/elementwise.cc (AbsEval).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operand_checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
+
+
+@dataclass(frozen=True, eq=False)
+class Abs:
+    """The integers of one ABS.
+
+    Attributes:
+        input_zero_point: of the input.
+        output_zero_point: of the output.
+        multiplier: int32; 0 where the scales are equal, and nothing is rescaled.
+        shift: positive is left.
+        table: T[256] or T[65536], by the raw bits of the code.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: int
+    shift: int
+    table: Table
+
+
+def lower(node: Node, operands: Operands) -> Abs | Elementwise:  # noqa: ARG001
+    """Decide the integers.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
+        GraphError: int8 without scale.
+    """
+    source, output = operands.input(0), operands.output()
+    dtype = lower_unary(operands, (DType.INT8, DType.INT16, DType.INT32)).dtype
+    if dtype is DType.INT32 or (dtype is DType.INT16 and not is_quantised(source)):
+        return Elementwise(dtype)
+    require_same_type(source, output)
+    if dtype is DType.INT16:
+        require_zero_points_of_zero(source, output)
+    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
+    multiplier, shift = quantize_multiplier(float(si / so)) if si != so else (0, 0)
+
+    def entry(code: Integers) -> Integers:
+        value = np.abs(code - zi)
+        scaled = mbq(value, multiplier, shift) if si != so else value
+        return np.clip(wrap_int32(scaled + zo), dtype.minimum, dtype.maximum)
+
+    return Abs(zi, zo, int(multiplier), int(shift), make_table(entry, dtype, dtype))
+
+
+def run(integers: Abs | Elementwise, x: Array) -> tuple[Array, ...]:
+    """Run ABS: T[S, *shape] -> T[S, *shape]."""
+    return (look_up(integers.table, x) if isinstance(integers, Abs) else np.asarray(np.abs(x)),)
