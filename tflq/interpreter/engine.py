@@ -11,8 +11,11 @@ from tflq.interpreter.program import Library, Listener
 from tflq.interpreter.session import Session
 from tflq.interpreter.values import concatenate, for_all_samples
 
-CHUNK_BYTES = 2 << 20
-"""Bytes of activations that one chunk of samples may hold at a time: about what stays in the second-level cache."""
+CHUNK_BYTES = 6 << 20
+"""Bytes of activations, counted as float32, that one chunk of samples may hold at a time.
+
+Larger chunks share the cost of calls, smaller ones stay in the cache; kernels work in blocks of their own.
+"""
 
 State = Literal["independent", "stream"]
 

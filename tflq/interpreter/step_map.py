@@ -18,9 +18,9 @@ Exact = Callable[[Integers], Integers]
 Reals = NDArray[np.floating]
 """float32 or float64."""
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 """Elements at a time: the block and its buffer stay in the first and second-level cache."""
-TILE = 1 << 12
+TILE = 1 << 13
 """Length to which the channels' constants are repeated, so that inner loops are long."""
 
 _Constants = tuple[Reals, Reals, Reals | None, Reals | None]
