@@ -118,10 +118,10 @@ def _stored(value: Attribute, field: fields.Field) -> object:
 
 
 def _member(name: str, members: type[IntEnum]) -> IntEnum:
-    found = members.__members__.get(name.upper())
-    if found is None:
-        raise FormatError(f"found '{name}', allowed are {', '.join(members.__members__).lower()}")
-    return found
+    known = {member.name.lower(): member for member in members}
+    if name.lower() not in known:
+        raise FormatError(f"found '{name}', allowed are {', '.join(known)}")
+    return known[name.lower()]
 
 
 def tensor_type(dtype: DType) -> schema.TensorType:

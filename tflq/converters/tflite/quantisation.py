@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import TensorExtra
-from tflq.errors import FormatError
+from tflq.errors import FormatError, GraphError
 from tflq.graph import Affine, Blockwise, DType, Quantisation, Range, Tensor
 from tflq.schemas import tflite as schema
 
@@ -75,7 +75,13 @@ def write_quantisation(tensor: Tensor) -> schema.QuantizationParameters | None:
 
     The table that was kept on reading is written as long as the tensor still has the quantisation and range that stand
     in it.
+
+    Raises:
+        GraphError: a quantisation that the format does not have.
     """
+    if tensor.quantisation is not None and not isinstance(tensor.quantisation, (Affine, Blockwise)):
+        kind = type(tensor.quantisation).__name__
+        raise GraphError(f"tensor '{tensor.name}' is quantised as {kind}, which has no form in TFLite")
     kept = tensor.extra.quantization if isinstance(tensor.extra, TensorExtra) else None
     if kept is not None and _still_says(kept, tensor):
         return kept
