@@ -41,7 +41,7 @@ class DType(Enum):
     @property
     def storage(self) -> np.dtype[np.generic]:
         """The numpy type that holds one element."""
-        return np.dtype(_STORAGE.get(self, self.value))
+        return _STORAGE[self]
 
     @property
     def is_floating(self) -> bool:
@@ -80,7 +80,7 @@ class DType(Enum):
         return cls.STRING if name == "object" else cls(name)
 
 
-_STORAGE = {
+_WITHOUT_OWN_STORAGE = {
     DType.BFLOAT16: "uint16",
     DType.FLOAT8_E4M3FN: "uint8",
     DType.FLOAT8_E5M2: "uint8",
@@ -91,5 +91,6 @@ _STORAGE = {
     DType.RESOURCE: "object",
     DType.VARIANT: "object",
 }
+_STORAGE = {dtype: np.dtype(_WITHOUT_OWN_STORAGE.get(dtype, dtype.value)) for dtype in DType}
 _BITS = {DType.INT2: 2, DType.INT4: 4, DType.UINT4: 4}
 _WITHOUT_WIDTH = (DType.STRING, DType.RESOURCE, DType.VARIANT)

@@ -96,6 +96,7 @@ class Program:
             i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
         }
         self._steps = [self._step(i, changing) for i, changing in self._computed()]
+        self._prepared: dict[tuple[int, ...], list[Step]] = {}
 
     @property
     def has_variables(self) -> bool:
@@ -120,6 +121,12 @@ class Program:
         Raises:
             GraphError: the program computes no such tensor.
         """
+        key = tuple(kept)
+        if key not in self._prepared:
+            self._prepared[key] = self._prepare(key)
+        return self._prepared[key]
+
+    def _prepare(self, kept: tuple[int, ...]) -> list[Step]:
         known = {*self.constants, *self.graph.inputs, *self.computed()}
         unknown = [t for t in kept if t not in known]
         if unknown:
