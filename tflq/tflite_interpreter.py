@@ -129,7 +129,8 @@ class Interpreter:
         Raises:
             InputError: there is no such tensor, or it has no value yet.
         """
-        return self._subgraph.get(tensor_index).copy()
+        value: Array = self._subgraph.get(tensor_index).copy()
+        return value
 
     def reset_all_variables(self) -> None:
         """Forget the state that successive invocations have built up."""
