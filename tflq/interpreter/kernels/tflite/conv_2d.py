@@ -6,6 +6,7 @@ Source: TFLite kernels/conv.cc; the arithmetic is in quantised_convolution.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
     lower_convolution,
@@ -13,11 +14,17 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
 )
 
 
-def lower(node: Node, operands: Operands) -> QuantisedConvolution:
-    """Decide the integers of CONV_2D; raises as `lower_convolution`."""
+def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvolution:
+    """Decide the integers of CONV_2D; raises as `lower_convolution` and, for float inputs, `lower_hybrid`."""
+    if is_hybrid(operands):
+        return lower_hybrid(node, operands, depthwise=False)
     return lower_convolution(node, operands, channels_last=False, allow_int32_bias_for_int16=True)
 
 
-def run(integers: QuantisedConvolution, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+def run(
+    integers: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
+) -> tuple[Array, ...]:
     """Run CONV_2D: T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]."""
+    if isinstance(integers, HybridConvolution):
+        return run_hybrid(integers, x, weights, bias, depthwise=False)
     return run_convolution(integers, x, weights, bias)

@@ -9,6 +9,7 @@ Source: TFLite kernels/depthwise_conv.cc; the arithmetic is in quantised_convolu
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
     as_grouped,
@@ -17,11 +18,17 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
 )
 
 
-def lower(node: Node, operands: Operands) -> QuantisedConvolution:
-    """Decide the integers of DEPTHWISE_CONV_2D; raises as `lower_convolution`."""
+def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvolution:
+    """Decide the integers of DEPTHWISE_CONV_2D; raises as `lower_convolution` and, for float inputs, `lower_hybrid`."""
+    if is_hybrid(operands):
+        return lower_hybrid(node, operands, depthwise=True)
     return lower_convolution(node, operands, channels_last=True, allow_int32_bias_for_int16=False)
 
 
-def run(integers: QuantisedConvolution, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+def run(
+    integers: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
+) -> tuple[Array, ...]:
     """Run DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]."""
+    if isinstance(integers, HybridConvolution):
+        return run_hybrid(integers, x, weights, bias, depthwise=True)
     return run_convolution(integers, x, as_grouped(weights, channels_last=True), bias)

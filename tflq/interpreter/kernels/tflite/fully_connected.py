@@ -19,6 +19,12 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accumulator_range, prepare_product
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
+    HybridFullyConnected,
+    is_hybrid,
+    lower_hybrid,
+    run_hybrid,
+)
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
 from tflq.interpreter.operand_checks import (
     EIGHT_BITS,
@@ -69,13 +75,15 @@ class FullyConnected:
     constants: LayerConstants | None
 
 
-def lower(node: Node, operands: Operands) -> FullyConnected:
-    """Decide the integers of FULLY_CONNECTED.
+def lower(node: Node, operands: Operands) -> FullyConnected | HybridFullyConnected:
+    """Decide the integers of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take, or shuffled weights.
         GraphError: shapes that contradict each other.
     """
+    if is_hybrid(operands):
+        return lower_hybrid(node, operands)
     x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
     dtype = require_type(x, (*EIGHT_BITS, DType.INT16))
     require_same_type(x, output)
@@ -96,8 +104,12 @@ def lower(node: Node, operands: Operands) -> FullyConnected:
     return FullyConnected(dtype, layer.input_zero_point, zw, keep, rule, made)
 
 
-def run(integers: FullyConnected, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+def run(
+    integers: FullyConnected | HybridFullyConnected, x: Array, weights: Array, bias: Array | None = None
+) -> tuple[Array, ...]:
     """Run FULLY_CONNECTED: T[S, ..., K], weights [O, K], bias [O] -> T[S, rows, O], or T[S, ..., O] with axes kept."""
+    if isinstance(integers, HybridFullyConnected):
+        return run_hybrid(integers, x, weights, bias)
     shape = output_shape(x.shape, weights.shape[1:], integers.keep_dimensions)
     if integers.constants is not None:
         return (_multiply(integers.constants, x).reshape(shape),)

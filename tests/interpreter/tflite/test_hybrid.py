@@ -1,0 +1,137 @@
+"""Float activations with integer weights against TFLite: FULLY_CONNECTED, CONV_2D, DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.draw import FLOAT32, INT8, UINT8, kernel_settings
+from tests.support.layers import Geometry, geometries
+from tests.support.single_op import check_against_oracle
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.interpreter import lower
+
+INT4 = DType.INT4
+ACTIVATIONS = ["none", "relu", "relu6", "relu_n1_to_1"]
+
+
+def hybrid_graph(
+    rng: np.random.Generator,
+    operator: str,
+    shape: tuple[int, ...],
+    weights_shape: tuple[int, ...],
+    output: tuple[int, ...],
+    scales: int,
+    dtype: DType = INT8,
+    axis: int = 0,
+    bias: bool = True,
+    lowest: int | None = None,
+    version: int = 1,
+    **attributes: object,
+) -> Graph:
+    least = (dtype.minimum if dtype is UINT8 else -dtype.maximum) if lowest is None else lowest
+    codes = rng.integers(least, dtype.maximum, weights_shape, dtype.storage, endpoint=True)
+    scale = rng.uniform(0.001, 0.1, scales).astype(np.float32)
+    quantisation = Affine(scale, np.zeros(scales, np.int64), axis if scales > 1 else None, dtype.bits, dtype.is_signed)
+    b = GraphBuilder(operator)
+    operands = [b.input("x", shape, FLOAT32), b.constant("weights", codes, quantisation, dtype)]
+    if bias:
+        operands.append(b.constant("bias", rng.normal(size=output[-1]).astype(np.float32)))
+    return b.build([b.add(operator, operands, output, FLOAT32, version=version, **attributes)])
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], samples: int) -> np.ndarray:
+    """Draw samples of several kinds: positive only, with zero rows, all zero, large and tiny."""
+    x = rng.normal(size=(samples, *shape)) * 10.0 ** rng.integers(-3, 3, (samples, *(1,) * len(shape)))
+    x[1::4] = np.abs(x[1::4])
+    x[2::4] *= rng.integers(0, 2, x[2::4].shape)
+    x[3::8] = 0
+    return x.astype(np.float32)
+
+
+def check(oracle, rng, graph, samples=12):
+    shape = graph.tensors[graph.inputs[0]].shape
+    check_against_oracle(oracle, graph, [values(rng, shape, samples)])
+
+
+@kernel_settings
+@given(data=st.data())
+def test_fully_connected(oracle, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    depth, outputs, rows = (data.draw(st.integers(1, n)) for n in (70, 20, 3))
+    dtype = data.draw(st.sampled_from([INT8, INT8, INT4, UINT8]))
+    graph = hybrid_graph(
+        rng,
+        "fully_connected",
+        (rows, depth),
+        (outputs, depth),
+        (rows, outputs),
+        data.draw(st.sampled_from([1, outputs])) if dtype is not UINT8 else 1,
+        dtype,
+        bias=data.draw(st.booleans()),
+        lowest=data.draw(st.sampled_from([None, -128])) if dtype is INT8 else None,
+        version=9,
+        asymmetric_quantize_inputs=data.draw(st.booleans()),
+        fused_activation_function=data.draw(st.sampled_from([*ACTIVATIONS, "tanh"])),
+    )
+    check(oracle, rng, graph)
+
+
+@kernel_settings
+@given(data=st.data(), where=geometries())
+def test_conv_2d(oracle, data, where: Geometry):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    batch, depth, groups, each = (data.draw(st.integers(1, n)) for n in (2, 5, 2, 5))
+    outputs = groups * each
+    scales = outputs if groups > 1 else data.draw(st.sampled_from([1, outputs]))
+    dtype = data.draw(st.sampled_from([INT8, INT8, INT4]))
+    graph = hybrid_graph(
+        rng,
+        "conv_2d",
+        (batch, *where.size, depth * groups),
+        (outputs, *where.kernel, depth),
+        (batch, *where.output, outputs),
+        scales,
+        dtype,
+        lowest=data.draw(st.sampled_from([None, -128])) if dtype is INT8 else None,
+        version=8,
+        fused_activation_function=data.draw(st.sampled_from(ACTIVATIONS)),
+        **where.attributes,
+        **where.dilations,
+    )
+    check(oracle, rng, graph, 8)
+
+
+@kernel_settings
+@given(data=st.data(), where=geometries())
+def test_depthwise_conv_2d(oracle, data, where: Geometry):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    batch, channels, multiplier = (data.draw(st.integers(1, n)) for n in (2, 5, 3))
+    outputs = channels * multiplier
+    graph = hybrid_graph(
+        rng,
+        "depthwise_conv_2d",
+        (batch, *where.size, channels),
+        (1, *where.kernel, outputs),
+        (batch, *where.output, outputs),
+        outputs,
+        axis=3,
+        version=6,
+        depth_multiplier=multiplier,
+        fused_activation_function=data.draw(st.sampled_from(ACTIVATIONS)),
+        **where.attributes,
+        **where.dilations,
+    )
+    check(oracle, rng, graph, 8)
+
+
+def test_grouped_weights_need_a_scale_for_each_channel():
+    where = Geometry((4, 4), (2, 2), (1, 1), (1, 1), "same")
+    graph = hybrid_graph(
+        np.random.default_rng(0), "conv_2d", (1, 4, 4, 4), (6, 2, 2, 2), (1, 4, 4, 6), 1, **where.attributes
+    )
+    with pytest.raises(UnsupportedError, match="one for each of the 6 output channels"):
+        lower(graph)

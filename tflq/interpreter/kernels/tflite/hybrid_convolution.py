@@ -1,0 +1,166 @@
+"""CONV_2D and DEPTHWISE_CONV_2D with float32 activations and integer weights (docs/tflite.md).
+
+Each image is quantised as one row (hybrid_input.py). Where all weight scales are equal and there is one group, CONV_2D
+quantises symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs get a zero
+point, and y = clamp(f32(f32(f32(f32(acc) * sw[o]) * scale of image) + bias)); DEPTHWISE_CONV_2D multiplies
+f32(acc) * f32(sw[o] * scale of image) instead. The attribute asymmetric_quantize_inputs plays no part.
+
+Source: TFLite kernels/conv.cc (EvalHybrid, EvalHybridPerChannel), depthwise_conv.cc (EvalHybridPerChannel),
+internal/reference/conv.h and integer_ops/depthwise_conv.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution, window_of
+from tflq.interpreter.kernels.float.convolution import finish, float_bounds
+from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.kernels.tflite.hybrid_product import signed_weights
+from tflq.interpreter.operand_checks import require_type
+
+Floats = NDArray[np.float32]
+_LARGEST_SHIFTED_CODE = 255
+
+
+class Scaling(Enum):
+    """In which order an accumulator meets the scales."""
+
+    IMAGE_TIMES_WEIGHTS = "acc * (image * weights)"
+    WEIGHTS_THEN_IMAGE = "(acc * weights) * image"
+
+
+@dataclass(frozen=True, eq=False)
+class HybridConvolution:
+    """What a hybrid convolution needs.
+
+    Attributes:
+        window: kernel, stride, dilation, padding.
+        groups: number of groups.
+        asymmetric: whether images get a zero point.
+        scaling: order of the products.
+        scale: of the weights: float32[1] or float32[O].
+        wrong_signs: whether blocks of sixteen columns lose the sign of -128 (hybrid_product.py).
+        minimum: lower bound of the fused activation.
+        maximum: upper bound.
+        prepared: constant weights made ready, and the places of -128; None where they are computed at run time.
+    """
+
+    window: Window
+    groups: int
+    asymmetric: bool
+    scaling: Scaling
+    scale: Floats
+    wrong_signs: bool
+    minimum: np.float32
+    maximum: np.float32
+    prepared: tuple[Convolution, Convolution | None] | None
+
+
+def is_hybrid(operands: Operands) -> bool:
+    """Whether a float32 input meets integer weights."""
+    return operands.input(0).dtype is DType.FLOAT32 and operands.input(1).dtype.is_integer
+
+
+def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvolution:
+    """Check the operands and prepare constant weights.
+
+    Raises:
+        UnsupportedError: other types, or quantisation that makes TFLite read beyond its scales.
+        GraphError: shapes that contradict each other.
+    """
+    x, weights, bias = operands.input(0), operands.input(1), operands.optional(2)
+    for tensor in (x, operands.output(), *(() if bias is None else (bias,))):
+        require_type(tensor, (DType.FLOAT32,))
+    require_type(weights, (DType.INT8,) if depthwise else (DType.INT8, DType.INT4, DType.UINT8))
+    groups, outputs = _groups_of(x, weights, depthwise)
+    if bias is not None and bias.size != outputs:
+        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} output channels")
+    scale = weights.affine.scale.astype(np.float32)
+    symmetric = not depthwise and groups == 1 and bool((scale == scale[0]).all() or weights.dtype is DType.UINT8)
+    if not symmetric and scale.size != outputs:
+        raise UnsupportedError(
+            f"weights '{weights.name}' have {scale.size} scales; float inputs with "
+            f"{'depthwise' if depthwise else 'grouped'} weights take one for each of the {outputs} output channels"
+        )
+    low, high = float_bounds(node)
+    window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
+    scaling = Scaling.IMAGE_TIMES_WEIGHTS if depthwise or symmetric else Scaling.WEIGHTS_THEN_IMAGE
+    used = scale[:1] if symmetric else scale
+    wrong_signs = symmetric and outputs % 4 != 0
+    layer = HybridConvolution(window, groups, not symmetric, scaling, used, wrong_signs, low, high, None)
+    if weights.data is None:
+        return layer
+    grouped = _as_grouped(weights.data, depthwise)
+    made = _prepare(layer, grouped)
+    return HybridConvolution(window, groups, not symmetric, scaling, used, wrong_signs, low, high, made)
+
+
+def run_hybrid(
+    layer: HybridConvolution, x: Array, weights: Array, bias: Array | None, depthwise: bool
+) -> tuple[Array, ...]:
+    """Run it: float32[S, N, H, W, C], weights, bias [O] -> float32[S, N, OH, OW, O]."""
+    if layer.prepared is not None:
+        return (_convolve(layer, layer.prepared, x, bias),)
+    own = max(len(x), len(weights))
+    made = [_prepare(layer, _as_grouped(w, depthwise)) for w in weights]
+    each = [_convolve(layer, made[s % len(made)], x[s % len(x)][None], bias) for s in range(own)]
+    return (np.concatenate(each),)
+
+
+def _convolve(
+    layer: HybridConvolution, made: tuple[Convolution, Convolution | None], x: Array, bias: Array | None
+) -> Array:
+    quantised = quantize_rows(cast(Floats, x).reshape(*x.shape[:2], -1), layer.asymmetric)
+    codes = quantised.codes.reshape(x.shape)
+    image = quantised.scale[:, :, None, None, None]
+    if layer.asymmetric:  # a padded tap then holds zero
+        codes = codes - quantised.zero_point.astype(np.int16)[:, :, None, None, None]
+    total = accumulate_convolution(made[0], codes, 0)
+    if made[1] is not None:
+        extra = accumulate_convolution(made[1], np.minimum(codes, 0), 0)
+        total = total.astype(np.int64) + 256 * extra.astype(np.int64)
+    with np.errstate(all="ignore"):
+        single = total.astype(np.float32)
+        if layer.scaling is Scaling.IMAGE_TIMES_WEIGHTS:
+            real = single * (image * layer.scale)
+        else:
+            real = single * layer.scale * image
+        return finish(real + np.float32(0), cast(Floats | None, bias), layer.minimum, layer.maximum)
+
+
+def _prepare(layer: HybridConvolution, weights: Array) -> tuple[Convolution, Convolution | None]:
+    main = prepare_convolution(weights, layer.window, layer.groups, _LARGEST_SHIFTED_CODE)
+    if not layer.wrong_signs:
+        return main, None
+    flat = weights.reshape(len(weights), -1)
+    lowest = flat == -128
+    lowest[:, flat.shape[1] // 16 * 16 :] = False
+    if not lowest.any():
+        return main, None
+    marked = lowest.astype(np.int8).reshape(weights.shape)
+    return main, prepare_convolution(marked, layer.window, layer.groups, _LARGEST_SHIFTED_CODE)
+
+
+def _as_grouped(weights: Array, depthwise: bool) -> Array:
+    """Bring depthwise weights [1, KH, KW, O] to [O, KH, KW, 1]; others stay."""
+    signed = signed_weights(weights)
+    return np.swapaxes(signed, 0, 3) if depthwise else signed
+
+
+def _groups_of(x: Tensor, weights: Tensor, depthwise: bool) -> tuple[int, int]:
+    if len(x.shape) != 4 or len(weights.shape) != 4:
+        raise GraphError(f"input {x.shape} and weights {weights.shape} must both have 4 axes")
+    channels = x.shape[3]
+    outputs, depth = (weights.shape[3], 1) if depthwise else (weights.shape[0], weights.shape[3])
+    groups = channels // depth if depth > 0 and channels % depth == 0 else 0
+    if groups < 1 or outputs % groups or (depthwise and weights.shape[0] != 1):
+        raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
+    return groups, outputs

@@ -1,0 +1,109 @@
+"""FULLY_CONNECTED with float32 activations and int8, int4, int2 or uint8 weights (docs/tflite.md).
+
+Each row of the input is quantised (hybrid_input.py); y = activation(bias + f32(f32(total) * f32(sw * scale of row))).
+Weights of uint8 are read as if they were int8; zero points of weights are not looked at.
+
+Source: TFLite kernels/fully_connected.cc (EvalHybridDense).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.kernels.tflite.hybrid_product import (
+    HybridProduct,
+    hybrid_product,
+    prepare_hybrid,
+    signed_weights,
+)
+from tflq.interpreter.operand_checks import require_type
+
+Floats = NDArray[np.float32]
+WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
+
+
+@dataclass(frozen=True, eq=False)
+class HybridFullyConnected:
+    """What a hybrid FULLY_CONNECTED needs.
+
+    Attributes:
+        keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
+        asymmetric: whether inputs get a zero point.
+        activation: fused.
+        scale: of the weights: float32[1] or float32[O].
+        product: weights made ready; None where they are computed at run time.
+    """
+
+    keep_dimensions: bool
+    asymmetric: bool
+    activation: str
+    scale: Floats
+    product: HybridProduct | None
+
+
+def is_hybrid(operands: Operands) -> bool:
+    """Whether a float32 input meets integer weights."""
+    return operands.input(0).dtype is DType.FLOAT32 and operands.input(1).dtype.is_integer
+
+
+def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
+    """Check the operands and prepare constant weights.
+
+    Raises:
+        UnsupportedError: other types, an unknown activation, or shuffled weights.
+        GraphError: shapes that contradict each other.
+    """
+    x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
+    for tensor in (x, output, *(() if bias is None else (bias,))):
+        require_type(tensor, (DType.FLOAT32,))
+    require_type(weights, WEIGHTS)
+    layout = node.attributes.text("weights_format", "default")
+    if layout != "default":
+        raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    keep = check_shapes(node, x, weights)
+    outputs = weights.shape[0]
+    if bias is not None and bias.size != outputs:
+        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} rows")
+    scale = weights.affine.scale.astype(np.float32)
+    if scale.size not in (1, outputs):
+        raise GraphError(f"weights '{weights.name}' have {scale.size} scales; allowed are 1 or {outputs}")
+    return HybridFullyConnected(
+        keep,
+        node.attributes.boolean("asymmetric_quantize_inputs", False),
+        require_activation(node.attributes.text("fused_activation_function", "none")),
+        scale,
+        None if weights.data is None else prepare_hybrid(signed_weights(weights.data)),
+    )
+
+
+def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
+    """Run it: float32[S, ..., K], weights [O, K], bias [O] -> float32[S, rows, O], or [S, ..., O] with axes kept."""
+    outputs, depth = weights.shape[1:]
+    shape = output_shape(x.shape, (outputs, depth), layer.keep_dimensions)
+    rows, start = cast(Floats, x).reshape(x.shape[0], -1, depth), cast(Floats | None, bias)
+    if layer.product is not None:
+        return (_multiply(layer, layer.product, rows, start).reshape(shape),)
+    own = max(len(x), len(weights))
+    prepared = [prepare_hybrid(signed_weights(w)) for w in weights]
+    each = [_multiply(layer, prepared[s % len(weights)], rows[s % len(x)][None], start) for s in range(own)]
+    return (np.concatenate(each).reshape(own, *shape[1:]),)
+
+
+def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Floats, bias: Floats | None) -> Floats:
+    quantised = quantize_rows(rows, layer.asymmetric)
+    with np.errstate(all="ignore"):
+        total = hybrid_product(product, quantised) * (quantised.scale[..., None] * layer.scale)
+        start = np.float32(0) if bias is None else bias.reshape(bias.shape[0], 1, -1)
+        result: Floats = start + total
+        # TFLite skips the product where a whole input is zero: a bias of -0 stays
+        result = np.where(rows.any(axis=(1, 2), keepdims=True), result, start)
+        return activate(result, layer.activation)
