@@ -8,7 +8,7 @@ from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.fold_pad import foldable_padding
 from tflq.converters.gap9.rewrite import only_reader
-from tflq.graph import Affine, Graph, Node, Tensor
+from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 _PASSED = ("reshape", "squeeze", "expand_dims", "transpose", "concatenation", "quantize", "dequantize")
@@ -36,7 +36,7 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     if node.operator not in _PASSED_THROUGH and node.operator not in _RULES:
         return f"no mapping to GAP9; it takes {', '.join(supported_operators())}"
     fused = node.attributes.text("fused_activation_function", "none")
-    if fused not in _ACTIVATIONS:
+    if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
     return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""
 
@@ -94,6 +94,27 @@ def _is_bare(tensor: Tensor) -> bool:
     return not tensor.dtype.is_floating and file_range(tensor) is None
 
 
+_LSTM_PARTS = {
+    "peephole weights": (9, 10, 11),
+    "a projection": (16, 17),
+    "layer normalisation": (20, 21, 22, 23),
+}
+
+
+def _lstm(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+    if options.feature_bits == 16:
+        return "LSTM with features of 16 bits has no reference; set feature_bits=8"
+    if not graph.tensors[node.inputs[0]].dtype.is_floating:
+        return "an LSTM that is quantised already has no reference; give the float model with calibrated ranges"
+    if node.inputs[1] == ABSENT:
+        return "an LSTM without input gate (CIFG); GAP9 takes all four gates"
+    for part, positions in _LSTM_PARTS.items():
+        if any(p < len(node.inputs) and node.inputs[p] != ABSENT for p in positions):
+            return f"an LSTM with {part}; GAP9 takes it without"
+    activation = node.attributes.text("fused_activation_function", "tanh")
+    return "" if activation == "tanh" else f"an LSTM with activation {activation}; GAP9 takes tanh"
+
+
 _Rule = Callable[[Graph, int, Node, LayerOptions], str]
 _RULES: dict[str, _Rule] = {
     "conv_2d": _filter,
@@ -107,4 +128,5 @@ _RULES: dict[str, _Rule] = {
     "add": _elementwise,
     "sub": _elementwise,
     "mul": _elementwise,
+    "unidirectional_sequence_lstm": _lstm,
 }

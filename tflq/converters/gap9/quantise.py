@@ -16,6 +16,7 @@ from tflq.converters.gap9.passes.raise_activations import raise_activations
 from tflq.converters.gap9.passes.raise_pools import raise_pools
 from tflq.converters.gap9.passes.remove_quantize import remove_quantize
 from tflq.converters.gap9.passes.requantise_constants import requantise_constants
+from tflq.converters.gap9.passes.requantise_recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.state_ranges import state_ranges
 from tflq.converters.gap9.rewrite import layer_of, pruned
@@ -43,7 +44,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     result = raise_activations(raise_pools(result))
     result = choose_engines(fuse(result), options)
     result = _typed(result, options)
-    result = requantise_constants(result, options)
+    result = requantise_recurrent(requantise_constants(result, options), options)
     result = pruned(arrange_layout(result))
     result = _without_file_facts(result)
     validate(result, "gap9 graph")

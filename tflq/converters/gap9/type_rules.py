@@ -35,6 +35,7 @@ class Codes:
 
 
 INT8, UINT8 = Codes(8, True), Codes(8, False)
+LSTM = "unidirectional_sequence_lstm"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,9 @@ def offer_of(graph: Graph, unit: Unit, bits: int, softmax_out_8bits: bool) -> Of
         fixed = SOFTMAX_OUT_8 if softmax_out_8bits and bits == 8 else SOFTMAX_OUT
         return Offer((Codes.of(fixed),), real_range(-1, 1), True, True, fixed)
     own, unsigned = own_range(graph, unit), Codes(bits, False)
+    if unit.operator == LSTM:
+        fixed = state_type(own, unit.on_ne16)
+        return Offer((Codes.of(fixed),), own, True, True, fixed)
     if unit.operator == "leaky_relu":
         fixed = symmetric(own)
         return Offer((INT8,), own, True, True, fixed)
@@ -157,7 +161,7 @@ def demand_of(graph: Graph, unit: Unit, bits: int) -> Demand:
     """
     if unit.is_filter:
         return Demand(Codes(bits, False)) if unit.on_ne16 else Demand(INT8, unit.padded, pushes_file_range=unit.padded)
-    if unit.operator in ("add", "sub"):
+    if unit.operator in ("add", "sub", LSTM):
         return Demand(Codes(bits, False)) if unit.on_ne16 else Demand(INT8, symmetric=True)
     if unit.operator == "softmax":
         return Demand(Codes(16 if bits == 16 else 8, True), symmetric=True, power_of_two=True)
@@ -172,6 +176,18 @@ def demand_of(graph: Graph, unit: Unit, bits: int) -> Demand:
         top = np.maximum(stated.maximum, stated.maximum.dtype.type(6))
         return Demand(INT8, exact=symmetric(Range(stated.minimum, top)))
     return Demand(INT8, symmetric=True, file_range=False)
+
+
+def state_type(range_: Range, on_ne16: bool) -> Affine:
+    """Return the type of an LSTM's output and recurrent state.
+
+    NE16: uint8 with zero point 128 and narrow, S = max|range| / 127. SQ8: int8 symmetric.
+    """
+    if not on_ne16:
+        return symmetric(range_)
+    largest = np.maximum(np.abs(range_.minimum), np.abs(range_.maximum))
+    scale = np.asarray(largest / largest.dtype.type(127))
+    return Affine(scale, np.array([128], np.int64), None, 8, False, narrow_range=True)
 
 
 def pool_codes(unit: Unit, bits: int) -> Codes | None:

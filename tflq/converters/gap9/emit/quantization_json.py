@@ -15,7 +15,19 @@ from tflq.schemas.gap9 import Json
 
 FORMAT, VERSION = "tflq gap9 quantization", 1
 _LARGEST_INLINE = 4096
-_EXECUTION_ONLY = ("prepared", "step_map", "table", "dtype", "output_dtype", "shape", "outside", "floor", "weights")
+_EXECUTION_ONLY = (
+    "prepared",
+    "step_map",
+    "table",
+    "dtype",
+    "output_dtype",
+    "shape",
+    "outside",
+    "floor",
+    "weights",
+    "input_product",
+    "recurrent_product",
+)
 """Fields that tflq needs to run, or that stand in constants.npz."""
 
 

@@ -11,6 +11,7 @@ from tflq.graph import Graph, Node, Tensor
 
 NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, "add", "sub")
+_LSTM = "unidirectional_sequence_lstm"
 
 
 def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -47,6 +48,8 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
         return _filter_engine(node, graph.tensors[node.inputs[1]])
+    if node.operator == _LSTM:
+        return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
         return NE16, "uint8 kernel on the cluster, in the types of NE16"
     return SQ8, f"{node.operator} has no uint8 kernel"

@@ -61,6 +61,8 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
 
 def _activation(node: Node, range_: Range | None) -> str | None:
     fused = node.attributes.text("fused_activation_function", "none")
+    if node.operator == "unidirectional_sequence_lstm":
+        return None
     if fused != "none":
         return fused
     if node.operator in _IMPLIED and range_ is not None and range_.minimum[0] == 0:

@@ -24,6 +24,7 @@ _OPERATORS = (
     "softmax",
     "sub",
     "tanh",
+    "unidirectional_sequence_lstm",
 )
 
 ARITHMETIC = Arithmetic("gap9", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})

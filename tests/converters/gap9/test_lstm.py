@@ -1,0 +1,140 @@
+"""Two LSTM layers of a float model with calibrated ranges, against the vendor's tool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_path
+from tests.support.gap9_golden import quantised
+from tflq.converters.gap9.emit.read_back import read_graph
+from tflq.converters.targets import find_target
+from tflq.converters.tflite import read_model
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph, Model, Range
+from tflq.graph.equality import same
+from tflq.interpreter import Engine, lower
+
+SCHEMES = {"ne16": "gap9-ne16", "sq8": "gap9-sq8"}
+GATES = "ifco"
+
+
+def limits(low: float, high: float) -> Range:
+    return Range(np.array([low], np.float32), np.array([high], np.float32))
+
+
+def calibrated(entries: dict[str, Any]) -> Model:
+    """The float model with the ranges of the golden file: of tensors, and of the cell states."""
+    model = read_model(data_path("golden", "gap9", "lstm.tflite"))
+    graph = model.main.copy()
+    for entry in entries["nodes"]:
+        if entry["op"] not in ("input", "lstm", "linear"):
+            continue
+        stated = entry["quant"]["out_qs"][0]
+        node = next((n for n in graph.nodes if n.name == entry["name"]), None)
+        t = node.outputs[0] if node else graph.inputs[0]
+        graph.tensors[t] = replace(graph.tensors[t], range=limits(stated["stats_min"][0], stated["stats_max"][0]))
+        if node and entry["op"] == "lstm":
+            cell = entry["statistics"]["range_cell"]
+            state = node.inputs[19]
+            graph.tensors[state] = replace(graph.tensors[state], range=limits(cell["min"], cell["max"]))
+    for node in graph.nodes:
+        if node.operator == "reshape":
+            range_ = graph.tensors[node.inputs[0]].range
+            graph.tensors[node.outputs[0]] = replace(graph.tensors[node.outputs[0]], range=range_)
+    return Model([graph], source=model.source)
+
+
+@cache
+def case(scheme: str) -> tuple[dict[str, Any], dict[str, Array], Graph, Model]:
+    folder = data_path("golden", "gap9")
+    entries = json.loads((folder / f"lstm.{scheme}.json").read_text(encoding="utf-8"))
+    with np.load(folder / f"lstm.{scheme}.npz") as file:
+        arrays = {key: file[key] for key in file.files}
+    model = calibrated(entries)
+    return entries, arrays, lower(quantised(model, SCHEMES[scheme]), "gap9"), model
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_tensor(scheme: str) -> None:
+    _, arrays, graph, _ = case(scheme)
+    given = graph.tensors[graph.inputs[0]]
+    codes = find_target(SCHEMES[scheme]).encode(arrays["input"].reshape(4, *given.shape), given)
+    assert np.array_equal(codes.reshape(-1), arrays["tensor/input_1"].reshape(-1))
+    values = Engine(graph).run([codes], [t for node in graph.nodes for t in node.outputs])
+    compared = [n for n in graph.nodes if f"tensor/{n.name}" in arrays]
+    assert len(compared) == 3
+    for node in compared:
+        assert np.array_equal(values[node.outputs[0]].reshape(-1), arrays[f"tensor/{node.name}"].reshape(-1)), node.name
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_integers_of_the_gates(scheme: str) -> None:
+    entries, arrays, graph, _ = case(scheme)
+    for node in graph.nodes:
+        if "LSTM" not in node.name:
+            continue
+        entry = next(e for e in entries["nodes"] if e["name"] == node.name)
+        quant, integers = entry["quant"], node.integers
+        for number, gate in enumerate(GATES):
+            part = slice(number * integers.units, (number + 1) * integers.units)
+            for position, key, mul_bias in (
+                (1, "i", integers.input_mul_bias),
+                (5, "r", integers.recurrent_mul_bias),
+            ):
+                assert (mul_bias.multiplier[part] == quant[f"{key}_2_{gate}_q"]["value"]).all()
+                assert (mul_bias.shift[part] == quant[f"{key}_2_{gate}_q"]["norm"]).all()
+                weights = graph.tensors[node.inputs[position + number]]
+                assert np.array_equal(weights.data, arrays[f"const/{key}_2_{gate}_w_{node.name}"])
+                np.testing.assert_allclose(weights.affine.scale, quant["in_qs"][position + number]["scale"], rtol=1e-6)
+            assert np.array_equal(integers.bias[part], arrays[f"const/{gate}_b_{node.name}"])
+            assert (integers.input_bias[part] == quant["in_qs"][12 + number].get("zp_bias", 0)).all()
+        for key, mul_bias in (
+            ("cell_in_q", integers.cell_in),
+            ("cell_out_q", integers.cell_out),
+            ("state_out_q", integers.state_out),
+        ):
+            assert (mul_bias.multiplier.tolist(), mul_bias.shift.tolist()) == (quant[key]["value"], quant[key]["norm"])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_files_come_back(scheme: str) -> None:
+    _, _, graph, model = case(scheme)
+    files = find_target(SCHEMES[scheme]).emit(graph, model)
+    assert "model.tflite" not in files
+    assert "no TFLite types" in json.loads(files["quantization.json"])["artefacts"]["tflite_reason"]
+    again = lower(read_graph(files), "gap9")
+    assert all(same(a.integers, b.integers) for a, b in zip(graph.nodes, again.nodes, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("position", "words"),
+    [(1, "without input gate"), (9, "peephole"), (16, "projection"), (21, "layer normalisation")],
+)
+def test_variants_are_refused(position: int, words: str) -> None:
+    model = case("ne16")[3]
+    graph = model.main.copy()
+    node = graph.nodes[0]
+    operand = -1 if position == 1 else node.inputs[1]
+    inputs = tuple(operand if p == position else t for p, t in enumerate(node.inputs))
+    graph.nodes[0] = replace(node, inputs=inputs)
+    with pytest.raises(UnsupportedError, match=words):
+        quantised(Model([graph]), "gap9-ne16")
+
+
+def test_a_cell_needs_a_range() -> None:
+    graph = case("ne16")[3].main.copy()
+    state = graph.nodes[1].inputs[19]
+    graph.tensors[state] = replace(graph.tensors[state], range=None)
+    with pytest.raises(UnsupportedError, match=r"the cell state .* has no range"):
+        quantised(Model([graph]), "gap9-ne16")
+
+
+def test_wide_features_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="features of 16 bits"):
+        quantised(case("ne16")[3], "gap9-ne16", ["feature_bits=16"])
