@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
+import numpy as np
+
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
 from tflq.interpreter.program import Library, Listener
@@ -79,7 +81,8 @@ class Engine:
 
         Raises:
             InputError: an input has the wrong count, shape, dtype or number of samples.
-            OptionError: the model keeps state, there are several samples, and `state` was not chosen.
+            OptionError: the model keeps state, there are several samples, and `state` was not chosen; chunks of less
+                than one sample.
         """
         chunks = list(self.iterate(inputs, keep, chunk_size))
         return {t: concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
@@ -91,7 +94,10 @@ class Engine:
         chunk_size: int | None = None,
     ) -> Iterator[dict[int, Array]]:
         """Run chunk by chunk: as `run`, but yields each chunk's tensors, so that memory does not grow with S."""
-        samples = self.check_inputs(inputs)
+        arrays = [np.asarray(x) for x in inputs]
+        samples = self.check_inputs(arrays)
+        if chunk_size is not None and chunk_size < 1:
+            raise OptionError(f"chunks of {chunk_size} samples; 1 or more are needed")
         if self._has_state and samples > 1 and self._state is None:
             raise OptionError(
                 f"the model keeps state and there are {samples} samples: choose state 'independent' (fresh for each "
@@ -102,7 +108,7 @@ class Engine:
         size = 1 if self._runs_one_by_one() else chunk_size or self.chunk_size()
         for start in range(0, samples, size):
             session = self._session if self._state == "stream" else Session()
-            chunk = [x[start : start + size] for x in inputs]
+            chunk = [x[start : start + size] for x in arrays]
             count = min(size, samples - start)
             values = self._program.run(chunk, count, session, kept, steps, self.listeners)
             yield {t: for_all_samples(values[t], count) for t in kept}
