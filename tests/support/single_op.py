@@ -58,3 +58,19 @@ def assert_same_bits(ours: Array, theirs: Array, what: str) -> None:
 def bits(array: Array) -> Array:
     """View floats as integers of the same width, so that -0 and 0 differ."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "f" else array
+
+
+def check_stream(oracle: Oracle, graph: Graph, inputs: Sequence[Array]) -> dict[int, Array]:
+    """Assert that outputs equal TFLite's bit for bit when samples are successive invocations, and when each is alone.
+
+    Returns the outputs of the stream.
+    """
+    content = model_to_bytes(graph)
+    read = model_from_bytes(content, "single operator").main
+    found: dict[int, Array] = {}
+    for state in ("independent", "stream"):
+        judged = oracle.run(content, inputs, tensors="outputs", state=state)
+        found = Engine(read, state=state).run(inputs)
+        for t in read.outputs:
+            assert_same_bits(found[t], judged.tensors[t], f"{state}: tensor {t} '{read.tensors[t].name}'")
+    return found

@@ -41,6 +41,10 @@ class GraphBuilder:
         value.setflags(write=False)
         return self._graph.add_tensor(Tensor(name, value.shape, kind, quantisation, data=value))
 
+    def variable(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
+        """Add a tensor that keeps its value between invocations and starts with zeros; return its index."""
+        return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation, is_variable=True))
+
     def tensor(self, name: str, shape: Sequence[int], dtype: DType, quantisation: Quantisation | None = None) -> int:
         """Add a tensor that some node will write, and return its index."""
         return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))

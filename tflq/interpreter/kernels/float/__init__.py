@@ -48,6 +48,7 @@ _OPERATORS: tuple[str, ...] = (
     "squared_difference",
     "sub",
     "sum",
+    "svdf",
     "tanh",
 )
 

@@ -49,6 +49,7 @@ _OPERATORS: tuple[str, ...] = (
     "squared_difference",
     "sub",
     "sum",
+    "svdf",
     "tanh",
 )
 

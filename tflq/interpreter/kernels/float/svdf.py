@@ -1,0 +1,68 @@
+"""SVDF of float32: a layer of low rank with memory. Equal to TFLite bit for bit.
+
+newest[f] = sum over i of wf[f, i] * x[i]; the state keeps the M newest of each filter; y[u] = activation(sum over the
+filters of unit u of (sum over m of wt[f, m] * state[f, m]) + bias[u]). Sums as in vector_sums.py.
+
+Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalFloatSVDF).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
+from tflq.interpreter.kernels.float.vector_sums import Floats, lane_dot, lane_product, lane_sum
+from tflq.interpreter.kernels.svdf_shapes import SvdfShapes, shift_state, svdf_shapes
+from tflq.interpreter.operand_checks import require_type
+
+
+@dataclass(frozen=True)
+class FloatSvdf:
+    """What SVDF of float32 needs beside its operands.
+
+    Attributes:
+        shapes: rank, units, memory.
+        activation: fused.
+    """
+
+    shapes: SvdfShapes
+    activation: str
+
+
+def lower(node: Node, operands: Operands) -> FloatSvdf:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: a type other than float32, or an unknown activation.
+        GraphError: shapes that contradict each other.
+    """
+    for tensor in (*operands.inputs, operands.output()):
+        if tensor is not None:
+            require_type(tensor, (DType.FLOAT32,))
+    activation = require_activation(node.attributes.text("fused_activation_function", "none"))
+    return FloatSvdf(svdf_shapes(node, operands), activation)
+
+
+def run(
+    integers: FloatSvdf, x: Floats, feature: Floats, time: Floats, bias: Floats | None, state: Floats
+) -> tuple[Array, ...]:
+    """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
+    newest = lane_product(x, feature[0])
+    return finish(integers.shapes, integers.activation, newest, time[0], bias, state)
+
+
+def finish(
+    shapes: SvdfShapes, activation: str, newest: Floats, time: Floats, bias: Floats | None, state: Array
+) -> tuple[Array, ...]:
+    """Move the state on and weigh it: newest float32[S, B, F], time weights [F, M], old state -> output, new state."""
+    if len(state) > len(newest):
+        newest = np.broadcast_to(newest, (len(state), *newest.shape[1:]))
+    moved: Floats = shift_state(state, newest).astype(np.float32)
+    each = lane_dot(moved, time)
+    total = lane_sum(each.reshape(*each.shape[:-1], shapes.units, shapes.rank))
+    if bias is not None:
+        total = total + bias.reshape(bias.shape[0], 1, -1)
+    return activate(total, activation), moved.reshape(*moved.shape[:2], -1)

@@ -1,0 +1,97 @@
+"""SVDF in TFLite's integer arithmetic: int8, the state and the time weights int16 (docs/tflite.md).
+
+newest[f] = sat16(MBQ(sum over i of wf[f, i] * (x[i] - zi), f32(si * swf / ss))); the state keeps the M newest of each
+filter; y[u] = sat8(MBQ(sum over filters and steps of wt * state + bias[u], f32(ss * swt / so)) + zo). Both ratios are
+formed in float32. Sums are int32 and wrap. Fused is relu, which is no more than the clamp to int8.
+
+Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, saturate, wrap_int32
+from tflq.interpreter.kernels.svdf_shapes import SvdfShapes, require_state, shift_state, svdf_shapes
+from tflq.interpreter.kernels.tflite.hybrid_svdf import HybridSvdf, is_hybrid, lower_hybrid, run_hybrid
+from tflq.interpreter.operand_checks import per_tensor, require_type
+
+
+@dataclass(frozen=True, eq=False)
+class Svdf:
+    """The integers of one SVDF.
+
+    Attributes:
+        shapes: rank, units, memory.
+        input_zero_point: zi.
+        output_zero_point: zo.
+        feature: (multiplier, shift) from feature sums to the state.
+        time: (multiplier, shift) from time sums to the output.
+        prepared: feature weights made ready; None where they are computed at run time.
+    """
+
+    shapes: SvdfShapes
+    input_zero_point: int
+    output_zero_point: int
+    feature: tuple[int, int]
+    time: tuple[int, int]
+    prepared: MatrixProduct | None
+
+
+def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
+    """Decide the integers of SVDF; float inputs are those of hybrid_svdf.py.
+
+    Raises:
+        UnsupportedError: types that the kernel does not take, or an activation other than relu.
+        GraphError: shapes that contradict each other.
+    """
+    if is_hybrid(operands):
+        return lower_hybrid(node, operands)
+    x, feature, time, bias, state = (*(operands.input(i) for i in range(3)), operands.optional(3), operands.input(4))
+    output = operands.output()
+    for tensor, dtype in ((x, DType.INT8), (feature, DType.INT8), (time, DType.INT16), (output, DType.INT8)):
+        require_type(tensor, (dtype,))
+    if bias is not None:
+        require_type(bias, (DType.INT32,))
+    shapes = svdf_shapes(node, operands)
+    require_state(state, state.shape, DType.INT16)
+    activation = node.attributes.text("fused_activation_function", "none")
+    if activation != "relu":
+        raise UnsupportedError(f"fused activation '{activation}'; SVDF of int8 takes relu only")
+    (si, zi), (so, zo), (ss, _) = per_tensor(x), per_tensor(output), per_tensor(state)
+    prepared = None if feature.data is None else prepare_product(feature.data, 255)
+    to_state = _ratio(si, per_tensor(feature)[0], ss)
+    return Svdf(shapes, zi, zo, to_state, _ratio(ss, per_tensor(time)[0], so), prepared)
+
+
+def run(
+    integers: Svdf | HybridSvdf, x: Array, feature: Array, time: Array, bias: Array | None, state: Array
+) -> tuple[Array, ...]:
+    """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
+    if isinstance(integers, HybridSvdf):
+        return run_hybrid(integers, x, feature, time, bias, state)
+    prepared = integers.prepared or prepare_product(feature[0], 255)
+    total = accumulate_product(prepared, x.astype(np.int16) - np.int16(integers.input_zero_point))
+    newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *integers.feature), 16)
+    if len(state) > len(newest):
+        newest = np.broadcast_to(newest, (len(state), *newest.shape[1:]))
+    moved = cast(NDArray[np.int16], shift_state(state, newest.astype(np.int16)))
+    each = (moved.astype(np.int64) * time[0].astype(np.int64)).sum(axis=-1)
+    sums = each.reshape(*each.shape[:2], integers.shapes.units, integers.shapes.rank).sum(axis=-1)
+    if bias is not None:
+        sums = sums + bias.astype(np.int64).reshape(bias.shape[0], 1, -1)
+    scaled = multiply_by_quantized_multiplier(wrap_int32(sums), *integers.time)
+    result = saturate(scaled + integers.output_zero_point, 8).astype(np.int8)
+    return result, moved.reshape(*moved.shape[:2], -1)
+
+
+def _ratio(first: np.float32, second: np.float32, divisor: np.float32) -> tuple[int, int]:
+    multiplier, shift = quantize_multiplier(float(first * second / divisor))
+    return int(multiplier), int(shift)
