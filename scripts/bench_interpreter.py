@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 _FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 _MODELS = {
@@ -26,7 +27,11 @@ _MODELS = {
     "ad": "ad01_int8",
     "sww": "str_ww_ref_model",
 }
-_KERNELS = {"reference": "BUILTIN_REF", "optimised": "BUILTIN", "xnnpack": "AUTO"}
+_KERNELS: dict[str, Literal["BUILTIN_REF", "BUILTIN", "AUTO"]] = {
+    "reference": "BUILTIN_REF",
+    "optimised": "BUILTIN",
+    "xnnpack": "AUTO",
+}
 
 
 def _restart_clean() -> None:
