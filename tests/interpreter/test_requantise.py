@@ -59,6 +59,34 @@ def test_equal_on_every_accumulator(rule, seed, zero_point):
 
 
 @pytest.mark.parametrize("zero_point", [-128, 3])
+def test_exceptions_of_float32_are_put_right(zero_point):
+    """Fine steps at large codes are where float32 misses a threshold; every accumulator near one is compared."""
+    rng = np.random.default_rng(1)
+    channels = 64
+    scale, bias = rng.uniform(8e-4, 2e-3, channels), rng.integers(-50000, 50000, channels)
+    lower, upper = np.full(channels, -(2**19)), np.full(channels, 2**19)
+    exact = double_rounding(scale, bias, zero_point)
+    fitted = fit_step_map(exact, scale, bias, lower, upper, zero_point, -128, 127)
+    assert fitted is not None
+    assert fitted.scale.dtype == np.float32
+    assert fitted.exceptions
+    for start in range(-(2**19), 2**19, 2**16):
+        every = np.arange(start, start + 2**16)[:, None]
+        wanted = exact(every + np.zeros(channels, np.int64))
+        got = requantise(fitted, exact, (every + np.zeros(channels)).astype(np.float32), INT8)
+        assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("reach", [2**24 - 3, 2**24 - 2])
+def test_float32_ends_where_it_no_longer_counts(reach):
+    one = np.array([1])
+    exact = double_rounding(np.array([1e-7]), np.array([0]), 0)
+    fitted = fit_step_map(exact, np.array([1e-7]), np.array([0]), -reach * one, reach * one, 0, -128, 127)
+    assert fitted is not None
+    assert (fitted.scale.dtype == np.float32) == (reach + 2 < 2**24)
+
+
+@pytest.mark.parametrize("zero_point", [-128, 3])
 @pytest.mark.parametrize("guess", [0.25, 1.0, 4.0])
 def test_a_bad_guess_of_the_offset_costs_time_only(zero_point, guess):
     """Thresholds are found by bisection where the guess is off."""

@@ -80,6 +80,31 @@ def test_convolution(low, high, window, seed, groups, depth, each):
 
 
 @kernel_settings
+@given(
+    kernel=st.tuples(st.integers(1, 4), st.integers(1, 5)),
+    stride=st.tuples(st.integers(1, 2), st.integers(1, 3)),
+    width=st.integers(1, 24),
+    depth=st.integers(1, 3),
+    outputs=st.integers(1, 12),
+    seed=seeds,
+)
+def test_outputs_that_share_a_patch(kernel, stride, width, depth, outputs, seed):
+    """Narrow images: the width is known beforehand, and neighbouring outputs are computed together."""
+    rng = np.random.default_rng(seed)
+    window = Window(kernel, stride, (1, 1), 1, 1, 2, 0)
+    size = (kernel[0] + 3, max(1, (width - 1) * stride[1] + kernel[1] - 2))
+    width = window.output_size(size)[1]
+    x = rng.integers(-128, 127, (2, *size, depth), endpoint=True)
+    weights = rng.integers(-128, 127, (outputs, *kernel, depth), endpoint=True)
+    prepared = prepare_convolution(weights, window, 1, 128, width)
+    assert width % prepared.block == 0
+    got = accumulate_convolution(prepared, x[:, None], -5)[:, 0]
+    seen = taps_of(window, x, -5)
+    for o in range(outputs):
+        assert (got[..., o] == (seen * weights[o].astype(object)).sum(axis=(3, 4, 5))).all()
+
+
+@kernel_settings
 @given(window=windows(), seed=seeds, channels=st.integers(1, 9), multiplier=st.integers(1, 3))
 def test_depthwise(window, seed, channels, multiplier):
     rng = np.random.default_rng(seed)
@@ -161,5 +186,9 @@ def test_what_does_not_fit_is_refused():
     prepared = prepare_convolution(np.ones((3, 1, 1, 2), np.int8), Window((1, 1)), 1, 128)
     with pytest.raises(GraphError, match="the weights need 2"):
         accumulate_convolution(prepared, np.ones((1, 1, 2, 2, 3), np.int8), 0)
+    shared = prepare_convolution(np.ones((4, 3, 3, 1), np.int8), Window((3, 3)), 1, 128, 8)
+    assert shared.block > 1
+    with pytest.raises(GraphError, match="the weights were prepared for multiples of"):
+        accumulate_convolution(shared, np.ones((1, 1, 5, 5, 1), np.int8), 0)
     with pytest.raises(GraphError, match="do not fit multiplier 2"):
         prepare_depthwise(np.ones((1, 1, 3), np.int8), Window((1, 1)), 2, 128)

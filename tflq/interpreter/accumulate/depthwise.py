@@ -20,8 +20,8 @@ from tflq.graph import Array
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.window import Pair, Window
 
-IMAGE_BYTES = 1 << 19
-"""Bytes of padded images at a time: what stays in the second-level cache beside their outputs."""
+IMAGE_BYTES = 1 << 22
+"""Bytes of padded images at a time: bounds memory; calls cost more than caches miss here."""
 
 
 @dataclass(frozen=True, eq=False)
