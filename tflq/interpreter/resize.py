@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.errors import GraphError, TflqError
+from tflq.errors import GraphError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Graph
 from tflq.interpreter.control import CONTROL
 from tflq.interpreter.late import Late, LateNode
@@ -27,6 +27,7 @@ def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmet
 
     Raises:
         GraphError: a tensor is no input of the graph, or the new shapes do not fit an operator.
+        UnsupportedError: an operator or type without a kernel.
     """
     resized = graph.copy()
     for t, shape in shapes.items():
@@ -57,8 +58,11 @@ def _run(graph: Graph, index: int, values: dict[int, Value], default_arithmetic:
         if isinstance(lowered.integers, Late):
             return LateNode(node, operands, found).run(inputs, 1)
         return found.run(lowered.integers, *inputs)
+    except UnsupportedError:
+        raise
     except (ValueError, IndexError, TflqError) as error:
-        raise GraphError(f"{graph.where(index)}: the new input shapes do not fit: {error}") from None
+        reason = str(error).removeprefix(f"{operands.where}: ")
+        raise GraphError(f"{operands.where}: the new input shapes do not fit: {reason}") from None
 
 
 def _value(graph: Graph, t: int, values: dict[int, Value]) -> Value:
