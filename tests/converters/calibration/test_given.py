@@ -1,0 +1,57 @@
+"""Ranges from a file: both forms, and each mistake with its line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tflq.converters.calibration import parse_ranges, with_ranges
+from tflq.errors import InputError
+from tflq.graph import DType, Graph, GraphBuilder
+
+
+def graph() -> Graph:
+    b = GraphBuilder()
+    x = b.input("in", (1, 4), DType.FLOAT32)
+    c = b.constant("weights", np.ones((1, 4), np.float32))
+    y = b.tensor("a;b,c", (1, 4), DType.FLOAT32)
+    b.node("add", [x, c], [y], fused_activation_function="none")
+    return b.build([y])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tensor,min,max\n# hand-set\nin,-1,2.5\n\n"a;b,c",0,3\n',
+        '{"in": [-1, 2.5],\n "a;b,c": [0, 3]}',
+    ],
+)
+def test_both_forms(text: str) -> None:
+    found = with_ranges(graph(), parse_ranges(text, "f"), "f")
+    named = {t.name: t.range for t in found.tensors}
+    assert named["in"] is not None
+    assert named["a;b,c"] is not None
+    assert named["weights"] is None
+    assert (named["in"].minimum[0], named["in"].maximum[0]) == (-1, 2.5)
+    assert named["a;b,c"].maximum.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("in,-1,2\nnobody,0,1", "f, line 2: the model has no tensor 'nobody'"),
+        ("in,-1\n", "f, line 1: found 2 fields; allowed are 3"),
+        ("# c\nin,-1,2,3\n", "f, line 2: found 4 fields"),
+        ("in,2,-1", "f, line 1: tensor 'in' has minimum 2 above maximum -1"),
+        ("in,-1,inf", "f, line 1: found 'inf'; allowed is a finite number"),
+        ("in,a,1", "f, line 1: found 'a'"),
+        ("in,0,1\nin,0,2", "f, line 2: tensor 'in' was given already in line 1"),
+        ("weights,0,1", "f, line 1: tensor 'weights' is a constant"),
+        ('{"in": [0, 1],\n"nobody": [0, 1]}', "f, line 2: the model has no tensor 'nobody'"),
+        ('{"in": [0]}', "f, line 1: found 2 fields"),
+        ('{"in": [0, 1],\n', "f, line 2: no JSON"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        with_ranges(graph(), parse_ranges(text, "f"), "f")

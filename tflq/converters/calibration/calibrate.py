@@ -1,0 +1,199 @@
+"""Runs samples through the float view of a graph and gives its tensors ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.calibration.batches import Batch, batches_of, chunks_of
+from tflq.converters.calibration.options import CalibrationOptions
+from tflq.converters.calibration.stated import computed_tensors, range_of
+from tflq.converters.calibration.statistics import Statistics
+from tflq.converters.calibration.strategies import bounds_of
+from tflq.errors import InputError
+from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantise, float_view
+from tflq.interpreter import Engine
+from tflq.interpreter.engine import State
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationSamples:
+    """What `calibrate` leaves in `Graph.extra` beside the ranges.
+
+    Attributes:
+        inputs: real values of the first samples: one float32[S, *shape] for each graph input.
+        strategy: the strategy's name.
+        count: number of samples that were run.
+        previous: what `Graph.extra` held before.
+    """
+
+    inputs: tuple[NDArray[np.float32], ...]
+    strategy: str
+    count: int
+    previous: object | None = None
+
+
+def samples_of(graph: Graph) -> CalibrationSamples | None:
+    """Return the samples that a calibration kept, if there was one."""
+    return graph.extra if isinstance(graph.extra, CalibrationSamples) else None
+
+
+def calibrate(
+    graph: Graph,
+    data: Batch | Iterable[Batch],
+    options: CalibrationOptions | None = None,
+    *,
+    graphs: Sequence[Graph] | None = None,
+    state: State | None = None,
+    progress: Callable[[int], object] = lambda _: None,
+) -> Graph:
+    """Return the graph with a float32 `range` on each input and each computed tensor of real numbers.
+
+    The float view runs (docs/architecture.md), one batch at a time; memory does not grow with the number of samples.
+    A QUANTIZE or DEQUANTIZE gives its output the range of its input. Constants get no range.
+
+    Args:
+        graph: float or quantised.
+        data: arrays [S, *shape], one for each input; or chunks of such arrays, of any length, read once.
+        options: strategy and its numbers.
+        graphs: all graphs of the model, where this one runs others.
+        state: for models that keep state, as in `Engine`.
+        progress: called with the number of samples just finished.
+
+    Raises:
+        InputError: no sample, arrays that do not fit, NaN or infinity: which tensor, which sample.
+        OptionError: weights that do not fit the batches; shuffling of chunks.
+        UnsupportedError: an operator without a float kernel.
+    """
+    chosen = options or CalibrationOptions()
+    views = [float_view(g) for g in (graphs or [graph])]
+    number = next(i for i, g in enumerate(graphs or [graph]) if g is graph)
+    view = views[number]
+    observer = _Observer(view, chosen)
+    engine = Engine(view, "float", [observer], graphs=views, state=state)
+    kept: list[Batch] = []
+    for batch in batches_of(chunks_of(data, len(graph.inputs), chosen), chosen.batch_size):
+        reals = [_real(x, graph.tensors[t]) for x, t in zip(batch, graph.inputs, strict=True)]
+        engine.check_inputs(reals)
+        for t, x in zip(graph.inputs, reals, strict=True):
+            observer.observe(t, x)
+        engine.run(reals, (), chunk_size=chosen.batch_size)
+        if observer.samples < chosen.keep_samples:
+            kept.append([x[: chosen.keep_samples - observer.samples] for x in reals])
+        observer.finish(len(reals[0]) if reals else 1)
+        progress(len(reals[0]) if reals else 1)
+    if not observer.samples:
+        raise InputError("calibration: there is no sample; give at least one")
+    result = _with_ranges(graph, view, engine.graph, observer, chosen)
+    inputs = tuple(np.concatenate([b[i] for b in kept]) for i in range(len(graph.inputs))) if kept else ()
+    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, graph.extra)
+    return result
+
+
+class _Observer:
+    """Gathers the statistics of the tensors that pass by; a listener of the engine."""
+
+    def __init__(self, graph: Graph, options: CalibrationOptions) -> None:
+        self._graph = graph
+        self._options = options
+        self._parts: dict[int, list[NDArray[np.float32]]] = {}
+        self.statistics: dict[int, Statistics] = {}
+        self.samples = 0
+
+    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
+        """Nothing to do before a node."""
+
+    def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
+        """Take a node's results."""
+        for t, array in zip(node.outputs, outputs, strict=True):
+            self.observe(t, array)
+
+    def observe(self, t: int, array: Array) -> None:
+        """Take values [S, *shape] of the current batch, or an object array [S] of arrays where shapes differ."""
+        if self._graph.tensors[t].dtype is not DType.FLOAT32:
+            return
+        if array.dtype == object:
+            array = np.concatenate(
+                [
+                    _finite(row[None], self._graph.tensors[t], self.samples + s).reshape(1, -1)
+                    for s, row in enumerate(array)
+                ],
+                axis=1,
+            )
+        if array.size:
+            # An engine that takes samples one by one shows a batch in parts.
+            self._parts.setdefault(t, []).append(np.array(_finite(array, self._graph.tensors[t], self._seen(t))))
+
+    def finish(self, samples: int) -> None:
+        """End a batch."""
+        for t, parts in self._parts.items():
+            values = parts[0] if len(parts) == 1 else np.concatenate([part.reshape(-1) for part in parts])
+            self.statistics.setdefault(t, Statistics(self._options)).update(values)
+        self._parts.clear()
+        self.samples += samples
+
+    def _seen(self, t: int) -> int:
+        return self.samples + sum(len(part) for part in self._parts.get(t, ()))
+
+
+def _finite(array: Array, tensor: Tensor, first: int) -> NDArray[np.float32]:
+    """Return the array, checked.
+
+    Raises:
+        InputError: NaN or infinity: which tensor, which sample.
+    """
+    good = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        values = array[row].reshape(-1)
+        found = values[~np.isfinite(values)][0]
+        raise InputError(
+            f"calibration: tensor '{tensor.name}' is {found} in sample {first + row}; every value must be finite: "
+            f"leave the sample out, or mend the model"
+        )
+    return np.asarray(array, np.float32)
+
+
+def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer, options: CalibrationOptions) -> Graph:
+    result = graph.copy()
+    source = _sources(graph, view)
+    for t in computed_tensors(graph):
+        seen = source.get(t, t)
+        statistics = observer.statistics.get(seen)
+        constant = lowered.tensors[seen].data
+        if (
+            statistics is None
+            and constant is not None
+            and lowered.tensors[seen].dtype is DType.FLOAT32
+            and constant.size
+        ):
+            statistics = Statistics(options)  # folded: the same for every sample
+            statistics.update(_finite(constant[None], lowered.tensors[seen], 0))
+        if statistics is not None:
+            result.tensors[t] = replace(graph.tensors[t], range=range_of(*bounds_of(statistics, options)))
+    return result
+
+
+def _sources(graph: Graph, view: Graph) -> dict[int, int]:
+    """Map the output of each node that the float view leaves out to the tensor that it stands for."""
+    kept = {t for node in view.nodes for t in node.outputs}
+    source: dict[int, int] = {}
+    for node in graph.nodes:
+        for t in node.outputs:
+            if t not in kept:
+                source[t] = source.get(node.inputs[0], node.inputs[0])
+    return source
+
+
+def _real(array: Array, tensor: Tensor) -> Array:
+    """Return what codes stand for as float32; other arrays as they are."""
+    affine = tensor.quantisation
+    if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
+        return array
+    if array.dtype != tensor.dtype.storage:
+        raise InputError(f"calibration: input '{tensor.name}' takes {tensor.dtype.value}, the array is {array.dtype}")
+    axis = None if affine.axis is None else affine.axis + 1
+    return dequantise(array, replace(affine, axis=axis)).astype(np.float32)

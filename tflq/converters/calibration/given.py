@@ -1,0 +1,106 @@
+"""Ranges that a file gives: lines of "tensor,minimum,maximum", or a JSON object of name -> [minimum, maximum]."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tflq.converters.calibration.stated import computed_tensors, range_of
+from tflq.errors import InputError
+from tflq.graph import Graph
+
+GivenRanges = Mapping[str, tuple[float, float, int]]
+"""Tensor name -> minimum, maximum, line of the file."""
+
+_HEADER = ["tensor", "min", "max"]
+
+
+def parse_ranges(text: str, where: str) -> GivenRanges:
+    """Read a file of ranges; JSON if it starts with a brace, else lines of three fields (quoted as in any CSV file).
+
+    Empty lines, lines that start with "#" and a first line "tensor,min,max" are left out.
+
+    Args:
+        text: of the file.
+        where: the file, for messages.
+
+    Raises:
+        InputError: a wrong field count, no number, a minimum above the maximum, or a name given twice: with the line.
+    """
+    found: dict[str, tuple[float, float, int]] = {}
+    entries = _json_entries(text, where) if text.lstrip().startswith("{") else _csv_entries(text)
+    for line, fields in entries:
+        place = f"{where}, line {line}"
+        if len(fields) != 3:
+            raise InputError(f"{place}: found {len(fields)} fields; allowed are 3: tensor, minimum, maximum")
+        name = fields[0].strip()
+        if name in found:
+            raise InputError(f"{place}: tensor '{name}' was given already in line {found[name][2]}; remove one")
+        low, high = (_number(field, place) for field in fields[1:])
+        if low > high:
+            raise InputError(f"{place}: tensor '{name}' has minimum {low:g} above maximum {high:g}")
+        found[name] = low, high, line
+    return found
+
+
+def with_ranges(graph: Graph, ranges: GivenRanges, where: str) -> Graph:
+    """Return the graph with these ranges on its computed tensors; others keep theirs.
+
+    Raises:
+        InputError: a name that no tensor, several tensors, or a constant has: with the line.
+    """
+    result = graph.copy()
+    computed = set(computed_tensors(graph))
+    for name, (low, high, line) in ranges.items():
+        numbers = [t for t, tensor in enumerate(graph.tensors) if tensor.name == name]
+        place = f"{where}, line {line}"
+        if not numbers:
+            some = ", ".join(f"'{graph.tensors[t].name}'" for t in sorted(computed)[:3])
+            raise InputError(f"{place}: the model has no tensor '{name}'; it has {some}, ...")
+        if len(numbers) > 1:
+            raise InputError(f"{place}: {len(numbers)} tensors are called '{name}': {numbers}; names must be unique")
+        if numbers[0] not in computed:
+            raise InputError(f"{place}: tensor '{name}' is a constant; its range follows from its values")
+        result.tensors[numbers[0]] = replace(graph.tensors[numbers[0]], range=range_of(low, high))
+    return result
+
+
+def _csv_entries(text: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(text.splitlines(), skipinitialspace=True)
+    first = True
+    for fields in reader:
+        if not fields or fields[0].startswith("#"):
+            continue
+        if not (first and [field.strip().lower() for field in fields] == _HEADER):
+            yield reader.line_num, fields
+        first = False
+
+
+def _json_entries(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
+    def pairs(items: list[tuple[str, object]]) -> list[tuple[str, object]]:
+        return items
+
+    try:
+        content = json.loads(text, object_pairs_hook=pairs)
+    except ValueError as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise InputError(f"{where}, line {line}: no JSON: {error}") from None
+    position = 0
+    for name, value in content:
+        position = max(position, text.find(json.dumps(name), position), text.find(f'"{name}"', position))
+        values = value if isinstance(value, list) else [value]
+        yield text.count("\n", 0, position) + 1, [name, *(str(v) for v in values)]
+        position += 1
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{place}: found '{text.strip()}'; allowed is a finite number")
+    return value

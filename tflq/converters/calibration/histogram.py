@@ -1,0 +1,108 @@
+"""A histogram that widens: exact counts over bins whose width is a power of two, in memory that stays the same."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Histogram:
+    """Counts real numbers in bins [i * 2^e, (i + 1) * 2^e).
+
+    The width is the smallest power of two with which the range from the smallest to the largest value, zero included,
+    falls into `capacity` bins. When it grows, neighbouring bins are joined, which is exact; so the counts do not depend
+    on the order of the values or on how they are cut into batches. Zeros are counted apart: after a rectifier they are
+    half of all values, and the middle of their bin is not where they are.
+
+    Attributes:
+        zeros: number of zeros.
+        smallest: smallest value; 0 at least.
+        largest: largest value; 0 at most.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._counts = np.zeros(capacity, np.int64)
+        self._first = 0
+        self._exponent: int | None = None
+        self.zeros = 0
+        self.smallest = 0.0
+        self.largest = 0.0
+
+    def add(self, values: NDArray[np.float32]) -> None:
+        """Count finite values of any shape."""
+        flat = values.reshape(-1).astype(np.float64)
+        flat = flat[flat != 0]
+        self.zeros += values.size - flat.size
+        if not flat.size:
+            return
+        self.smallest, self.largest = min(self.smallest, float(flat.min())), max(self.largest, float(flat.max()))
+        self._widen()
+        bins = np.floor(np.ldexp(flat, -(self._exponent or 0))).astype(np.int64) - self._first
+        self._counts += np.bincount(bins, minlength=self._counts.size)
+
+    @property
+    def width(self) -> float:
+        """Width of a bin."""
+        return math.ldexp(1.0, self._exponent or 0)
+
+    @property
+    def total(self) -> int:
+        """Number of values, zeros included."""
+        return self.zeros + int(self._counts.sum())
+
+    def trimmed(self) -> tuple[Counts, float]:
+        """Return the counts from the bin of the smallest to that of the largest value, and the first bin's lower edge.
+
+        Zeros stand in the bin that starts at 0.
+        """
+        low, high = self._bin_of(self.smallest), self._bin_of(self.largest)
+        counts = self._counts[low - self._first : high - self._first + 1].copy()
+        counts[-low] += self.zeros
+        return counts, low * self.width
+
+    def points(self) -> tuple[Reals, Counts]:
+        """Return middle and count of each bin that holds something, and of zero: float64[B], int64[B], ascending."""
+        filled = np.flatnonzero(self._counts)
+        middles = np.asarray((filled + self._first + 0.5) * self.width, np.float64)
+        place = int(np.searchsorted(middles, 0.0))
+        if not self.zeros:
+            return middles, self._counts[filled]
+        return np.insert(middles, place, 0.0), np.insert(self._counts[filled], place, self.zeros)
+
+    def quantile(self, share: float) -> float:
+        """Return the value below which a share of all values lies, within one bin of the true one.
+
+        Values are taken as evenly spread over their bin; the result does not leave smallest..largest.
+        """
+        middles, counts = self.points()
+        if not counts.size:
+            return 0.0
+        rank = share * self.total
+        upto = np.cumsum(counts)
+        i = min(int(np.searchsorted(upto, rank)), counts.size - 1)
+        inside = (rank - (upto[i] - counts[i])) / counts[i]
+        half = 0.0 if middles[i] == 0 else self.width / 2
+        found = float(middles[i]) + (2 * inside - 1) * half
+        return float(min(max(found, self.smallest), self.largest))
+
+    def _bin_of(self, value: float) -> int:
+        return math.floor(math.ldexp(value, -(self._exponent or 0)))
+
+    def _widen(self) -> None:
+        before = self._exponent
+        if before is None:
+            span = self.largest - self.smallest
+            self._exponent = math.frexp(span / self._counts.size)[1] - 2
+        while self._bin_of(self.largest) - self._bin_of(self.smallest) >= self._counts.size:
+            self._exponent = (self._exponent or 0) + 1
+        first = self._bin_of(self.smallest)
+        if before is not None and (first != self._first or before != self._exponent):
+            filled = np.flatnonzero(self._counts)
+            moved = ((filled + self._first) >> ((self._exponent or 0) - before)) - first
+            self._counts = np.bincount(moved, self._counts[filled], self._counts.size).astype(np.int64)
+        self._first = first
