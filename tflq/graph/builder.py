@@ -50,11 +50,27 @@ class GraphBuilder:
         return self._graph.add_tensor(Tensor(name, tuple(shape), dtype, quantisation))
 
     def node(
-        self, operator: str, inputs: Iterable[int], outputs: Iterable[int], version: int = 1, **attributes: Attribute
+        self,
+        operator: str,
+        inputs: Iterable[int],
+        outputs: Iterable[int],
+        version: int = 1,
+        intermediates: tuple[int, ...] | None = None,
+        **attributes: Attribute,
     ) -> None:
         """Add a node between tensors that exist."""
         name = f"{operator.upper()}_0_{len(self._graph.nodes)}"
-        self._graph.nodes.append(Node(operator, tuple(inputs), tuple(outputs), Attributes(attributes), name, version))
+        self._graph.nodes.append(
+            Node(
+                operator,
+                tuple(inputs),
+                tuple(outputs),
+                Attributes(attributes),
+                name,
+                version,
+                intermediates=intermediates,
+            )
+        )
 
     def add(
         self,

@@ -90,7 +90,8 @@ class Node:
         custom_options: its options, as bytes.
         arithmetic: whose kernels run it; None in a graph that is not lowered.
         integers: what `lower` decided: a frozen dataclass of that arithmetic and operator.
-        extra: what only the file format knows (mutating inputs, intermediates), kept for writing.
+        extra: what only the file format knows (mutating inputs), kept for writing.
+        intermediates: tensors whose quantisation the kernel uses within itself (LSTM); None where the file has no list.
     """
 
     operator: str
@@ -104,6 +105,7 @@ class Node:
     arithmetic: str | None = None
     integers: object | None = None
     extra: object | None = None
+    intermediates: tuple[int, ...] | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and same(tuple(vars(self).values()), tuple(vars(other).values()))
@@ -143,6 +145,7 @@ class Graph:
             tuple(None if i == ABSENT else self.tensors[i] for i in node.inputs),
             tuple(self.tensors[i] for i in node.outputs),
             self.where(index),
+            tuple(None if i == ABSENT else self.tensors[i] for i in node.intermediates or ()),
         )
 
     def where(self, index: int) -> str:
@@ -177,11 +180,13 @@ class Operands:
         inputs: None for an optional operand that is not given.
         outputs: the tensors that the node writes.
         where: "operator 3 (conv_2d 'CONV_2D_0_3')".
+        intermediates: tensors whose quantisation the kernel uses within itself.
     """
 
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     where: str = ""
+    intermediates: tuple[Tensor | None, ...] = ()
 
     def input(self, position: int) -> Tensor:
         """Return an operand that must be there.

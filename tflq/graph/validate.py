@@ -85,7 +85,11 @@ def _check_nodes(graph: Graph, where: str) -> None:
 
 def _check_indices(graph: Graph, i: int, where: str) -> None:
     node = graph.nodes[i]
-    for verb, indices, lowest in (("reads", node.inputs, ABSENT), ("writes", node.outputs, 0)):
+    for verb, indices, lowest in (
+        ("reads", node.inputs, ABSENT),
+        ("writes", node.outputs, 0),
+        ("scales by", node.intermediates or (), ABSENT),
+    ):
         for t in indices:
             if not lowest <= t < len(graph.tensors):
                 raise GraphError(f"{where}: {graph.where(i)} {verb} tensor {t}; {_tensors(graph)}")

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from tflq.errors import GraphError
-from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 from tflq.interpreter.control import CONTROL, RESOURCES, called_graphs
 from tflq.interpreter.late import Late, LateNode
 from tflq.interpreter.lowering import lower, shared
@@ -186,7 +186,7 @@ class Program:
         tensor = self.graph.tensors[t]
         if not tensor.is_variable:
             raise GraphError(f"tensor {t} '{tensor.name}' has no value")
-        return session.variables.setdefault((self.number, t), np.zeros((1, *tensor.shape), tensor.dtype.storage))
+        return session.variables.setdefault((self.number, t), _fresh(tensor))
 
     def _keep_state(self, node: Node, results: Sequence[Value], session: Session) -> None:
         if len(results) == len(node.outputs):
@@ -230,6 +230,13 @@ class _Context:
         kept = tuple(dict.fromkeys(outputs))
         results = program.run(inputs, samples, self.session, kept, program.steps(kept))
         return [results[t] for t in outputs]
+
+
+def _fresh(tensor: Tensor) -> Array:
+    """Return what a variable holds at first: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
+    is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantisation, Affine)
+    start = int(tensor.affine.zero_point[0]) if is_int8 else 0
+    return np.full((1, *tensor.shape), start, tensor.dtype.storage)
 
 
 def _execute(step: Step, context: _Context, operands: Sequence[Value | None], samples: int) -> Sequence[Value]:

@@ -13,7 +13,27 @@ RECTIFIERS = ("relu", "relu6")
 CURVES = ("leaky_relu", "hard_swish", "logistic", "tanh")
 """Activations in front of which a filter writes 32 bits."""
 ACTIVATIONS = (*RECTIFIERS, *CURVES)
-MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "concatenation", "split")
+GLOBAL_POOLS = ("mean", "sum", "reduce_max")
+MOVES = (
+    "batch_to_space_nd",
+    "concatenation",
+    "expand_dims",
+    "gather",
+    "pack",
+    "pad",
+    "reshape",
+    "resize_nearest_neighbor",
+    "reverse_v2",
+    "slice",
+    "space_to_batch_nd",
+    "split",
+    "split_v",
+    "squeeze",
+    "strided_slice",
+    "tile",
+    "transpose",
+    "unpack",
+)
 """Operators that move codes: inputs and outputs have one type."""
 
 
@@ -79,7 +99,12 @@ def pruned(graph: Graph) -> Graph:
     number[ABSENT] = ABSENT
     tensors: list[Tensor] = [graph.tensors[t] for t in sorted(used)]
     nodes = [
-        replace(n, inputs=tuple(number[t] for t in n.inputs), outputs=tuple(number[t] for t in n.outputs))
+        replace(
+            n,
+            inputs=tuple(number[t] for t in n.inputs),
+            outputs=tuple(number[t] for t in n.outputs),
+            intermediates=None,
+        )
         for n in reversed(kept)
     ]
     inputs, outputs = tuple(number[t] for t in graph.inputs), tuple(number[t] for t in graph.outputs)

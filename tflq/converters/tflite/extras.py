@@ -37,14 +37,12 @@ class NodeExtra:
         options: class name of the operator's options table; empty where the file gives none.
         second_options: a table of the second kind beside one of the first, which TFLite's operators do not read.
         mutating_variable_inputs: which inputs the operator writes.
-        intermediates: scratch tensors of quantised LSTMs.
         debug_metadata_index: index into the debug metadata; -1 is none.
     """
 
     options: str = ""
     second_options: schema.BuiltinOptions2 | None = None
     mutating_variable_inputs: tuple[bool, ...] | None = None
-    intermediates: tuple[int, ...] | None = None
     debug_metadata_index: int = -1
 
 

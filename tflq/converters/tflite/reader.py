@@ -166,17 +166,17 @@ def _node(model: schema.Model, operator: schema.Operator, graph: int, number: in
         custom_code=code.custom_code,
         custom_options=None if custom is None else custom.tobytes(),
         extra=_node_extra(operator, options),
+        intermediates=None if operator.intermediates is None else tuple(operator.intermediates.tolist()),
     )
 
 
 def _node_extra(operator: schema.Operator, options: schema.Table | None) -> NodeExtra:
-    mutating, intermediates = operator.mutating_variable_inputs, operator.intermediates
+    mutating = operator.mutating_variable_inputs
     second = operator.builtin_options_2
     return NodeExtra(
         options=type(options).__name__ if options is not None else "",
         second_options=second if second is not options else None,
         mutating_variable_inputs=None if mutating is None else tuple(mutating.tolist()),
-        intermediates=None if intermediates is None else tuple(intermediates.tolist()),
         debug_metadata_index=operator.debug_metadata_index,
     )
 

@@ -161,6 +161,8 @@ class _Writer:
             table.builtin_options_2 = extra.second_options
         if node.custom_options is not None:
             table.custom_options = np.frombuffer(node.custom_options, np.uint8)
+        if node.intermediates is not None:
+            table.intermediates = np.array(node.intermediates, np.int32)
         if extra is not None:
             _write_extra(table, extra)
         return table
@@ -198,7 +200,5 @@ def _is_still_sparse(tensor: Tensor) -> bool:
 def _write_extra(table: schema.Operator, extra: NodeExtra) -> None:
     if extra.mutating_variable_inputs is not None:
         table.mutating_variable_inputs = np.array(extra.mutating_variable_inputs, np.bool_)
-    if extra.intermediates is not None:
-        table.intermediates = np.array(extra.intermediates, np.int32)
     if extra.debug_metadata_index != -1:
         table.debug_metadata_index = extra.debug_metadata_index

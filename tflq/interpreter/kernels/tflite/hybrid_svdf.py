@@ -78,9 +78,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridSvdf:
     )
 
 
-def run_hybrid(
-    layer: HybridSvdf, x: Array, feature: Array, time: Array, bias: Array | None, state: Array
-) -> tuple[Array, ...]:
+def run_hybrid(layer: HybridSvdf, x: Array, bias: Array | None, state: Array) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
     rows = quantize_rows(cast(Floats, x), layer.asymmetric)
     newest = hybrid_product(layer.product, rows) * (rows.scale * layer.scale)[..., None] + np.float32(0)

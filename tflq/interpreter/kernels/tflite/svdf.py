@@ -76,7 +76,7 @@ def run(
 ) -> tuple[Array, ...]:
     """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
     if isinstance(integers, HybridSvdf):
-        return run_hybrid(integers, x, feature, time, bias, state)
+        return run_hybrid(integers, x, bias, state)
     prepared = integers.prepared or prepare_product(feature[0], 255)
     total = accumulate_product(prepared, x.astype(np.int16) - np.int16(integers.input_zero_point))
     newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *integers.feature), 16)
