@@ -84,7 +84,7 @@ class GraphBuilder:
     ) -> int:
         """Add a node with one new output and return the output's tensor index."""
         output = self.tensor(f"{operator}_{len(self._graph.nodes)}", shape, dtype, quantisation)
-        self.node(operator, inputs, (output,), version, **attributes)
+        self.node(operator, inputs, (output,), version, None, **attributes)
         return output
 
     def build(self, outputs: Iterable[int]) -> Graph:

@@ -243,9 +243,15 @@ def test_data_in_buffer_0_is_none_as_in_tflite() -> None:
 
 def test_custom_operators_and_what_only_the_file_knows() -> None:
     graph = relu()
-    extra = NodeExtra("", None, (True,), (1, 1), 7)
+    extra = NodeExtra("", None, (True,), 7)
     graph.nodes[0] = replace(
-        graph.nodes[0], operator="custom", custom_code="Mine", custom_options=b"\1\2", version=4, extra=extra
+        graph.nodes[0],
+        operator="custom",
+        custom_code="Mine",
+        custom_options=b"\1\2",
+        version=4,
+        extra=extra,
+        intermediates=(1, 1),
     )
     graph.extra = 3
     graph.tensors[1] = replace(
