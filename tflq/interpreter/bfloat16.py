@@ -35,3 +35,10 @@ def narrow(x: Array) -> NDArray[np.uint16]:
 def numbers(dtype: DType, x: Array) -> Array:
     """Return x as numpy can compare it: bfloat16 widened, everything else as it is."""
     return widen(x) if dtype is DType.BFLOAT16 else x
+
+
+def by_number(dtype: DType, x: Array, function: np.ufunc) -> Array:
+    """Apply a function whose results are exact in every float type; bfloat16 by way of float32."""
+    if dtype is DType.BFLOAT16:
+        return narrow(function(widen(x)))
+    return np.asarray(function(x))

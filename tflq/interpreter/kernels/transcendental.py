@@ -12,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.graph import Array
+
 Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
 
@@ -40,6 +42,12 @@ tanh = rounded_once(np.tanh)
 erfc = rounded_once(_erfc_of_doubles)
 sin = rounded_once(np.sin)
 cos = rounded_once(np.cos)
+
+
+def power(x: Array, y: Array | np.float32) -> Floats:
+    """x^y of float32, elementwise with broadcasting."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32))
 
 
 def gelu(x: NDArray[np.floating], approximate: bool) -> Floats:

@@ -1,4 +1,4 @@
-"""ELU of float32: x where x >= 0, else e^x - 1; within ULPS_ELU units in the last place of TFLite's.
+"""ELU of float32: x where x >= 0, else e^x - 1; within 1 unit in the last place of TFLite's.
 
 Source: TFLite kernels/internal/optimized/optimized_ops.h (Elu, on Eigen); there is no reference kernel.
 """

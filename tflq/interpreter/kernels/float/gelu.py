@@ -1,4 +1,6 @@
-"""GELU of float32 and float16: x Phi(x), or its approximation by tanh; within ULPS_GELU of TFLite's.
+"""GELU of float32 and float16: x Phi(x), or its approximation by tanh.
+
+Within 2 units in the last place of the input of TFLite's.
 
 Source: TFLite kernels/internal/reference/gelu.h (on Eigen).
 """

@@ -1,6 +1,6 @@
 """LOG_SOFTMAX of float32 over the last axis: f32(f32(x - max) - ln(sum of exp(x - max) in order)).
 
-exp and ln are computed in float64 and rounded once; within ULPS_LOG_SOFTMAX of TFLite's.
+exp and ln are computed in float64 and rounded once; within 2 units in the last place of TFLite's.
 Source: TFLite kernels/internal/reference/log_softmax.h.
 """
 

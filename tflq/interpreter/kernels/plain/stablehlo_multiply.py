@@ -1,0 +1,23 @@
+"""STABLEHLO_MULTIPLY: x * y; integers wrap, bools are joined by and; shapes are equal.
+
+Source: TFLite kernels/stablehlo_multiply.cc, stablehlo_elementwise.h.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.plain.elementwise import Elementwise
+from tflq.interpreter.kernels.plain.stablehlo import NUMBERS, lower_stablehlo
+
+
+def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
+    """Check the operands; errors as `lower_stablehlo`."""
+    return lower_stablehlo(operands, NUMBERS)
+
+
+def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+    """Run STABLEHLO_MULTIPLY: T[S or 1, *shape] twice -> T[S, *shape]."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return (np.asarray(np.multiply(first, second)),)
