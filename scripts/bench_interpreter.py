@@ -2,6 +2,7 @@
 """Time per sample of tflq beside TFLite's kernels on the five MLPerf Tiny models, as ratios of one run.
 
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 5] [MODEL ...]
+    TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --targets
 
 Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
 forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. TFLite's time is the median
@@ -103,12 +104,40 @@ def report(rows: Sequence[Row], samples: int) -> None:
         )
 
 
+def measure_targets(path: Path, clips: int, repeats: int) -> None:
+    """Print the time of KWS clips in each target's arithmetic beside the tflite arithmetic."""
+    import numpy as np
+
+    from tflq.analysis.executions import as_is, for_target
+    from tflq.converters.settings import parse_settings
+    from tflq.converters.targets import find_target, target_names
+    from tflq.converters.tflite import read_model
+    from tflq.errors import TflqError
+
+    model = read_model(path)
+    shape = model.main.tensors[model.main.inputs[0]].shape
+    inputs = [np.random.default_rng(0).integers(-128, 128, (clips, *shape), np.int8)]
+    runs = {"tflite": as_is(model)}
+    for name in target_names():
+        target = find_target(name)
+        try:
+            runs[name] = for_target(model.main, target, parse_settings(target.settings, ()))
+        except TflqError as error:
+            print(f"{name}: not measured: {error}")
+    encoded = {name: run.encode(inputs) for name, run in runs.items()}
+    times = {n: min(_timed(lambda r=r, n=n: r.engine.run(encoded[n])) for _ in range(repeats)) for n, r in runs.items()}
+    print(f"\n{clips} KWS clips, seconds, and as a multiple of the tflite arithmetic")
+    for name, seconds in times.items():
+        print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(_MODELS)}; all of them if none is named")
     parser.add_argument("--samples", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
     options = parser.parse_args()
     unknown = [m for m in options.models if m not in _MODELS]
     if unknown:
@@ -120,6 +149,9 @@ def main() -> None:
     import numpy as np
 
     print(f"numpy {np.__version__}, {options.samples} samples, best of {options.repeats}")
+    if options.targets:
+        measure_targets(Path(root, "models", f"{_MODELS['kws']}.tflite"), 1000, options.repeats)
+        return
     chosen = options.models or list(_MODELS)
     paths = {name: Path(root, "models", f"{_MODELS[name]}.tflite") for name in chosen}
     report([measure(name, path, options.samples, options.repeats) for name, path in paths.items()], options.samples)
