@@ -37,6 +37,7 @@ class Engine:
         *,
         graphs: Sequence[Graph] | None = None,
         state: State | None = None,
+        session: Session | None = None,
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
@@ -47,6 +48,7 @@ class Engine:
             graphs: all graphs of the model, where this one runs others; it must be among them.
             state: for models that keep state (variables, resources, random generators): `independent` gives each
                 sample a fresh one, `stream` makes the samples successive invocations that share it.
+            session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
 
         Raises:
             UnsupportedError: an operator or type without a kernel.
@@ -57,7 +59,7 @@ class Engine:
         self.graph = self._program.graph
         self.listeners = tuple(listeners)
         self._state: State | None = state
-        self._session = Session()
+        self._session = Session() if session is None else session
         reachable = [self._program.library.program(i) for i in sorted(self._program.library.reachable(number))]
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
