@@ -7,12 +7,22 @@ from collections.abc import Callable, Mapping
 from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.fold_pad import foldable_padding
-from tflq.converters.gap9.rewrite import only_reader
+from tflq.converters.gap9.rewrite import GLOBAL_POOLS, MOVES, computed_inputs, only_reader
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 
 _ACTIVATIONS = ("none", "relu", "relu6")
-_PASSED = ("reshape", "squeeze", "expand_dims", "transpose", "concatenation", "quantize", "dequantize")
-_PASSED_THROUGH = (*_PASSED, "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
+_PASSED = ("quantize", "dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
+_ALL_DATA = ("concatenation", "pack")
+_WITHOUT_REFERENCE = {
+    "div": "the page gives no integer rule for a quotient",
+    "maximum": "a piecewise expression in Q15, never compared with the device",
+    "minimum": "a piecewise expression in Q15, never compared with the device",
+    **dict.fromkeys(
+        ("abs", "ceil", "cos", "exp", "floor_mod", "log", "pow", "rsqrt", "sin", "sqrt", "squared_difference"),
+        "a piecewise expression in Q15, never compared with the device",
+    ),
+    **dict.fromkeys(("unidirectional_sequence_rnn", "bidirectional_sequence_lstm"), "no reference but for LSTM"),
+}
 
 
 def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str, ...]:
@@ -27,13 +37,15 @@ def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str,
 
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that GAP9 takes, all or in part."""
-    return tuple(sorted({*_PASSED_THROUGH, *_RULES}))
+    return tuple(sorted({*_PASSED, *_RULES}))
 
 
 def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     if node.custom_code:
         return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
-    if node.operator not in _PASSED_THROUGH and node.operator not in _RULES:
+    if node.operator in _WITHOUT_REFERENCE:
+        return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
+    if node.operator not in _PASSED and node.operator not in _RULES:
         return f"no mapping to GAP9; it takes {', '.join(supported_operators())}"
     fused = node.attributes.text("fused_activation_function", "none")
     if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
@@ -61,7 +73,18 @@ def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     data = graph.tensors[node.inputs[1]].data
     axes = sorted(int(a) % rank for a in data.reshape(-1)) if data is not None else None
     if rank != 4 or axes != [1, 2]:
-        return f"mean over axes {axes} of rank {rank}; GAP9 takes height and width, axes 1 and 2 of rank 4"
+        return f"{node.operator} over axes {axes} of rank {rank}; GAP9 takes height and width, axes 1 and 2 of rank 4"
+    return ""
+
+
+def _move(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+    data = 1 if node.operator == "split" else 0
+    if options.feature_bits == 16 and node.operator in ("pad", "space_to_batch_nd"):
+        return "padding of 16-bit features that no convolution takes over; set feature_bits=8"
+    if node.operator not in _ALL_DATA:
+        late = [graph.tensors[t].name for p, t in computed_inputs(graph, node) if p != data]
+        if late:
+            return f"operand '{late[0]}' is computed at run time; GAP9 takes a constant"
     return ""
 
 
@@ -70,11 +93,11 @@ def _leaky(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> st
     return "" if -1 <= alpha < 0.996 else f"alpha is {alpha}; GAP9 takes -1 to below 0.996 (8 bits, 7 of them fraction)"
 
 
-def _pad(graph: Graph, index: int, node: Node, _options: LayerOptions) -> str:
+def _padv2(graph: Graph, index: int, node: Node, _options: LayerOptions) -> str:
     reader = only_reader(graph, node.outputs[0])
     follows = reader is not None and graph.nodes[reader].operator in ("conv_2d", "depthwise_conv_2d")
     if foldable_padding(graph, index) is None or not follows:
-        return "padding stands alone; GAP9 takes zeros on height and width in front of a convolution"
+        return "padding with a value; GAP9 takes zeros on height and width in front of a convolution"
     return ""
 
 
@@ -120,10 +143,10 @@ _RULES: dict[str, _Rule] = {
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,
     "fully_connected": _filter,
-    "mean": _mean,
+    **dict.fromkeys(GLOBAL_POOLS, _mean),
+    **dict.fromkeys(MOVES, _move),
     "leaky_relu": _leaky,
-    "pad": _pad,
-    "padv2": _pad,
+    "padv2": _padv2,
     "average_pool_2d": _average_pool,
     "add": _elementwise,
     "sub": _elementwise,

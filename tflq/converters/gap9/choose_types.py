@@ -123,7 +123,7 @@ class _Solver:
                     continue
                 if unit.is_move:
                     wanted = member[unit.outputs[0]].chosen
-                    if wanted is not None and wanted is not group.chosen:
+                    if wanted is not None and wanted != group.chosen:
                         result[edge] = wanted
                     continue
                 demand = demand_of(self.graph, unit, self.bits)
@@ -162,11 +162,14 @@ class _Solver:
             member[unit.outputs[0]].must_be_symmetric = True
         for position, t in unit.inputs:
             edge = (unit.nodes[0], position)
-            if t not in member or edge in cuts:
+            if t not in member:
                 continue
+            codes = pool_codes(unit, self.bits)
             if not unit.is_move:
                 member[t].demands.append((t, demand_of(self.graph, unit, self.bits)))
-            elif (codes := pool_codes(unit, self.bits)) is not None:
+            elif codes is not None and edge in cuts:
+                member[t].demands.append((t, Demand(codes, symmetric=unit.padded_pool)))
+            elif codes is not None:
                 member[t].pools.append((edge, codes))
 
 
@@ -183,6 +186,7 @@ def _decide(group: _Class, graph: Graph) -> None:
     is_symmetric |= any(d.symmetric or d.power_of_two for _, d in heard) or taken_over
     from_file = any(d.pushes_file_range for _, d in heard) or (taken_over and bool(heard) and heard[0][1].file_range)
     best: tuple[Affine, Range] | None = None
+    file = range_of(graph, group.offers[0][0])
     for t, offer in group.offers:
         range_ = range_of(graph, t) if from_file else offer.own
         keeps_middle = offer.symmetric and (codes.signed or not offer.follows)
@@ -191,10 +195,27 @@ def _decide(group: _Class, graph: Graph) -> None:
             best = candidate, offer.own
     assert best is not None
     chosen, group.own = best
-    exact = next((d.exact for _, d in heard if d.exact is not None), None)
-    if any(d.power_of_two for _, d in heard):
-        chosen = power_of_two(symmetric(best[1] if not from_file else range_of(graph, group.offers[0][0]), codes.bits))
-    group.chosen = exact if exact is not None else chosen
+    group.chosen = min(_wanted(heard, chosen, file if from_file else best[1]), key=lambda a: _distance(a, file))
+
+
+def _wanted(heard: list[tuple[int, Demand]], chosen: Affine, range_: Range) -> list[Affine]:
+    """Return the types that readers ask for in so many words, in their order; the class's own where nobody does."""
+    found: list[Affine] = []
+    for _, demand in heard:
+        if demand.exact is not None:
+            found.append(demand.exact)
+        elif demand.power_of_two:
+            found.append(power_of_two(symmetric(range_, demand.codes.bits)))
+        elif demand.symmetric:
+            found.append(chosen)
+    return found or [chosen]
+
+
+def _distance(affine: Affine, range_: Range) -> float:
+    """How far the numbers that a type can hold end from a range: |min - rmin| + |max - rmax|."""
+    scale, zero_point = float(affine.scale[0]), int(affine.zero_point[0])
+    low, high = (affine.minimum_code - zero_point) * scale, (affine.maximum_code - zero_point) * scale
+    return abs(low - float(range_.minimum[0])) + abs(high - float(range_.maximum[0]))
 
 
 def _codes(group: _Class) -> Codes:

@@ -12,6 +12,8 @@ from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
 from tflq.converters.gap9.passes.fold_pad import fold_pad
 from tflq.converters.gap9.passes.fuse import fuse
+from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
+from tflq.converters.gap9.passes.merge_equal import merge_equal
 from tflq.converters.gap9.passes.raise_activations import raise_activations
 from tflq.converters.gap9.passes.raise_pools import raise_pools
 from tflq.converters.gap9.passes.remove_quantize import remove_quantize
@@ -19,6 +21,7 @@ from tflq.converters.gap9.passes.requantise_constants import requantise_constant
 from tflq.converters.gap9.passes.requantise_recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.state_ranges import state_ranges
+from tflq.converters.gap9.precision import reduce_precision
 from tflq.converters.gap9.rewrite import layer_of, pruned
 from tflq.converters.settings import Settings
 from tflq.errors import UnsupportedError
@@ -39,10 +42,10 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     if problems:
         raise UnsupportedError("; ".join(problems))
     result = state_ranges(remove_quantize(graph))
-    result = fold_pad(result)
+    result = merge_equal(fold_pad(result))
     result = remove_idle_rectifiers(separate_activations(result))
     result = raise_activations(raise_pools(result))
-    result = choose_engines(fuse(result), options)
+    result = choose_engines(merge_convolutions(fuse(result), options), options)
     result = _typed(result, options)
     result = requantise_recurrent(requantise_constants(result, options), options)
     result = pruned(arrange_layout(result))
@@ -66,4 +69,5 @@ def _typed(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
     bits = first.feature_bits if first else 8
     allow = first.allow_asymmetric_out if first else False
     short = frozenset(n.name for n in graph.nodes if n.operator == "softmax" and options[layer_of(n)].softmax_out_8bits)
-    return apply_types(graph, choose_types(graph, bits, allow, short))
+    plan = choose_types(graph, bits, allow, short)
+    return apply_types(graph, reduce_precision(graph, plan, options) if bits == 16 else plan)

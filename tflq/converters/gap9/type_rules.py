@@ -165,7 +165,7 @@ def demand_of(graph: Graph, unit: Unit, bits: int) -> Demand:
         return Demand(Codes(bits, False)) if unit.on_ne16 else Demand(INT8, symmetric=True)
     if unit.operator == "softmax":
         return Demand(Codes(16 if bits == 16 else 8, True), symmetric=True, power_of_two=True)
-    if unit.operator == "mean":
+    if unit.operator in ("mean", "sum"):
         return Demand(INT8, symmetric=True)
     if unit.operator in ("logistic", "tanh"):
         return Demand(INT8, exact=_CURVE_INPUT)
@@ -192,6 +192,8 @@ def state_type(range_: Range, on_ne16: bool) -> Affine:
 
 def pool_codes(unit: Unit, bits: int) -> Codes | None:
     """Return the integer type that a pool standing alone works in; None for other moves, which work in any."""
+    if unit.operator == "reduce_max":
+        return INT8
     if not unit.operator.endswith("_pool_2d"):
         return None
     return Codes(bits, False) if unit.on_ne16 else INT8

@@ -21,7 +21,7 @@ class Unit:
         inputs: (position, tensor) of the computed inputs of the first node.
         outputs: tensors that the last node writes.
         padded: whether the first node pads.
-        padded_pool: whether a pool inside or alone pads.
+        padded_pool: whether a pool inside or alone needs a symmetric type: it pads, or is a global maximum.
     """
 
     nodes: tuple[int, ...]
@@ -50,7 +50,7 @@ class Unit:
     @property
     def is_move(self) -> bool:
         """Whether inputs and outputs have one type: moves, pools that stand alone, ReLU that stands alone."""
-        return self.operator in (*MOVES, *POOLS, "relu")
+        return self.operator in (*MOVES, *POOLS, "relu", "reduce_max")
 
     @property
     def activation(self) -> str:
@@ -90,7 +90,7 @@ def _unit(graph: Graph, indices: list[int]) -> Unit:
         inputs=tuple(computed_inputs(graph, nodes[0])),
         outputs=nodes[-1].outputs,
         padded=_pads(graph, nodes[0]),
-        padded_pool=any(_pads(graph, n) for n in nodes if n.operator in POOLS),
+        padded_pool=any(_pads(graph, n) or n.operator == "reduce_max" for n in nodes if n.operator not in FILTERS),
     )
 
 

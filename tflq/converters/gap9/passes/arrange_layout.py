@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.rewrite import POOLS, derived_tensor, with_attributes
+from tflq.converters.gap9.rewrite import GLOBAL_POOLS, POOLS, derived_tensor, with_attributes
 from tflq.graph import Attributes, DType, Graph, Node, Tensor
 
 _TO_CHANNELS_FIRST = (0, 3, 1, 2)
@@ -23,7 +23,7 @@ def arrange_layout(graph: Graph) -> Graph:
     written = {t: n for n in graph.nodes for t in n.outputs}
     for node in graph.nodes:
         producer = written.get(node.inputs[0])
-        if node.operator == "mean" and len(graph.tensors[node.inputs[0]].shape) == 4:
+        if node.operator in GLOBAL_POOLS and len(graph.tensors[node.inputs[0]].shape) == 4:
             result.nodes += _transposed(result, node, producer)
         elif node.operator == "reshape" and producer is not None and producer.operator in POOLS:
             renamed = with_attributes(node, layer=node.name)

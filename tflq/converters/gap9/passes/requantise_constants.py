@@ -17,7 +17,9 @@ from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise
 
+_SMALLEST_SCALE = 1e-6
 _ELEMENTWISE = ("add", "sub", "mul")
+_JOINING = ("concatenation", "pack")
 
 
 def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -33,6 +35,10 @@ def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> G
             _filter(result, index, options[layer_of(node)])
         elif node.operator in _ELEMENTWISE:
             _operands(result, index)
+            if node.operator == "sub":
+                result.nodes[index] = with_attributes(result.nodes[index], sub=options[layer_of(node)].sub)
+        elif node.operator in _JOINING:
+            _joined_constants(result, index)
     return result
 
 
@@ -49,15 +55,34 @@ def real_constant(tensor: Tensor) -> FloatArray:
     return np.asarray(tensor.data, np.float32)
 
 
-def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, weight_bits: int) -> FilterConstants:
+def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, options: LayerOptions) -> FilterConstants:
     """Return the constants of a filter for a scale of its input."""
     weights = graph.tensors[node.inputs[1]]
     has_bias = len(node.inputs) > 2 and node.inputs[2] != ABSENT
     bias = real_constant(graph.tensors[node.inputs[2]]) if has_bias else None
     on_ne16 = node.attributes.text("engine") == NE16
-    stored = weights.affine.bits if isinstance(weights.quantisation, Affine) else 8
-    bits = min(stored, 8, weight_bits) if on_ne16 else 8
-    return quantise_filter(real_constant(weights), bias, input_scale, weight_axis(node), bits, on_ne16)
+    return quantise_filter(
+        _real_weights(weights), bias, input_scale, weight_axis(node), _weight_bits(weights, options, on_ne16), on_ne16
+    )
+
+
+def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
+    """The file's width is an upper bound, but for a layer that was named."""
+    if not on_ne16:
+        return 8
+    stored = min(weights.affine.bits, 8) if isinstance(weights.quantisation, Affine) else 8
+    return options.weight_bits if options.weight_bits_asked else min(stored, options.weight_bits)
+
+
+def _real_weights(weights: Tensor) -> FloatArray:
+    """Return real weights; channels of scale below 1e-6 are 0 where the file's weights are asymmetric or per tensor."""
+    real = real_constant(weights)
+    if isinstance(weights.quantisation, Affine) and weights.dtype.is_integer:
+        q = weights.quantisation
+        if not q.is_per_axis or q.zero_point.any():
+            scale, _ = q.along(real.ndim)
+            real = np.where(scale < _SMALLEST_SCALE, real.dtype.type(0), real)
+    return real
 
 
 def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
@@ -76,7 +101,7 @@ def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) ->
 
 def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
     node = graph.nodes[index]
-    made = quantise_layer(graph, node, graph.tensors[node.inputs[0]].affine.scale, options.weight_bits)
+    made = quantise_layer(graph, node, graph.tensors[node.inputs[0]].affine.scale, options)
     weights = graph.tensors[node.inputs[1]]
     dtype = DType.of(made.codes.dtype)
     made.codes.setflags(write=False)
@@ -110,3 +135,17 @@ def _operands(graph: Graph, index: int) -> None:
         new = graph.add_tensor(Tensor(tensor.name, data.shape, DType.INT8, affine, tensor.range, data))
         changed = tuple(new if p == position else old for p, old in enumerate(graph.nodes[index].inputs))
         graph.nodes[index] = replace(graph.nodes[index], inputs=changed)
+
+
+def _joined_constants(graph: Graph, index: int) -> None:
+    """Constants that are joined with computed tensors take the type of the result."""
+    node = graph.nodes[index]
+    result = graph.tensors[node.outputs[0]]
+    inputs = list(node.inputs)
+    for position, t in enumerate(inputs):
+        tensor = graph.tensors[t]
+        if tensor.is_constant:
+            data = quantise(real_constant(tensor), result.affine).astype(result.dtype.storage)
+            data.setflags(write=False)
+            inputs[position] = graph.add_tensor(Tensor(tensor.name, data.shape, result.dtype, result.affine, data=data))
+    graph.nodes[index] = replace(node, inputs=tuple(inputs))

@@ -19,10 +19,12 @@ _OPERATORS = (
     "mean",
     "mul",
     "quantize",
+    "reduce_max",
     "relu",
     "relu6",
     "softmax",
     "sub",
+    "sum",
     "tanh",
     "unidirectional_sequence_lstm",
 )

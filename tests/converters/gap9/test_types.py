@@ -1,0 +1,324 @@
+"""Which type each tensor gets: what was observed when the vendor's tool was run on a model made for the question."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.gap9_golden import quantised
+from tests.support.gap9_nets import Net
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Graph
+from tflq.interpreter import Engine, lower
+
+WIDE = (-4.0, 4.0)
+RECTIFIED = (0.0, 4.3)
+NE16, SQ8 = "gap9-ne16", "gap9-sq8"
+
+
+def convert(
+    net: Net, output: int, target: str, layers: list[str] | None = None, sets: list[str] | None = None
+) -> Graph:
+    """Quantise, lower, and run a sample, so that every type has a kernel."""
+    graph = lower(quantised(net.model(output), target, sets or [], layers or []), "gap9")
+    tensor = graph.tensors[graph.inputs[0]]
+    codes = np.random.default_rng(1).integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, (3, *tensor.shape))
+    Engine(graph).run([codes.astype(tensor.dtype.storage)])
+    return graph
+
+
+def output_of(graph: Graph, name: str) -> Affine:
+    node = next(n for n in graph.nodes if n.name == name)
+    return graph.tensors[node.outputs[0]].affine
+
+
+def shown(affine: Affine) -> tuple[str, float, int]:
+    return f"{'int' if affine.signed else 'uint'}{affine.bits}", float(affine.scale[0]), int(affine.zero_point[0])
+
+
+def check(graph: Graph, name: str, kind: str, scale: float, zero_point: int) -> None:
+    check_type(output_of(graph, name), kind, scale, zero_point, name)
+
+
+def check_type(affine: Affine, kind: str, scale: float, zero_point: int, name: str = "") -> None:
+    found = shown(affine)
+    assert (found[0], found[2]) == (kind, zero_point), (name, found)
+    assert found[1] == pytest.approx(scale, rel=1e-6), (name, found)
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.name for node in graph.nodes]
+
+
+@pytest.mark.parametrize("follower", ["filter", "padded", "mean"])
+@pytest.mark.parametrize("target", [NE16, SQ8])
+def test_range_of_relu6(target: str, follower: str) -> None:
+    net = Net()
+    x = net.conv(net.x, RECTIFIED, activation="relu6")
+    y = net.mean(x, RECTIFIED) if follower == "mean" else net.conv(x, WIDE, (3, 3) if follower == "padded" else (1, 1))
+    graph = convert(net, y, target)
+    name = "CONV_2D_0_0_activation"
+    if target == NE16:
+        check(graph, name, "uint8", 6 / 255, 0)
+        if follower == "mean":
+            check(graph, "MEAN_0_1_qin0", "int8", 4.3 / 127, 0)
+    elif follower == "filter":
+        check(graph, name, "int8", 6 / 255, -128)
+    else:
+        check(graph, name, "int8", (4.3 if follower == "padded" else 6) / 127, 0)
+    check_type(output_of(graph, "CONV_2D_0_0"), *shown(output_of(graph, name)))
+
+
+def test_who_writes_int8_on_ne16() -> None:
+    for activation, inserted in (("none", False), ("relu", True)):
+        net = Net()
+        y = net.mean(net.conv(net.x, RECTIFIED if inserted else WIDE, activation=activation), WIDE)
+        graph = convert(net, y, NE16)
+        assert ("MEAN_0_1_qin0" in names(graph)) == inserted
+        assert ("MEAN_0_1_trans" in names(graph)) == inserted
+        assert ("CONV_2D_0_0_trans_out0" in names(graph)) != inserted
+
+
+def test_mixed_readers_keep_uint8() -> None:
+    net = Net()
+    x = net.conv(net.x, WIDE)
+    y = net.conv(x, WIDE)
+    z = net.binary("mul", x, y, WIDE)
+    graph = convert(net, z, NE16)
+    assert shown(output_of(graph, "CONV_2D_0_0"))[0] == "uint8"
+    assert shown(output_of(graph, "CONV_2D_0_1"))[0] == "int8"
+    assert "MUL_0_2_qin0" in names(graph)
+
+
+def test_equal_conversions_are_shared() -> None:
+    net = Net()
+    x = net.conv(net.x, RECTIFIED, activation="relu")
+    y = net.binary("mul", x, x, (0.0, 9.0))
+    z = net.conv(y, WIDE, (3, 3))
+    out = net.binary("mul", z, x, WIDE)
+    graph = convert(net, out, NE16)
+    assert [n for n in names(graph) if "_qin" in n].count("MUL_0_1_qin0") == 1
+    assert not any(n.startswith("MUL_0_3_qin") for n in names(graph))
+
+
+def test_depthwise_5x5_falls_back() -> None:
+    net = Net()
+    x = net.depthwise(net.conv(net.x, WIDE), WIDE, kernel=5)
+    graph = convert(net, net.conv(x, WIDE), NE16)
+    node = next(n for n in graph.nodes if n.operator == "depthwise_conv_2d")
+    assert node.attributes.text("engine") == "sq8"
+    assert "5x5" in node.attributes.text("engine_reason")
+    check(graph, "CONV_2D_0_0", "int8", 4 / 127, 0)
+    assert shown(output_of(graph, "DEPTHWISE_CONV_2D_0_1"))[0] == "int8"
+    assert shown(output_of(graph, "CONV_2D_0_2_qin0"))[0] == "uint8"
+
+
+@pytest.mark.parametrize(
+    ("target", "limits", "kernel", "expected"),
+    [
+        (NE16, (-1.0, 3.0), (1, 1), ("uint8", 4 / 255, 64)),
+        (SQ8, (-1.0, 3.0), (1, 1), ("int8", 3 / 127, 0)),
+        (SQ8, (0.0, 3.0), (1, 1), ("int8", 3 / 255, -128)),
+        (SQ8, (0.0, 3.0), (3, 3), ("int8", 3 / 127, 0)),
+    ],
+)
+def test_graph_input(
+    target: str, limits: tuple[float, float], kernel: tuple[int, int], expected: tuple[str, float, int]
+) -> None:
+    net = Net(limits)
+    graph = convert(net, net.conv(net.x, WIDE, kernel), target)
+    check_type(graph.tensors[graph.inputs[0]].affine, *expected)
+
+
+@pytest.mark.parametrize(("target", "kind", "zero_point"), [(NE16, "uint8", 128), (SQ8, "int8", 0)])
+def test_graph_output_is_symmetric(target: str, kind: str, zero_point: int) -> None:
+    net = Net()
+    y = net.conv(net.x, (-1.0, 3.0))
+    check(convert(net, y, target), "CONV_2D_0_0", kind, 3 / 127, zero_point)
+    graph = convert(net, y, target, sets=["allow_asymmetric_out=true"])
+    assert shown(output_of(graph, "CONV_2D_0_0"))[2] == {NE16: 64, SQ8: -64}[target]
+
+
+@pytest.mark.parametrize(
+    ("target", "follower", "expected"),
+    [
+        (NE16, "conv", ("uint8", 1 / 255, 0)),
+        (NE16, "mean", ("int8", 0.99609375 / 127, 0)),
+        (NE16, "mul", ("int8", 1 / 127, 0)),
+        (SQ8, "conv", ("int8", 1 / 127, 0)),
+        (SQ8, "mean", ("int8", 1 / 127, 0)),
+    ],
+)
+def test_fused_sigmoid(target: str, follower: str, expected: tuple[str, float, int]) -> None:
+    net = Net()
+    x = net.unary("logistic", net.conv(net.x, WIDE), (0.0, 0.99609375))
+    if follower == "conv":
+        y = net.conv(x, WIDE)
+    else:
+        y = net.mean(x, (0.0, 1.0)) if follower == "mean" else net.binary("mul", x, x, (0.0, 1.0))
+    graph = convert(net, y, target)
+    check(graph, "LOGISTIC_0_1", *expected)
+    check(graph, "CONV_2D_0_0", "int32", 2.0**-12, 0)
+
+
+def test_fused_tanh_on_ne16() -> None:
+    net = Net()
+    graph = convert(net, net.conv(net.unary("tanh", net.conv(net.x, WIDE), (-1.0, 0.9921875)), WIDE), NE16)
+    check(graph, "TANH_0_1", "uint8", 2 / 255, 128)
+
+
+@pytest.mark.parametrize("operator", ["tanh", "logistic"])
+def test_curves_that_stand_alone(operator: str) -> None:
+    net = Net()
+    x = net.binary("add", net.x, net.conv(net.x, WIDE), WIDE)
+    graph = convert(net, net.conv(net.unary(operator, x, (-1.0, 1.0)), WIDE), SQ8)
+    check(graph, "ADD_0_1", "int8", 8 / 127, 0)
+    check(graph, f"{operator.upper()}_0_2", "int8", 1 / 127, 0)
+    graph = convert(net, net.conv(net.unary(operator, x, (-1.0, 1.0)), WIDE), NE16)
+    assert shown(output_of(graph, "ADD_0_1"))[0] == "uint8"
+
+
+def test_hard_swish_beside_a_filter_and_alone() -> None:
+    net = Net((-3.0, 4.0))
+    x = net.unary("hard_swish", net.x, (-0.375, 4.0))
+    y = net.unary("hard_swish", net.conv(x, WIDE), (-0.375, 4.0))
+    graph = convert(net, net.conv(y, WIDE), NE16)
+    check(graph, "HARD_SWISH_0_0", "int8", 4 / 127, 0)
+    check_type(graph.tensors[graph.inputs[0]].affine, "int8", 6 / 127, 0)
+    check(graph, "CONV_2D_0_1", "int32", 6 / 127, 0)
+    assert shown(output_of(graph, "HARD_SWISH_0_2"))[0] == "uint8"
+
+
+@pytest.mark.parametrize(("target", "zero_point"), [(NE16, 0), (SQ8, -128)])
+def test_concatenation_takes_the_largest_scale(target: str, zero_point: int) -> None:
+    net = Net()
+    x = net.unary("logistic", net.conv(net.x, WIDE), (0.0, 0.99609375))
+    y = net.conv(net.x, RECTIFIED, activation="relu")
+    graph = convert(net, net.conv(net.join([x, y], RECTIFIED), WIDE), target)
+    for name in ("LOGISTIC_0_1", "CONV_2D_0_2_activation", "CONCATENATION_0_3"):
+        check(graph, name, "uint8" if target == NE16 else "int8", 4.3 / 255, zero_point)
+
+
+def test_a_product_beside_a_convolution_is_converted() -> None:
+    net = Net()
+    x = net.binary("mul", net.x, net.x, (0.0, 1.0))
+    y = net.conv(net.x, RECTIFIED, activation="relu")
+    graph = convert(net, net.conv(net.join([x, y], RECTIFIED), WIDE), NE16)
+    assert "CONCATENATION_0_2_qin0" in names(graph)
+    check(graph, "CONCATENATION_0_2", "uint8", 4.3 / 255, 0)
+
+
+def test_pools_move_in_front_of_rectifiers() -> None:
+    net = Net()
+    x = net.pool(net.conv(net.x, RECTIFIED, (3, 3), activation="relu"), RECTIFIED)
+    graph = convert(net, net.conv(x, WIDE), NE16)
+    assert [n.operator for n in graph.nodes] == ["conv_2d", "max_pool_2d", "relu", "conv_2d"]
+    assert {n.attributes.text("fusion", "") for n in graph.nodes[:3]} == {"CONV_2D_0_0_fusion"}
+    net = Net()
+    x = net.pool(net.conv(net.x, RECTIFIED, (3, 3), activation="relu"), RECTIFIED, "average")
+    graph = convert(net, net.conv(x, WIDE), NE16)
+    assert [n.attributes.text("fusion", "") for n in graph.nodes[:3]] == ["CONV_2D_0_0_fusion"] * 2 + [""]
+
+
+def test_a_padded_pool_is_symmetric_on_sq8() -> None:
+    net = Net()
+    x = net.pool(net.conv(net.x, (-1.0, 3.0)), (-1.0, 3.0), size=3, padding="same")
+    graph = convert(net, net.conv(x, WIDE), SQ8)
+    check(graph, "MAX_POOL_2D_0_1", "int8", 3 / 127, 0)
+    graph = convert(net, net.conv(x, WIDE), NE16)
+    check(graph, "MAX_POOL_2D_0_1", "uint8", 4 / 255, 64)
+
+
+def test_ranges_from_zero_are_rectified() -> None:
+    net = Net()
+    x = net.conv(net.x, RECTIFIED)
+    y = net.pool(x, RECTIFIED)
+    z = net.conv(y, (0.0, 6.0))
+    graph = convert(net, net.dense(z, (0.0, 2.0)), NE16)
+    assert [n.operator for n in graph.nodes] == [
+        "conv_2d",
+        "max_pool_2d",
+        "relu",
+        "conv_2d",
+        "relu6",
+        "fully_connected",
+    ]
+
+
+def test_parallel_convolutions_are_merged() -> None:
+    net = Net()
+    x, y = net.conv(net.x, (-1.0, 3.0), (3, 3)), net.conv(net.x, (-2.0, 2.0), (3, 3))
+    graph = convert(net, net.conv(net.binary("mul", x, y, WIDE), WIDE), NE16)
+    assert [n.operator for n in graph.nodes][:3] == ["conv_2d", "split", "mul"]
+    check(graph, "CONV_2D_0_0_merged", "int8", 3 / 127, 0)
+    plain = convert(net, net.binary("mul", x, net.conv(net.x, WIDE), WIDE), NE16)
+    assert "split" not in [n.operator for n in plain.nodes]
+
+
+def test_equal_operators_are_one() -> None:
+    net = Net()
+    x = net.conv(net.x, WIDE)
+    y = net.binary("add", net.pool(x, WIDE), net.pool(x, WIDE), WIDE)
+    graph = convert(net, net.conv(y, WIDE), SQ8)
+    assert [n.operator for n in graph.nodes].count("max_pool_2d") == 1
+
+
+def test_the_files_own_quantize_goes() -> None:
+    net = Net()
+    x = net.unary("quantize", net.conv(net.x, (-1.0, 3.0)), (-8.0, 8.0))
+    graph = convert(net, net.conv(x, WIDE), NE16)
+    assert "quantize" not in [n.operator for n in graph.nodes]
+    check(graph, "CONV_2D_0_0", "uint8", 4 / 255, 64)
+
+
+@pytest.mark.parametrize(("largest", "lost"), [(4.0, 0), (8.0, 1), (20.0, 2)])
+def test_16_bit_inputs_give_up_bits(largest: float, lost: int) -> None:
+    # max|y| / (S_x * S_w) is about 2^29.3, 2^30.3, 2^31.6: one bit more than its logarithm, rounded up, against 31
+    net = Net((-1.0, 3.0))
+    y = net.conv(net.x, (-largest, largest), scale=0.0001)
+    graph = convert(net, y, NE16, sets=["feature_bits=16"])
+    check_type(graph.tensors[graph.inputs[0]].affine, "uint16", 4 / 65535 * 2**lost, 16384)
+    if lost == 2:
+        with pytest.raises(UnsupportedError, match="int32 ends at"):
+            convert(net, y, NE16, sets=["feature_bits=16", "max_precision_limit=0"])
+
+
+def test_16_bit_features_around_int8_operators() -> None:
+    net = Net()
+    x = net.mean(net.conv(net.x, RECTIFIED, activation="relu"), RECTIFIED)
+    graph = convert(net, net.unary("softmax", net.dense(x, WIDE), (0.0, 1.0), beta=1.0), NE16, sets=["feature_bits=16"])
+    check(graph, "CONV_2D_0_0_activation", "uint16", 4.3 / 65535, 0)
+    check(graph, "MEAN_0_1_qin0", "int8", 4.3 / 127, 0)
+    check(graph, "FULLY_CONNECTED_0_2_qin0", "uint16", 4.3 / 65535, 0)
+    check(graph, "FULLY_CONNECTED_0_2", "int16", 2.0**-12, 0)
+    check(graph, "SOFTMAX_0_3", "int16", 2.0**-15, 0)
+
+
+def test_short_softmax() -> None:
+    net = Net()
+    y = net.unary("softmax", net.dense(net.x, WIDE), (0.0, 1.0), beta=1.0)
+    check(convert(net, y, NE16, sets=["softmax_out_8bits=true"]), "SOFTMAX_0_1", "int8", 2.0**-7, 0)
+
+
+def test_moves_keep_one_type() -> None:
+    net = Net()
+    x = net.conv(net.x, (-1.0, 3.0))
+    halves = net.builder.constant("begin", np.array([0, 0, 0, 0], np.int32))
+    size = net.builder.constant("size", np.array([1, 4, 8, 4], np.int32))
+    y = net.add("slice", [x, halves, size], (1, 4, 8, 4), (-1.0, 3.0))
+    axis = net.builder.constant("axis", np.array([1], np.int32))
+    z = net.add("reverse_v2", [y, axis], (1, 4, 8, 4), (-1.0, 3.0))
+    graph = convert(net, net.conv(z, WIDE), NE16)
+    for name in ("CONV_2D_0_0", "SLICE_0_1", "REVERSE_V2_0_2"):
+        check(graph, name, "uint8", 4 / 255, 64)
+
+
+@pytest.mark.parametrize("operator", ["sum", "reduce_max"])
+def test_global_pools(operator: str) -> None:
+    net = Net()
+    x = net.conv(net.x, WIDE)
+    axes = net.builder.constant("axes", np.array([1, 2], np.int32))
+    y = net.add(operator, [x, axes], (1, 4), (-64.0, 64.0) if operator == "sum" else WIDE, keep_dims=False)
+    graph = convert(net, net.dense(y, WIDE), NE16)
+    check(graph, "CONV_2D_0_0", "int8", 4 / 127, 0)
+    assert shown(output_of(graph, f"{operator.upper()}_0_1"))[::2] == ("int8", 0)
