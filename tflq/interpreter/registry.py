@@ -74,6 +74,8 @@ _PACKAGES = {
     "float": "tflq.interpreter.kernels.float",
     "tflite": "tflq.interpreter.kernels.tflite",
     "gap9": "tflq.interpreter.kernels.gap9",
+    "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
+    "nnie": "tflq.interpreter.kernels.nnie",
 }
 _arithmetics: dict[str, Arithmetic] = {}
 _kernels: dict[tuple[str, str], Kernel] = {}

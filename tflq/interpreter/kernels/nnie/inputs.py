@@ -1,0 +1,76 @@
+"""What every quantising layer does first: its inputs become logarithmic codes with one z for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tflq.errors import InputError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.nnie.logarithm import Floats, Scheme, fake_quantise, scheme_of, z_of
+from tflq.interpreter.operand_checks import require_type
+
+
+@dataclass(frozen=True)
+class InputQuantiser:
+    """How a layer sees its inputs.
+
+    Attributes:
+        scheme: 8 or 16 bits.
+        z: z_a.
+        formula: "library", "page" or "mqbench".
+        where: the layer, for messages.
+    """
+
+    scheme: Scheme
+    z: int
+    formula: str
+    where: str
+
+    def apply(self, x: Floats) -> Floats:
+        """Return what the codes of an input stand for.
+
+        Raises:
+            InputError: infinity.
+        """
+        try:
+            return fake_quantise(x, self.z, self.scheme, self.formula)
+        except InputError as error:
+            raise InputError(f"{self.where}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantised:
+    """A layer without weights: quantised inputs, then the float kernel.
+
+    Attributes:
+        inputs: how it sees its inputs.
+        inner: what the float kernel decided.
+    """
+
+    inputs: InputQuantiser
+    inner: object
+
+
+def input_quantiser(node: Node, operands: Operands) -> InputQuantiser:
+    """Read bits, clipping value and formula from the node.
+
+    Raises:
+        GraphError: an attribute is missing: the graph was not quantised for NNIE.
+        UnsupportedError: another type than float32, or another width.
+    """
+    require_type(operands.input(0), (DType.FLOAT32,))
+    scheme = scheme_of(node.attributes.integer("bits"))
+    formula = node.attributes.text("formula", "library")
+    z = z_of(node.attributes.real("activation_clipping"), scheme, formula)
+    return InputQuantiser(scheme, z, formula, operands.where)
+
+
+def lower_quantised(node: Node, operands: Operands, lower: Callable[[Node, Operands], object]) -> Quantised:
+    """Decide z and what the float kernel needs."""
+    return Quantised(input_quantiser(node, operands), lower(node, operands))
+
+
+def run_quantised(integers: Quantised, run: Callable[..., tuple[Array, ...]], *arrays: Floats) -> tuple[Array, ...]:
+    """Quantise all inputs with the one z and run the float kernel."""
+    return run(integers.inner, *(integers.inputs.apply(x) for x in arrays))

@@ -1,0 +1,152 @@
+"""Sign and base-2 logarithm in 8 or 16 bits (docs/nnie.md, 1 to 4).
+
+S steps an octave, codes q of 0..M, and one number z for all values of a group: a code stands for +-2^((q + z) / S), or
+for 0. All comparisons and logarithms are float64 of float32 values; results are stored as float32.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import InputError, UnsupportedError
+from tflq.schemas.nnie import scheme_numbers
+
+Floats = NDArray[np.float32]
+FORMULAS = ("library", "page", "mqbench")
+SMALLEST_MAXIMUM = np.float32(1e-6)
+"""What the library takes for the maximum of all-zero data."""
+ZERO_CODE = 0x80
+"""The 8-bit code of zero; 0x00 is +2^(z/16)."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One width of the logarithmic code.
+
+    Attributes:
+        bits: 8 or 16.
+        steps: S, codes of an octave: 16 or 128.
+        largest: M, largest code: 127 or 1407.
+        largest_z: |z| is no larger: 511 or 4095.
+    """
+
+    bits: int
+    steps: int
+    largest: int
+    largest_z: int
+
+
+def scheme_of(bits: int) -> Scheme:
+    """Return the scheme of a width.
+
+    Raises:
+        UnsupportedError: neither 8 nor 16.
+    """
+    if bits not in (8, 16):
+        raise UnsupportedError(f"logarithmic codes of {bits} bits; NNIE has 8 and 16")
+    return Scheme(bits, *scheme_numbers(bits))
+
+
+def z_of(maximum: float | np.floating, scheme: Scheme, formula: str = "library") -> int:
+    """Return z for a group whose largest magnitude is `maximum`, taken as float32.
+
+    library: clamp(floor(S * log2 m) - M, -zmax, zmax), m = 1e-6 for all-zero data.
+    page, mqbench: round(S * log2 m) - M, not clamped; ties up, or to even of a float32 logarithm.
+
+    Raises:
+        UnsupportedError: infinity or NaN; all-zero data where the formula has no value for them.
+    """
+    m = np.float32(abs(maximum))
+    if not np.isfinite(m):
+        raise UnsupportedError(f"the largest magnitude is {m}; a finite number is needed")
+    if formula == "library":
+        level = scheme.steps * math.log2(m or SMALLEST_MAXIMUM)
+        return min(max(math.floor(level) - scheme.largest, -scheme.largest_z), scheme.largest_z)
+    if m == 0:
+        raise UnsupportedError(f"all values are zero, where formula '{formula}' has z = -infinity; choose 'library'")
+    if formula == "mqbench":
+        return int(np.rint(np.float32(scheme.steps) * np.log2(m))) - scheme.largest
+    return math.floor(scheme.steps * math.log2(m) + 0.5) - scheme.largest
+
+
+def clipping_of(z: int, scheme: Scheme) -> np.float32:
+    """Return the clipping value of the grid, 2^((z + M) / S): the float32 above the one that is nearest.
+
+    The library floors S * log2(c): the nearest float32 comes out one step low in half of all cases, this one in none.
+    """
+    nearest = np.float32(2.0 ** ((z + scheme.largest) / scheme.steps))
+    return np.float32(np.nextafter(nearest, np.float32(np.inf)))
+
+
+def clipping_grid(scheme: Scheme) -> Floats:
+    """Return the clipping values of all z, ascending: float32[2 * zmax + 1]."""
+    every = range(-scheme.largest_z, scheme.largest_z + 1)
+    return np.array([clipping_of(z, scheme) for z in every], np.float32)
+
+
+def snapped(maximum: float | np.floating, scheme: Scheme) -> np.float32:
+    """Return the grid's value at or just below a magnitude: what the library makes of it."""
+    return clipping_of(z_of(maximum, scheme), scheme)
+
+
+def magnitudes(z: int, scheme: Scheme) -> Floats:
+    """Return 2^((q + z) / S) for q = 0..M: float32[M + 1]."""
+    return np.asarray(2.0 ** ((np.arange(scheme.largest + 1) + z) / scheme.steps), np.float32)
+
+
+def quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+    """Return sign (-1, 0, 1) and code q of each value, both [*shape]; q is 0 where the sign is.
+
+    library: + where x > 2^(z/S - 1), q = clamp(floor(S * log2 x - z + 0.5), 0, M);
+             - where -x > 2^((z+1)/S - 1), q = clamp(floor(S * log2(-x) - z + 0.5), 1, M); else 0, NaN too.
+    page:    + where x >= 2^(z/S - 1).
+    mqbench: as page, with a float32 logarithm and ties to even. In float64 no float32 is a tie, in float32 many are.
+
+    Raises:
+        InputError: infinity, which the library does not define.
+    """
+    if np.isinf(x).any():
+        raise InputError("found infinity, which has no logarithmic code; every value must be finite or NaN")
+    wide = x.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if formula == "mqbench":
+            nearest = np.rint(np.float32(scheme.steps) * np.log2(np.abs(x))).astype(np.float64) - z
+        else:
+            nearest = np.floor(scheme.steps * np.log2(np.abs(wide)) - z + 0.5)
+        least = 2.0 ** (z / scheme.steps - 1)
+        positive = wide > least if formula == "library" else wide >= least
+        negative = -wide > 2.0 ** ((z + 1) / scheme.steps - 1)
+    sign = positive.astype(np.int8) - negative.astype(np.int8)
+    codes = np.clip(nearest, negative, scheme.largest)
+    return sign, np.where(sign != 0, codes, 0).astype(np.int16)
+
+
+def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme: Scheme) -> Floats:
+    """Return sign * 2^((q + z) / S) as float32[*shape]; zero is +0."""
+    return np.asarray(np.where(sign == 0, np.float32(0), sign * magnitudes(z, scheme)[codes]), np.float32)
+
+
+def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> Floats:
+    """Return what the codes of x stand for; errors as `quantise`."""
+    return dequantise(*quantise(x, z, scheme, formula), z, scheme)
+
+
+def true_form(sign: NDArray[np.int8], codes: NDArray[np.int16]) -> NDArray[np.uint8]:
+    """Return 8-bit codes: +q is 0x00..0x7F, -q is 0x81..0xFF, zero is 0x80."""
+    return np.asarray(np.where(sign > 0, codes, ZERO_CODE | codes), np.uint8)
+
+
+def from_true_form(stored: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+    """Return sign and code q of 8-bit codes."""
+    codes = (stored & 0x7F).astype(np.int16)
+    sign = np.where(stored == ZERO_CODE, 0, np.where(stored & ZERO_CODE, -1, 1)).astype(np.int8)
+    return sign, codes
+
+
+def hexadecimal(stored: NDArray[np.uint8]) -> list[str]:
+    """Return 8-bit codes as text: "0x00".."0xFF"."""
+    return [f"0x{code:02X}" for code in stored.reshape(-1).tolist()]

@@ -1,0 +1,20 @@
+"""MEAN over height and width of dequantised logarithmic codes: the global average pool (docs/nnie.md, 5)."""
+
+from __future__ import annotations
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.float import mean
+from tflq.interpreter.kernels.nnie.inputs import Quantised, lower_quantised
+from tflq.interpreter.kernels.nnie.logarithm import Floats
+from tflq.interpreter.kernels.reduction import Reduction
+
+
+def lower(node: Node, operands: Operands) -> Quantised:
+    """Decide z and the axes; raises as both."""
+    return lower_quantised(node, operands, mean.lower)
+
+
+def run(integers: Quantised, x: Floats, *axes: Array) -> tuple[Array, ...]:
+    """Run it: float32[S, N, H, W, C] -> float32[S, N, C], or with axes of 1 kept."""
+    assert isinstance(integers.inner, Reduction)
+    return mean.run(integers.inner, integers.inputs.apply(x), *axes)

@@ -1,0 +1,56 @@
+"""NNIE's specification as data: schemes, limits, keys of the mapper's cfg (docs/nnie.md)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the mapper takes.
+
+    Attributes:
+        dimension: largest size of an axis.
+        smallest_kernel: of a window, each way.
+        largest_kernel: of a window, each way.
+        largest_pad: rows or columns of padding.
+        largest_group: groups of a convolution.
+        upsampling: the one factor.
+    """
+
+    dimension: int
+    smallest_kernel: int
+    largest_kernel: int
+    largest_pad: int
+    largest_group: int
+    upsampling: int
+
+
+def specification() -> dict[str, Json]:
+    """Return schemes, granularity, formulas, limits and cfg keys."""
+    text = files(__package__).joinpath("specification.json").read_text(encoding="utf-8")
+    return cast("dict[str, Json]", json.loads(text))
+
+
+@cache
+def limits() -> Limits:
+    """Return the mapper's limits."""
+    return Limits(**cast("dict[str, int]", specification()["limits"]))
+
+
+@cache
+def scheme_numbers(bits: int) -> tuple[int, int, int]:
+    """Return steps of an octave, largest code and largest |z| of a width.
+
+    Raises:
+        KeyError: another width than 8 or 16.
+    """
+    schemes = cast("dict[str, dict[str, int]]", specification()["schemes"])
+    found = schemes[str(bits)]
+    return found["steps_per_octave"], found["largest_code"], found["largest_z"]
