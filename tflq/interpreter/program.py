@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
+from tflq.interpreter.computations import name_computations
 from tflq.interpreter.control import CONTROL, RESOURCES, called_graphs
 from tflq.interpreter.late import Late, LateNode
 from tflq.interpreter.lowering import lower, shared
@@ -56,7 +57,7 @@ class Library:
     """The programs of a model's graphs, made when they are first needed."""
 
     def __init__(self, graphs: Sequence[Graph], arithmetic: str) -> None:
-        self.graphs = tuple(graphs)
+        self.graphs = name_computations(graphs)
         self.arithmetic = arithmetic
         self._programs: dict[int, Program] = {}
 

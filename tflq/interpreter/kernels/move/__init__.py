@@ -46,6 +46,7 @@ _OPERATORS: tuple[str, ...] = (
     "squeeze",
     "stablehlo_gather",
     "stablehlo_pad",
+    "stablehlo_scatter",
     "strided_slice",
     "tile",
     "topk_v2",
