@@ -11,6 +11,7 @@ _OPERATORS: tuple[str, ...] = (
     "abs",
     "add",
     "average_pool_2d",
+    "batch_matmul",
     "concatenation",
     "conv_2d",
     "depthwise_conv_2d",
@@ -51,6 +52,8 @@ _OPERATORS: tuple[str, ...] = (
     "sum",
     "svdf",
     "tanh",
+    "transpose_conv",
+    "unidirectional_sequence_lstm",
 )
 
 ARITHMETIC = Arithmetic(
