@@ -11,7 +11,7 @@ from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
 from tflq.graph.equality import same
-from tflq.graph.quantisation import Affine, Quantisation, Range
+from tflq.graph.quantisation import Affine, Blockwise, Quantisation, Range
 
 ABSENT = -1
 """Index of an optional operand that is not given."""
@@ -146,7 +146,14 @@ class Graph:
             tuple(self.tensors[i] for i in node.outputs),
             self.where(index),
             tuple(None if i == ABSENT else self.tensors[i] for i in node.intermediates or ()),
+            tuple(None if i == ABSENT else self._block_scales(i) for i in node.inputs),
         )
+
+    def _block_scales(self, index: int) -> Tensor | None:
+        quantisation = self.tensors[index].quantisation
+        if not isinstance(quantisation, Blockwise) or not 0 <= quantisation.scales < len(self.tensors):
+            return None
+        return self.tensors[quantisation.scales]
 
     def where(self, index: int) -> str:
         """Name node `index` for a message: its number, operator and name."""
@@ -181,12 +188,14 @@ class Operands:
         outputs: the tensors that the node writes.
         where: "operator 3 (conv_2d 'CONV_2D_0_3')".
         intermediates: tensors whose quantisation the kernel uses within itself.
+        block_scales: for each input, the tensor of its scales where it is quantised in blocks, else None.
     """
 
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     where: str = ""
     intermediates: tuple[Tensor | None, ...] = ()
+    block_scales: tuple[Tensor | None, ...] = ()
 
     def input(self, position: int) -> Tensor:
         """Return an operand that must be there.

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tests.interpreter.move.test_gather import operand
 from tests.support.draw import affine, kernel_settings, shapes
 from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.single_op import check_against_oracle
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, DType
+from tflq.graph import Affine, Blockwise, DType, GraphBuilder
+from tflq.interpreter import lower
 
 MOVED = [
     DType.FLOAT32, DType.FLOAT16, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
@@ -49,6 +51,31 @@ def test_lookup_refused(oracle):
     shifted = fixed(values(0, (4, 3), DType.INT8), affine(DType.INT8, 0.25, 3))
     check_refused(oracle, "embedding_lookup", [INDICES, shifted], [DType.FLOAT32], "zero point 3")
     check_refused(oracle, "embedding_lookup", [INDICES, fixed([1, 2, 3])], [DType.INT32], "two or more")
+
+
+def in_blocks(dtype, output, size=4, rows=4):
+    """A graph with a table of 4 rows of 8 in blocks of `size`."""
+    b = GraphBuilder("blocks")
+    indices = b.input("indices", (2,), DType.INT32)
+    scales = b.constant("scales", np.random.default_rng(0).uniform(0.1, 1, (rows, 8 // size)).astype(np.float16))
+    table = b.constant("table", values(0, (4, 8), dtype), Blockwise(scales, -1, size), dtype)
+    return b.build([b.add("embedding_lookup", [indices, table], (2, 8), output, version=4)])
+
+
+@pytest.mark.parametrize("output", [DType.FLOAT32, DType.FLOAT16], ids=lambda t: t.value)
+@pytest.mark.parametrize("dtype", [DType.INT4, DType.INT2], ids=lambda t: t.value)
+@pytest.mark.parametrize("size", [4, 8])
+def test_blocks(oracle, dtype, output, size):
+    check_against_oracle(oracle, in_blocks(dtype, output, size), [INDICES.value])
+
+
+def test_blocks_refused():
+    with pytest.raises(GraphError, match="needs a constant of 8 scales"):
+        lower(in_blocks(DType.INT4, DType.FLOAT32, rows=3))
+    with pytest.raises(GraphError, match="blocks of 3"):
+        lower(in_blocks(DType.INT4, DType.FLOAT32, size=3))
+    with pytest.raises(UnsupportedError, match="takes int4, int2"):
+        lower(in_blocks(DType.INT8, DType.FLOAT32))
 
 
 def test_lookup_without_scales_is_refused(oracle):

@@ -1,8 +1,9 @@
 """EMBEDDING_LOOKUP: rows of the table in input 1, chosen by the indices in input 0.
 
-Where the table holds integers and the output is float, value = scale[row] * q in float32 (zero points are not looked
-at), then rounded to float16 where that is the output's type. TFLite's kernel has its quirks, which are kept: uint8
-tables are read as int8; rows of int4 and int2 begin at whole bytes, so rows that do not fill them are read shifted.
+Where the table holds integers and the output is float, value = scale * q in float32 (zero points are not looked at),
+then rounded to float16 where that is the output's type. The scale is that of the table, the row, or the block of a
+row. TFLite's kernel has its quirks, which are kept: uint8 tables are read as int8; rows of int4 and int2 begin at whole
+bytes, so rows that do not fill them are read shifted.
 
 Source: TFLite kernels/embedding_lookup.cc.
 """
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
+from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.operand_checks import require_type
 
@@ -28,7 +29,7 @@ class EmbeddingLookup:
     """How values become the output's.
 
     Attributes:
-        scale: float32[rows] of a table that is dequantised, None where its values are moved.
+        scale: float32[rows, blocks] of a table that is dequantised, None where its values are moved.
         dtype: numpy's name of the output's type.
         per_byte: elements in one byte of the table.
     """
@@ -42,8 +43,8 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
     """Decide the scales.
 
     Raises:
-        GraphError: indices that are no vector, a table of less than two axes, scales that do not fit it.
-        UnsupportedError: types that TFLite does not look up, blockwise tables, or a zero point.
+        GraphError: indices that are no vector, a table of less than two axes, scales or blocks that do not fit it.
+        UnsupportedError: types that TFLite does not look up, or a zero point.
     """
     indices, table, output = operands.input(0), operands.input(1), operands.output()
     require_type(indices, (DType.INT32,))
@@ -57,7 +58,8 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
         return EmbeddingLookup(None, table.dtype.storage.name, per_byte)
     require_type(table, HYBRID)
     require_type(output, (DType.FLOAT32, DType.FLOAT16))
-    return EmbeddingLookup(_scales(table, output), output.dtype.storage.name, per_byte)
+    scale = _block_scales(operands) if isinstance(table.quantisation, Blockwise) else _scales(table, output)
+    return EmbeddingLookup(scale, output.dtype.storage.name, per_byte)
 
 
 def run(integers: EmbeddingLookup, indices: Array, table: Array) -> tuple[Array, ...]:
@@ -73,16 +75,31 @@ def run(integers: EmbeddingLookup, indices: Array, table: Array) -> tuple[Array,
     begin = rows * size // integers.per_byte * integers.per_byte
     flat = table.reshape(table.shape[0], -1).view(np.int8)
     codes = flat[sample_index(table, 3), begin[..., None] + np.arange(size)]
-    values = codes.astype(np.float32) * integers.scale[rows][..., None]
+    blocks = integers.scale.shape[1]
+    scale = np.repeat(integers.scale, size // blocks, 1) if blocks > 1 else integers.scale
+    values = codes.astype(np.float32) * scale[rows]
     return (values.astype(integers.dtype).reshape(*values.shape[:2], *table.shape[2:]),)
 
 
 def _scales(table: Tensor, output: Tensor) -> NDArray[np.float32]:
     if not isinstance(table.quantisation, Affine):
-        raise UnsupportedError(f"the table '{table.name}' has no scales of its own; tables in blocks have no kernel")
+        raise UnsupportedError(f"the table '{table.name}' ({table.dtype.value}) has no scales, the output is float")
     affine, rows = table.quantisation, table.shape[0]
     if affine.scale.size > 1 and (affine.axis != 0 or affine.scale.size != rows):
         raise GraphError(f"{affine.scale.size} scales along axis {affine.axis} do not fit a table of {rows} rows")
     if affine.zero_point.size and affine.zero_point[0] and output.dtype is DType.FLOAT32:
         raise UnsupportedError(f"the table '{table.name}' has zero point {affine.zero_point[0]}; only 0 is allowed")
-    return np.broadcast_to(affine.scale.astype(np.float32), (rows,))
+    return np.broadcast_to(affine.scale.astype(np.float32)[:, None], (rows, 1))
+
+
+def _block_scales(operands: Operands) -> NDArray[np.float32]:
+    table = operands.input(1)
+    quantisation, scales = table.quantisation, operands.block_scales[1] if operands.block_scales else None
+    size = quantisation.block_size if isinstance(quantisation, Blockwise) else 0
+    require_type(table, (DType.INT4, DType.INT2))
+    if len(table.shape) != 2 or size < 1 or table.shape[1] % size or size % (8 // table.dtype.bits):
+        raise GraphError(f"blocks of {size} do not fill the rows of a table of shape {table.shape}, or whole bytes")
+    if scales is None or scales.data is None or scales.size != table.size // size:
+        raise GraphError(f"the table '{table.name}' needs a constant of {table.size // size} scales for its blocks")
+    require_type(scales, (DType.FLOAT16,))
+    return scales.data.astype(np.float32).reshape(table.shape[0], -1)
