@@ -11,6 +11,7 @@ _OPERATORS: tuple[str, ...] = (
     "abs",
     "add",
     "average_pool_2d",
+    "batch_matmul",
     "conv_2d",
     "depthwise_conv_2d",
     "dequantize",
@@ -50,6 +51,7 @@ _OPERATORS: tuple[str, ...] = (
     "sum",
     "svdf",
     "tanh",
+    "transpose_conv",
 )
 
 ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})

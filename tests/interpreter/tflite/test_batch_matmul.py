@@ -1,0 +1,76 @@
+"""BATCH_MATMUL against TFLite."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.draw import FLOAT32, INT8, INT16, affine, kernel_settings, quantisations, scales, seeds
+from tests.support.single_op import check_against_oracle, random_inputs
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import DType, GraphBuilder
+from tflq.interpreter import lower
+
+
+@st.composite
+def products(draw):
+    """Shapes of both factors and of the product, and which are transposed."""
+    a, k, b = (draw(st.integers(1, 6)) for _ in range(3))
+    stack = draw(st.lists(st.integers(1, 3), max_size=3))
+    stacks = [tuple(draw(st.sampled_from([1, n])) for n in stack[draw(st.integers(0, len(stack))) :]) for _ in range(2)]
+    adj_x, adj_y = draw(st.booleans()), draw(st.booleans())
+    x = (*stacks[0], k, a) if adj_x else (*stacks[0], a, k)
+    y = (*stacks[1], b, k) if adj_y else (*stacks[1], k, b)
+    return x, y, (*np.broadcast_shapes(*stacks), a, b), {"adj_x": adj_x, "adj_y": adj_y}
+
+
+def batch_matmul(shapes, x, y, output):
+    b = GraphBuilder("batch_matmul")
+    operands = [b.input("x", shapes[0], *x), b.input("y", shapes[1], *y)]
+    return b.build([b.add("batch_matmul", operands, shapes[2], *output, **shapes[3])])
+
+
+@kernel_settings
+@given(data=st.data(), shapes=products(), seed=seeds)
+def test_int8(oracle, data, shapes, seed):
+    x, y, out = (data.draw(quantisations(INT8, -6, 0)) for _ in range(3))
+    graph = batch_matmul(shapes, (INT8, x), (INT8, y), (INT8, out))
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
+
+
+@pytest.mark.parametrize("other", [INT16, INT8])
+@kernel_settings
+@given(shapes=products(), seed=seeds, sx=scales(-12, -6), sy=scales(-12, -6), so=scales(-8, -2))
+def test_int16(oracle, other, shapes, seed, sx, sy, so):
+    sides = (INT16, affine(INT16, sx)), (other, affine(other, sy)), (INT16, affine(INT16, so))
+    graph = batch_matmul(shapes, *sides)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
+
+
+@kernel_settings
+@given(shapes=products(), seed=seeds)
+def test_float32_and_int32_output(oracle, shapes, seed):
+    rng = np.random.default_rng(seed)
+    graph = batch_matmul(shapes, (FLOAT32, None), (FLOAT32, None), (FLOAT32, None))
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 5))
+    graph = batch_matmul(shapes, (INT8, affine(INT8, 1, 3)), (INT8, affine(INT8, 1, 5)), (DType.INT32, None))
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 5))
+
+
+def test_a_long_sum(oracle):
+    shapes = ((2, 3000), (3000, 2), (2, 2), {"adj_x": False, "adj_y": False})
+    for dtype in (INT8, FLOAT32):
+        q = affine(INT8, 0.01, -128) if dtype is INT8 else None
+        graph = batch_matmul(shapes, (dtype, q), (dtype, q), (dtype, affine(INT8, 20) if q else None))
+        check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(1), graph, 3))
+
+
+def test_refusals():
+    plain = (FLOAT32, None)
+    with pytest.raises(GraphError, match="do not multiply"):
+        lower(batch_matmul(((2, 3), (2, 3), (2, 3), {}), plain, plain, plain))
+    q = (INT16, affine(INT16, 1, 3))
+    with pytest.raises(UnsupportedError, match="takes 0 only"):
+        lower(batch_matmul(((2, 3), (3, 2), (2, 2), {}), q, q, q))

@@ -1,0 +1,41 @@
+"""BATCH_MATMUL of float32: products of matrices, each sum in the order of k. Equal to TFLite bit for bit.
+
+Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate.products import sequential_products
+from tflq.interpreter.kernels.batch_matmul_shapes import factors, require_product
+from tflq.interpreter.operand_checks import require_same_type, require_type
+
+
+@dataclass(frozen=True)
+class FloatBatchMatmul:
+    """Which operands are transposed."""
+
+    adj_x: bool
+    adj_y: bool
+
+
+def lower(node: Node, operands: Operands) -> FloatBatchMatmul:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: a type other than float32.
+        GraphError: shapes that do not multiply.
+    """
+    require_type(operands.input(0), (DType.FLOAT32,))
+    require_same_type(operands.input(0), operands.input(1), operands.output())
+    return FloatBatchMatmul(*require_product(node, operands)[:2])
+
+
+def run(integers: FloatBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+    """Run BATCH_MATMUL: float32[S or 1, ..., A, K], float32[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
+    left, right = factors(x, y, integers.adj_x, integers.adj_y)
+    return (sequential_products(left.astype(np.float32), right.astype(np.float32)),)

@@ -1,0 +1,78 @@
+"""BATCH_MATMUL in TFLite's integer arithmetic (docs/tflite.md).
+
+total = sum over k of (x - zx) * (y - zy). int8: an int32 that wraps, y = clamp(MBQ(total) + zo); with an int32 output
+the sum of x * y as it is, zero points ignored. int16 with int16 or int8: an int64 and MBQ64. The real multiplier is
+f32(sx sy) / so, the quotient in float64.
+
+Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate.products import exact_products
+from tflq.interpreter.fixed_point import wrap_int32
+from tflq.interpreter.kernels.batch_matmul_shapes import factors, require_product
+from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
+from tflq.interpreter.operand_checks import per_tensor, require_same_type, require_type, require_zero_points_of_zero
+
+
+@dataclass(frozen=True, eq=False)
+class BatchMatmul:
+    """The integers of one BATCH_MATMUL.
+
+    Attributes:
+        adj_x: whether x is transposed.
+        adj_y: whether y is transposed.
+        zero_points: of both inputs; 0 for an int32 output.
+        magnitude: bound on the accumulator.
+        rescale: how totals become codes; None for an int32 output.
+    """
+
+    adj_x: bool
+    adj_y: bool
+    zero_points: tuple[int, int]
+    magnitude: int
+    rescale: Rescale | None
+
+
+def lower(node: Node, operands: Operands) -> BatchMatmul:
+    """Decide the integers.
+
+    Raises:
+        UnsupportedError: types or quantisation that TFLite's kernel does not take.
+        GraphError: shapes that do not multiply, or a tensor without scale.
+    """
+    x, y, output = operands.input(0), operands.input(1), operands.output()
+    dtype = require_type(x, (DType.INT8, DType.INT16))
+    require_type(y, (DType.INT8,) if dtype is DType.INT8 else (DType.INT8, DType.INT16))
+    adj_x, adj_y, depth = require_product(node, operands)
+    if dtype is DType.INT8 and output.dtype is DType.INT32:
+        return BatchMatmul(adj_x, adj_y, (0, 0), max(1, depth) << 14, None)
+    require_same_type(x, output)
+    if dtype is DType.INT16:
+        require_zero_points_of_zero(x, y, output)
+    (sx, zx), (sy, zy), (so, _) = per_tensor(x), per_tensor(y), per_tensor(output)
+    largest = [max(z - tensor.dtype.minimum, tensor.dtype.maximum - z) for tensor, z in ((x, zx), (y, zy))]
+    magnitude = max(1, depth) * largest[0] * largest[1]
+    rounding, bits = (Rounding.DOUBLE, 32) if dtype is DType.INT8 else (Rounding.SINGLE_64, 64)
+    rule = make_rule(node, output, np.array([float(sx * sy) / float(so)]), rounding, bits)
+    bound = np.array([magnitude])
+    rescale = make_rescale(rule, np.zeros(1, np.int64), -bound, bound)
+    return BatchMatmul(adj_x, adj_y, (zx, zy), magnitude, rescale)
+
+
+def run(integers: BatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+    """Run BATCH_MATMUL: T[S or 1, ..., A, K], U[S or 1, ..., K, B] -> T or int32 [S, ..., A, B]."""
+    left, right = (
+        array.astype(np.int32) - zero
+        for array, zero in zip(factors(x, y, integers.adj_x, integers.adj_y), integers.zero_points, strict=True)
+    )
+    total = exact_products(left, right, integers.magnitude)
+    if integers.rescale is None:
+        return (wrap_int32(total.astype(np.int64)).astype(np.int32),)
+    return (integers.rescale.apply(total.reshape(-1, 1)).reshape(total.shape),)

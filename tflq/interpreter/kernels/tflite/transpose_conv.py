@@ -1,0 +1,136 @@
+"""TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md).
+
+total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D (quantised_convolution.py): MBQ with
+the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless quantized_bias_type is int32. zw counts
+for uint8 only.
+
+Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.accumulate.transposed import (
+    Transposed,
+    TransposedWindow,
+    accumulate_transposed,
+    prepare_transposed,
+)
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.float import transpose_conv as float_kernel
+from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
+from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
+from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
+from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
+from tflq.interpreter.kernels.transpose_conv_shapes import transposed_window
+from tflq.interpreter.operand_checks import (
+    EIGHT_BITS,
+    per_tensor,
+    require_same_type,
+    require_type,
+    require_zero_points_of_zero,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LayerConstants:
+    """What follows from weights and bias.
+
+    Attributes:
+        weights: integers [O, KH, KW, C], their zero point taken off.
+        rescale: rule, bias, proven map.
+        prepared: the weights made ready for accumulation.
+    """
+
+    weights: Array
+    rescale: Rescale
+    prepared: Transposed
+
+
+@dataclass(frozen=True, eq=False)
+class TransposeConv:
+    """The integers of one TRANSPOSE_CONV.
+
+    Attributes:
+        place: window and output size.
+        input_bounds: smallest and largest x - zi.
+        input_zero_point: zi.
+        weights_zero_point: zw; 0 but for uint8.
+        rule: how totals become codes.
+        constants: None where weights or bias are computed at run time.
+    """
+
+    place: TransposedWindow
+    input_bounds: tuple[int, int]
+    input_zero_point: int
+    weights_zero_point: int
+    rule: Rule
+    constants: LayerConstants | None
+
+
+def lower(node: Node, operands: Operands) -> TransposeConv | FloatTransposeConv:
+    """Decide the integers; float32 is left to its own kernel (the first input, a shape, does not tell).
+
+    Raises:
+        UnsupportedError: types or quantisation that TFLite's kernel does not take.
+        GraphError: shapes that contradict each other, or an output shape computed at run time.
+    """
+    weights, x, bias, output = operands.input(1), operands.input(2), operands.optional(3), operands.output()
+    if x.dtype is DType.FLOAT32:
+        return float_kernel.lower(node, operands)
+    dtype = require_type(x, (*EIGHT_BITS, DType.INT16))
+    require_same_type(x, output)
+    require_type(weights, (DType.UINT8,) if dtype is DType.UINT8 else (DType.INT8,))
+    if dtype is DType.INT16:
+        require_zero_points_of_zero(x, output)
+    wide = dtype is DType.INT16 and node.attributes.text("quantized_bias_type", "float32") != "int32"
+    if bias is not None:
+        require_type(bias, (DType.INT64,) if wide else (DType.INT32,))
+        if dtype is DType.UINT8:
+            require_bias_scale(x, weights, bias, output)
+    zi = per_tensor(x)[1]
+    zw = per_tensor(weights)[1] if dtype is DType.UINT8 else 0
+    place = transposed_window(node, operands)
+    scale = effective_scale(x, weights, output, weights.shape[0])
+    rounding, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
+    bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))
+    layer = TransposeConv(place, bounds, zi, zw, make_rule(node, output, scale, rounding, bits), None)
+    if weights.data is None or (bias is not None and bias.data is None):
+        return layer
+    return replace(layer, constants=_make(layer, weights.data, None if bias is None else bias.data, fit=True))
+
+
+def run(
+    integers: TransposeConv | FloatTransposeConv, _shape: Array, weights: Array, x: Array, bias: Array | None = None
+) -> tuple[Array, ...]:
+    """Run TRANSPOSE_CONV: weights [S or 1, O, KH, KW, C], x [S, N, H, W, C], bias [S or 1, O] -> [S, N, OH, OW, O]."""
+    if isinstance(integers, FloatTransposeConv):
+        return float_kernel.run(integers, _shape, weights, x, bias)
+    if integers.constants is not None:
+        return (_convolve(integers, integers.constants, x),)
+    own = max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])
+    samples = []
+    for s in range(own):
+        made = _make(integers, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], fit=False)
+        samples.append(_convolve(integers, made, x[s % len(x)][None]))
+    return (np.concatenate(samples),)
+
+
+def _make(layer: TransposeConv, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
+    shifted = weights.astype(np.int16) - layer.weights_zero_point
+    plain: Integers = np.zeros(weights.shape[0], np.int64) if bias is None else bias.astype(np.int64).reshape(-1)
+    low, high = layer.input_bounds
+    rescale = Rescale(layer.rule, plain, None)
+    if fit:
+        rescale = make_rescale(layer.rule, plain, *accumulator_range(shifted, low, high))
+    return LayerConstants(shifted, rescale, prepare_transposed(shifted, layer.place, max(-low, high)))
+
+
+def _convolve(layer: TransposeConv, made: LayerConstants, x: Array) -> Array:
+    shifted = x.astype(np.int32) - layer.input_zero_point
+    return made.rescale.apply(accumulate_transposed(made.prepared, shifted))
