@@ -111,3 +111,11 @@ def test_reference_models_carry_dataclasses(path) -> None:
     validate(lowered)
     assert all(is_dataclass(node.integers) for node in lowered.nodes)
     assert all(type(node.integers).__dataclass_params__.frozen for node in lowered.nodes)
+
+
+@pytest.mark.parametrize("is_called", [False, True])
+def test_shapes_of_a_graph_that_others_run_are_not_taken_from_the_file(is_called: bool) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2, 3), DType.FLOAT32)
+    lowered = lower(b.build([b.add("shape", [x], (2,), INT32, out_type="int32")]), is_called=is_called)
+    assert lowered.tensors[lowered.outputs[0]].is_constant is not is_called

@@ -15,7 +15,7 @@ _WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.p
 """Kernels that take codes as they are."""
 
 
-def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
+def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Graph:
     """Return the graph with `arithmetic` and `integers` in every node.
 
     A node whose inputs are all constant, or whose result depends on shapes only, is evaluated here; its outputs become
@@ -24,6 +24,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     Args:
         graph: any graph; nodes that name an arithmetic keep it.
         default_arithmetic: for nodes that name none.
+        is_called: whether other graphs run this one, with inputs of any shape.
 
     Raises:
         UnsupportedError: operators or types without a kernel; all such operators are listed at once.
@@ -31,7 +32,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite") -> Graph:
     """
     lowered = graph.copy()
     _refuse_missing(lowered, default_arithmetic)
-    moving: set[int] = set()
+    moving = set(graph.inputs) if is_called else set()
     for index, node in enumerate(lowered.nodes):
         if node.operator in CONTROL:
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, integers=Late("runs other graphs"))

@@ -59,6 +59,7 @@ class Library:
     def __init__(self, graphs: Sequence[Graph], arithmetic: str) -> None:
         self.graphs = name_computations(graphs)
         self.arithmetic = arithmetic
+        self.called = frozenset(g for graph in graphs for node in graph.nodes for g in called_graphs(node))
         self._programs: dict[int, Program] = {}
 
     def program(self, number: int) -> Program:
@@ -92,7 +93,9 @@ class Program:
         self.library = library
         self.number = number
         graph = library.graphs[number]
-        self.graph = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, library.arithmetic)
+        self._is_called = number in library.called  # with inputs of other shapes than the file states
+        is_lowered = all(n.integers is not None for n in graph.nodes)
+        self.graph = graph if is_lowered else lower(graph, library.arithmetic, self._is_called)
         self.constants: dict[int, Value] = {
             i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
         }
@@ -198,7 +201,7 @@ class Program:
 
     def _computed(self) -> list[tuple[int, bool]]:
         """Return the nodes that are not folded, and whether shapes may change in front of them."""
-        found, changing = [], False
+        found, changing = [], self._is_called
         for i, node in enumerate(self.graph.nodes):
             if node.outputs and all(self.graph.tensors[t].is_constant for t in node.outputs):
                 continue
