@@ -87,6 +87,11 @@ def _move(scratch: Path, target: Path) -> None:
     if not os.access(target, os.W_OK):
         raise OutputError(f"{target}: cannot be written: permission denied")
     for item in sorted(scratch.iterdir()):
+        existing = target / item.name
+        if existing.exists() and existing.is_dir() != item.is_dir():
+            found, wanted = ("folder", "file") if existing.is_dir() else ("file", "folder")
+            raise OutputError(f"{existing}: is a {found} where a {wanted} is to be written; remove or rename it")
+    for item in sorted(scratch.iterdir()):
         destination = target / item.name
         if destination.is_dir() and item.is_dir():
             shutil.rmtree(destination)
