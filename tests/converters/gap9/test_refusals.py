@@ -141,7 +141,7 @@ def test_all_unknown_operators_at_once(target: str) -> None:
     message = refused(graph, target, UnsupportedError)
     assert "operator 0 (gelu 'GELU_0_0')" in message
     assert "operator 2 (cumsum 'CUMSUM_0_2')" in message
-    assert "relu" not in message.split("it takes")[0]
+    assert "relu" not in message
 
 
 def test_leaky_slope() -> None:

@@ -46,7 +46,7 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     if node.operator in _WITHOUT_REFERENCE:
         return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
     if node.operator not in _PASSED and node.operator not in _RULES:
-        return f"no mapping to GAP9; it takes {', '.join(supported_operators())}"
+        return "no mapping to GAP9, docs/gap9.md lists what it takes; replace it or cut the graph in front of it"
     fused = node.attributes.text("fused_activation_function", "none")
     if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"

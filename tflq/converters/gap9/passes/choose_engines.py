@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.packing import plane_mode
 from tflq.converters.gap9.rewrite import FILTERS, MOVES, POOLS, layer_of, with_attributes
 from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
@@ -12,6 +13,12 @@ from tflq.graph import Graph, Node, Tensor
 NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, "add", "sub")
 _LSTM = "unidirectional_sequence_lstm"
+_WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}
+_MODES = {
+    "3x3dw": "NE16, depthwise 3x3 mode",
+    "linear": "NE16, linear mode",
+    "taps": "NE16, tap by tap in 1x1 mode; 3x3 and 1x1 kernels have modes of their own",
+}
 
 
 def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -45,18 +52,19 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
         return "", "moves data: takes the type of its neighbours"
     if not options.use_ne16:
-        return SQ8, "use_ne16 is false"
+        return SQ8, "use_ne16 is false; true would let NE16 take what it can"
     if node.operator in FILTERS:
         return _filter_engine(node, graph.tensors[node.inputs[1]])
     if node.operator == _LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
         return NE16, "uint8 kernel on the cluster, in the types of NE16"
-    return SQ8, f"{node.operator} has no uint8 kernel"
+    return SQ8, f"{node.operator} has int8 kernels only" + _WAYS_OUT.get(node.operator, "")
 
 
 def _filter_engine(node: Node, weights: Tensor) -> tuple[str, str]:
     if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
         height, width = weights.shape[1:3]
-        return SQ8, f"depthwise kernel {height}x{width}: NE16 takes 3x3"
-    return NE16, "NE16 takes it"
+        return SQ8, f"depthwise kernel {height}x{width}, NE16 takes 3x3; make it 3x3, or a dense convolution"
+    mode = plane_mode(node.operator, weights.shape[1:3])
+    return NE16, _MODES.get(mode, f"NE16, {mode} mode")

@@ -8,12 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.graph import Affine, Array
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias
 from tflq.interpreter.kernels.gap9.rounding import norm
 from tflq.interpreter.requantise import Exact, StepMap, fit_step_map, requantise
+
+_BLOCK = 1 << 15
+"""Elements at a time: the block stays in the second-level cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +50,34 @@ class Rescaling:
         total = norm(accumulators + self.bias, self.pre_normalization)
         return np.clip(norm(total * self.mul_bias.multiplier, self.shift), self.minimum, self.maximum)
 
+    def in_reals(self, accumulators: Array) -> NDArray[np.float64]:
+        """The same rule in float64, where every step is exact: accumulators [..., O] -> codes.
+
+        |acc + bias| < 2^32 and M < 2^8, so products are below 2^40; a division by 2^N and the half that is added need
+        at most 41 bits, and floor is exact.
+        """
+        total = accumulators.astype(np.float64)
+        total += self.bias
+        if self.pre_normalization:
+            total *= 2.0**-self.pre_normalization
+            total += 0.5
+            np.floor(total, out=total)
+        total *= self.mul_bias.multiplier * np.exp2(-self.shift.astype(np.float64))
+        total += 0.5
+        np.floor(total, out=total)
+        return np.clip(total, self.minimum, self.maximum, out=total)
+
     def apply(self, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
         """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
-        rule: Exact = self.exact
-        return requantise(self.step_map, rule, accumulators, dtype)
+        if self.step_map is not None:
+            rule: Exact = self.exact
+            return requantise(self.step_map, rule, accumulators, dtype)
+        result = np.empty(accumulators.shape, dtype)
+        rows, out = accumulators.reshape(-1, len(self.bias)), result.reshape(-1, len(self.bias))
+        step = max(1, _BLOCK // len(self.bias))
+        for i in range(0, len(rows), step):
+            np.copyto(out[i : i + step], self.in_reals(rows[i : i + step]), casting="unsafe")
+        return result
 
 
 def make_rescaling(
