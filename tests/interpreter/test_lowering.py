@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.interpreter.kernels_for_tests import NAME, Calls, calls  # noqa: F401
-from tests.support.data import data_files
+from tests.support.data import data_files, data_path
 from tests.support.draw import affine
 from tflq.converters.tflite import read_model
 from tflq.errors import GraphError, UnsupportedError
@@ -105,9 +105,9 @@ def test_a_node_that_names_its_arithmetic_keeps_it(calls: Calls) -> None:  # noq
     assert [n.arithmetic for n in lower(graph).nodes] == [NAME, "float"]
 
 
-@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+@pytest.mark.parametrize("path", MODELS or [None], ids=[path.stem for path in MODELS] or ["no data"])
 def test_reference_models_carry_dataclasses(path) -> None:
-    lowered = lower(read_model(path).main)
+    lowered = lower(read_model(path or data_path("models")).main)
     validate(lowered)
     assert all(is_dataclass(node.integers) for node in lowered.nodes)
     assert all(type(node.integers).__dataclass_params__.frozen for node in lowered.nodes)
