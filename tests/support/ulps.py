@@ -1,8 +1,4 @@
-"""How many units in the last place tflq may be off TFLite, by operator of floats; every other operator is exact.
-
-tflq computes transcendental functions in float64 and rounds once; TFLite takes the host's libm, or Eigen's polynomials.
-The bounds were measured on x86-64 with glibc, and have no room to spare beyond that.
-"""
+"""Counts units in the last place between tflq's floats and TFLite's; the bounds stand in tests/support/exceptions.py."""
 
 from __future__ import annotations
 
@@ -12,23 +8,6 @@ from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import Array, Graph
 from tflq.interpreter import Engine
-
-ULPS = {
-    "atan2": 1,
-    "cos": 1,
-    "elu": 1,
-    "exp": 1,
-    "log": 1,
-    "log_softmax": 2,
-    "pow": 1,
-    "sin": 1,
-}
-
-ULPS_OF_INPUT = {"gelu": 2}
-"""In units of the last place of the input: where x Phi(x) is small, TFLite has lost its relative precision."""
-
-ULPS_OF_LARGEST = {"rfft2d": 1}
-"""In units of the last place of the largest element of the result."""
 
 
 def distance(ours: Array, theirs: Array) -> np.ndarray:

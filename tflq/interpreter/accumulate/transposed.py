@@ -45,9 +45,9 @@ class TransposedWindow:
             size: (height, width) of the input.
         """
         for ky in reversed(range(self.window.kernel[0])):
-            rows = _meeting(size[0], self.output[0], self.window.stride[0], ky - self.window.top)
+            rows = meeting(size[0], self.output[0], self.window.stride[0], ky - self.window.top)
             for kx in reversed(range(self.window.kernel[1])):
-                columns = _meeting(size[1], self.output[1], self.window.stride[1], kx - self.window.left)
+                columns = meeting(size[1], self.output[1], self.window.stride[1], kx - self.window.left)
                 if rows is not None and columns is not None:
                     source, target = zip(rows, columns, strict=True)
                     yield ky, kx, (ALL, ALL, *source), (ALL, ALL, *target)
@@ -118,7 +118,7 @@ def sequential_transposed(x: Floats, weights: Floats, place: TransposedWindow) -
     return total
 
 
-def _meeting(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice] | None:
+def meeting(size: int, output: int, stride: int, offset: int) -> tuple[slice, slice] | None:
     """Return which inputs reach an output at i * stride + offset, and those outputs; None where none does."""
     first = max(0, -(offset // stride))
     last = min(size - 1, (output - 1 - offset) // stride)

@@ -13,6 +13,8 @@ _OPERATORS: tuple[str, ...] = (
     "average_pool_2d",
     "batch_matmul",
     "conv_2d",
+    "conv_3d",
+    "conv_3d_transpose",
     "depthwise_conv_2d",
     "dequantize",
     "div",
@@ -52,6 +54,7 @@ _OPERATORS: tuple[str, ...] = (
     "svdf",
     "tanh",
     "transpose_conv",
+    "unidirectional_sequence_lstm",
 )
 
 ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})

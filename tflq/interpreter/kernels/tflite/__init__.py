@@ -14,6 +14,7 @@ _OPERATORS: tuple[str, ...] = (
     "batch_matmul",
     "concatenation",
     "conv_2d",
+    "conv_3d_transpose",
     "depthwise_conv_2d",
     "dequantize",
     "div",
