@@ -64,8 +64,8 @@ def mul_bias(ratio: ArrayLike, available_bits: ArrayLike = MULTIPLIER_BITS) -> M
         available_bits: of `multiplier_bits`, or 8.
 
     Raises:
-        UnsupportedError: a ratio that is not positive and finite, of 256 or more (N would be negative), so small that
-            N would be above 31, or with no bit left for M.
+        UnsupportedError: a ratio that is not positive and finite; so large that N would be negative (256 or more
+            where M has 8 bits); so small that N would be above 31; or no bit left for M.
     """
     ratios = np.atleast_1d(np.asarray(ratio, np.float64))
     bits = np.broadcast_to(np.asarray(available_bits, np.int64), ratios.shape)
@@ -77,6 +77,7 @@ def mul_bias(ratio: ArrayLike, available_bits: ArrayLike = MULTIPLIER_BITS) -> M
     pairs = np.array([_one(float(r), min(MULTIPLIER_BITS, int(b))) for r, b in zip(ratios, bits, strict=True)])
     multiplier, shift = pairs[:, 0], pairs[:, 1]
     _refuse(ratios, multiplier == 0, "no bit is left for the multiplier: the reduction or the bias is too large")
+    _refuse(ratios, shift < 0, "the multiplier has too few bits left for it: widen the range of the output")
     _refuse(
         ratios,
         shift > LARGEST_SHIFT,
