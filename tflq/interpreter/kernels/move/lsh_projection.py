@@ -1,0 +1,85 @@
+"""LSH_PROJECTION: bits of locality-sensitive hashes.
+
+Each element of input 0, float32[hashes, bits], is a seed. Its bit is 1 where the sum over the rows of input 1 of
+weight * fingerprint(seed's bytes, then the row's bytes), the fingerprint read as int64, is above 0; the sum is in
+double, in the order of the rows; without input 2 all weights are 1. Kind "dense" gives the bits, "sparse" for each hash
+its bits as a number, the first bit highest, plus its index * 2^bits; both int32.
+
+The rows of strings are equal parts of the tensor's bytes as TFLite keeps them: count, offsets, characters.
+
+Source: TFLite kernels/lsh_projection.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.fingerprint import fingerprint64
+from tflq.interpreter.kernels.indexing import equal_samples
+from tflq.interpreter.operand_checks import require_type
+from tflq.schemas.tflite.packing import pack_strings
+
+MAXIMUM_BITS = 31
+"""TFLite takes 32 too, where C leaves the shift of sparse hashes undefined."""
+
+
+@dataclass(frozen=True)
+class LshProjection:
+    """Whether each hash becomes one number ("sparse")."""
+
+    sparse: bool
+
+
+def lower(node: Node, operands: Operands) -> LshProjection:
+    """Decide the kind.
+
+    Raises:
+        GraphError: shapes that do not fit, more than 31 bits, or a kind that is neither sparse nor dense.
+        UnsupportedError: types that TFLite does not take.
+    """
+    seeds, source, weights = operands.input(0), operands.input(1), operands.optional(2)
+    require_type(seeds, (DType.FLOAT32,))
+    require_type(source, tuple(dtype for dtype in DType if dtype.bits >= 8 or dtype is DType.STRING))
+    require_type(operands.output(), (DType.INT32,))
+    if len(seeds.shape) != 2 or seeds.shape[1] > MAXIMUM_BITS or not source.shape or not source.shape[0]:
+        raise GraphError(f"seeds {seeds.shape} and input {source.shape}: two axes, up to 31 bits, and rows are needed")
+    if weights is not None:
+        require_type(weights, (DType.FLOAT32,))
+        if weights.shape != source.shape[:1]:
+            raise GraphError(f"weights {weights.shape} do not fit the rows of an input of shape {source.shape}")
+    kind = node.attributes.text("type", "unknown")
+    if kind not in ("sparse", "dense"):
+        raise GraphError(f"type is {kind}; sparse and dense are allowed")
+    return LshProjection(kind == "sparse")
+
+
+def run(integers: LshProjection, seeds: Array, x: Array, weights: Array | None = None) -> tuple[Array, ...]:
+    """Run LSH_PROJECTION: float32[S or 1, h, b], T[S or 1, n, *row], float32[S or 1, n] -> int32[S, h or h * b]."""
+    given = equal_samples(seeds, x) if weights is None else equal_samples(seeds, x, weights)
+    rows = [_bits(*(array[s] for array in given)) for s in range(given[0].shape[0])]
+    bits = np.stack(rows).reshape(len(rows), *seeds.shape[1:])
+    if not integers.sparse:
+        return (bits.reshape(len(rows), -1).astype(np.int32),)
+    hashes, width = seeds.shape[1:]
+    places = np.int64(1) << np.arange(width - 1, -1, -1, dtype=np.int64)
+    return ((bits @ places + (np.arange(hashes) << width)).astype(np.int32),)
+
+
+def _bits(seeds: Array, x: Array, weights: Array | None = None) -> NDArray[np.int64]:
+    """Return the bit of each seed: int64[hashes * bits]."""
+    if x.dtype == object:
+        packed = pack_strings(x.astype(np.object_))
+        rows = packed[: packed.size // x.shape[0] * x.shape[0]].reshape(x.shape[0], -1)
+    else:
+        rows = np.ascontiguousarray(x).reshape(x.shape[0], -1).view(np.uint8)
+    flat = np.ascontiguousarray(seeds.reshape(-1, 1)).view(np.uint8)
+    keys = np.concatenate([np.repeat(flat, rows.shape[0], 0), np.tile(rows, (flat.shape[0], 1))], 1)
+    terms = fingerprint64(keys).view(np.int64).astype(np.float64).reshape(flat.shape[0], -1)
+    if weights is not None:
+        terms = terms * weights.astype(np.float64)
+    return (np.add.accumulate(terms, axis=1)[:, -1] > 0).astype(np.int64)
