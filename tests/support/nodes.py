@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
+from tests.support.draw import kernel_settings
 from tests.support.single_op import check_against_oracle
 from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_to_bytes
@@ -15,6 +17,8 @@ from tflq.errors import GraphError, InputError, OracleError, UnsupportedError
 from tflq.graph import Affine, Array, Attribute, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 
+few = settings(kernel_settings, max_examples=6)
+"""For tests with many parameters, each of which draws its own examples."""
 VERSIONS = {"broadcast_to": 2}
 """Where TFLite registers no version 1."""
 
@@ -125,7 +129,7 @@ def check_refused(
     operator: str,
     operands: Sequence[Operand | None],
     results: Sequence[Result | DType],
-    message: str = "",
+    message: str | None = None,
     **attributes: Attribute,
 ) -> None:
     """Assert that TFLite refuses the model or its samples, and that tflq does so in one line that matches."""

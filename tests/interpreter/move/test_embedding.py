@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
-from tests.support.draw import affine, kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.draw import affine, shapes
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tests.support.single_op import check_against_oracle
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Blockwise, DType, GraphBuilder
@@ -85,7 +85,7 @@ def test_lookup_without_scales_is_refused(oracle):
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-@kernel_settings
+@few
 @given(data=st.data(), buckets=shapes(2, 3), count=st.integers(1, 6), seed=st.integers(0, 99))
 def test_sparse(oracle, combiner, which, data, buckets, count, seed):
     rows = values(seed, (2, count), DType.INT32) % 5
@@ -124,7 +124,7 @@ def test_hashtable_of_strings(oracle):
 
 
 @pytest.mark.parametrize("which", [(True, False, False), (False, True, False), (True, True, True)])
-@kernel_settings
+@few
 @given(count=st.integers(1, 9), seed=st.integers(0, 99))
 def test_unsorted_and_equal_keys(oracle, which, count, seed):
     wanted, keys = values(seed, (2, 5), DType.INT32) % 6, values(seed + 1, (2, count), DType.INT32) % 6

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import check, check_refused, few, sampled, values
 from tflq.graph import DType
 
 CONDITIONS = [DType.BOOL, DType.FLOAT32, DType.INT64, DType.INT32, DType.INT8, DType.UINT8, DType.UINT32]
@@ -16,7 +16,7 @@ ELEMENTS = [DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DT
 
 
 @pytest.mark.parametrize("dtype", CONDITIONS, ids=lambda t: t.value)
-@kernel_settings
+@few
 @given(shape=shapes(4, 4), seed=st.integers(0, 99))
 def test_where(oracle, dtype, shape, seed):
     zero = values(seed, (1, *shape), DType.INT32) % 3 == 0
@@ -40,7 +40,7 @@ def test_where_refused(oracle):
 
 @pytest.mark.parametrize("places", [DType.INT32, DType.INT64], ids=lambda t: t.value)
 @pytest.mark.parametrize("dtype", ELEMENTS, ids=lambda t: t.value)
-@kernel_settings
+@few
 @given(count=st.integers(1, 12), seed=st.integers(0, 99))
 def test_unique(oracle, dtype, places, count, seed):
     x = (values(seed, (1, count), DType.INT32) % 5 - (2 if dtype.is_signed else 0)).astype(dtype.storage)

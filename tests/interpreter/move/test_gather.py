@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import UnsupportedError
 from tflq.graph import DType
 
@@ -35,7 +35,7 @@ def test_strings(oracle):
 
 
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(4, 4), extra=shapes(2, 3), seed=st.integers(0, 99))
 def test_axes_and_batches(oracle, which, data, shape, extra, seed):
     axis = data.draw(st.integers(0, len(shape) - 1))

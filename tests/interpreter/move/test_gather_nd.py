@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import TYPES, operand
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.graph import DType
 
 
@@ -21,7 +21,7 @@ def test_every_type(oracle, dtype, index):
 
 
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(4, 4), outer=shapes(2, 3), seed=st.integers(0, 99))
 def test_coordinates(oracle, which, data, shape, outer, seed):
     axes = data.draw(st.integers(1, len(shape)))

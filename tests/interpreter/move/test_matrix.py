@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.interpreter.move.test_gather import operand
 from tests.interpreter.move.test_slice import TYPES
 from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import GraphError
 from tflq.graph import DType
 
@@ -54,7 +54,7 @@ def test_update_every_type(oracle, dtype, index):
 @pytest.mark.parametrize(
     "which", [(True, False, False), (False, True, False), (False, False, True), (True, True, True)]
 )
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(4, 4), seed=st.integers(0, 99))
 def test_update(oracle, which, data, shape, seed):
     box = [data.draw(st.integers(1, n)) for n in shape]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import InputError
 from tflq.graph import DType
 
@@ -24,7 +24,7 @@ def test_every_type(oracle, dtype, lengths):
 
 
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(3, 4), seed=st.integers(0, 99))
 def test_axes(oracle, which, data, shape, seed):
     shape = (*shape, 3)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, long, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import check, check_refused, few, fixed, long, sampled, values
 from tflq.graph import DType
 
 SCATTERED = [DType.FLOAT32, DType.UINT8, DType.BOOL, DType.INT8, DType.INT64, DType.INT32]
@@ -24,7 +24,7 @@ def test_every_type(oracle, dtype):
 
 
 @pytest.mark.parametrize("which", WHICH)
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(4, 3), outer=shapes(2, 4), seed=st.integers(0, 99))
 def test_coordinates(oracle, which, data, shape, outer, seed):
     axes = data.draw(st.integers(1, len(shape)))
@@ -53,7 +53,7 @@ def test_every_sparse_type(oracle, dtype, index):
 
 
 @pytest.mark.parametrize("which", WHICH)
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(4, 4), count=st.integers(1, 5), seed=st.integers(0, 99))
 def test_sparse_shapes(oracle, which, data, shape, count, seed):
     indices = values(seed, (3, count, len(shape)), DType.INT32) % np.array(shape, np.int32)

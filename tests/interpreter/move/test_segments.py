@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
 from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.graph import DType
 
 NUMBERS = [DType.INT32, DType.FLOAT32]
@@ -19,7 +19,7 @@ OPERATORS = [f"unsorted_segment_{name}" for name in ("sum", "prod", "max", "min"
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=lambda t: t.value)
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True)])
-@kernel_settings
+@few
 @given(data=st.data(), shape=shapes(3, 4), seed=st.integers(0, 99))
 def test_unsorted(oracle, operator, dtype, which, data, shape, seed):
     axes = data.draw(st.integers(0, len(shape)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.interpreter.move.test_gather import operand
 from tests.interpreter.move.test_slice import TYPES
 from tests.support.draw import affine, broadcast_shapes, kernel_settings, shapes
-from tests.support.nodes import Result, check, check_refused, fixed, long, sampled, values
+from tests.support.nodes import Result, check, check_refused, few, fixed, long, sampled, values
 from tflq.graph import DType
 
 NUMBERS = [DType.INT32, DType.INT64, DType.FLOAT32]
@@ -92,7 +92,7 @@ def test_broadcast_to_refused(oracle):
 
 @pytest.mark.parametrize("which", [(True, False), (False, True), (True, True), (False, False)])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-@kernel_settings
+@few
 @given(pair=broadcast_shapes())
 def test_broadcast_args(oracle, dtype, which, pair):
     operands = [operand(np.array([s] * 2, dtype).reshape(2, len(s)), w) for s, w in zip(pair, which, strict=True)]

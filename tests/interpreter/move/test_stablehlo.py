@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.interpreter.move.test_gather import operand
 from tests.interpreter.move.test_slice import TYPES
 from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import GraphError
 from tflq.graph import DType
 
@@ -57,7 +57,7 @@ def gathers(draw):
 
 
 @pytest.mark.parametrize("which", WHICH)
-@kernel_settings
+@few
 @given(drawn=gathers(), seed=st.integers(0, 99))
 def test_gather(oracle, which, drawn, seed):
     shape, indices, numbers = drawn

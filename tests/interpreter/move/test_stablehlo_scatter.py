@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
-from tests.support.draw import kernel_settings, shapes
-from tests.support.nodes import Result, build, fixed, sampled, values
+from tests.support.draw import shapes
+from tests.support.nodes import Result, build, few, fixed, sampled, values
 from tests.support.single_op import assert_same_bits
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import GraphError, UnsupportedError
@@ -84,7 +84,7 @@ def scatters(draw):
 @pytest.mark.parametrize(
     "which", [(True, False, False), (False, True, False), (False, False, True), (True, True, True)]
 )
-@kernel_settings
+@few
 @given(drawn=scatters(), name=st.sampled_from(COMPUTATIONS), seed=st.integers(0, 99))
 def test_dimension_numbers(oracle, which, drawn, name, seed):
     shape, indices, updates, numbers = drawn

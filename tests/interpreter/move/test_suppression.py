@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import affine, kernel_settings
-from tests.support.nodes import check, check_refused, fixed, sampled
+from tests.support.nodes import check, check_refused, few, fixed, sampled
 from tests.support.single_op import assert_same_bits
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import GraphError
@@ -97,7 +97,7 @@ def drawn(rng, shape, low, high, dtype):
 
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.UINT8], ids=lambda t: t.value)
 @pytest.mark.parametrize("regular", [False, True])
-@kernel_settings
+@few
 @given(
     boxes=st.integers(1, 30),
     classes=st.integers(1, 5),

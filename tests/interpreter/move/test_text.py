@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.interpreter.move.test_gather import operand
 from tests.support.draw import kernel_settings, seeds
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import GraphError
 from tflq.graph import DType
 
@@ -18,7 +18,7 @@ SEEDS = fixed(values(1, (4, 5), DType.FLOAT32))
 
 @pytest.mark.parametrize("dtype", [DType.INT32, DType.FLOAT32, DType.INT8, DType.STRING], ids=lambda t: t.value)
 @pytest.mark.parametrize("which", [(True, True), (False, True), (True, None)])
-@kernel_settings
+@few
 @given(kind=st.sampled_from(["sparse", "dense"]), rows=st.integers(1, 4), columns=st.integers(1, 40), seed=seeds)
 def test_projection(oracle, dtype, which, kind, rows, columns, seed):
     """Keys of 5 to 164 bytes: every branch of the fingerprint."""

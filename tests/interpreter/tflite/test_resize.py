@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import kernel_settings
-from tests.support.nodes import check, check_refused, fixed, sampled, values
+from tests.support.nodes import check, check_refused, few, fixed, sampled, values
 from tflq.errors import UnsupportedError
 from tflq.graph import DType
 
@@ -18,7 +18,7 @@ NEAREST = [*BILINEAR, DType.FLOAT16, DType.INT32, DType.UINT32, DType.BOOL]
 
 @pytest.mark.parametrize("dtype", BILINEAR, ids=lambda t: t.value)
 @pytest.mark.parametrize("options", OPTIONS)
-@kernel_settings
+@few
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_bilinear(oracle, dtype, options, data, seed):
     height, width, rows, columns = (data.draw(st.integers(1, 12)) for _ in range(4))

@@ -13,7 +13,9 @@ Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 _Pair = tuple[Words, Words]
 
-_K0, _K1, _K2 = (np.uint64(k) for k in (0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F))
+_K0 = np.uint64(0xC3A5C85C97CB3127)
+_K1 = np.uint64(0xB492B66FBE98F273)
+_K2 = np.uint64(0x9AE16A3B2F90404F)
 _SEED = 81
 
 
@@ -48,7 +50,8 @@ def _joined(u: Words, v: Words, factor: np.uint64 | Words) -> Words:
 
 
 def _factor(length: int) -> np.uint64:
-    return np.uint64((int(_K2) + 2 * length) % (1 << 64))
+    factor: np.uint64 = np.uint64((int(_K2) + 2 * length) % (1 << 64))
+    return factor
 
 
 def _up_to_16(keys: Bytes) -> Words:
