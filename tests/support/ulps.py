@@ -1,4 +1,4 @@
-"""Counts units in the last place between tflq's floats and TFLite's; the bounds stand in tests/support/exceptions.py."""
+"""Counts units in the last place between floats of tflq and TFLite; the bounds are in tests/support/exceptions.py."""
 
 from __future__ import annotations
 

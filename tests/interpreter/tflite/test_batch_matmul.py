@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.draw import FLOAT32, INT8, INT16, affine, kernel_settings, quantisations, scales, seeds
 from tests.support.single_op import check_against_oracle, random_inputs
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import DType, GraphBuilder
+from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import lower
 
 
@@ -57,6 +57,26 @@ def test_float32_and_int32_output(oracle, shapes, seed):
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 5))
     graph = batch_matmul(shapes, (INT8, affine(INT8, 1, 3)), (INT8, affine(INT8, 1, 5)), (DType.INT32, None))
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 5))
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+@kernel_settings
+@given(shapes=products(), seed=seeds)
+def test_float32_with_int8_weights(oracle, asymmetric, per_channel, shapes, seed):
+    rng = np.random.default_rng(seed)
+    x, y, output, options = shapes
+    assume(len(y) <= 4)
+    b = GraphBuilder("batch_matmul")
+    quantisation = affine(INT8, 0.02)
+    if per_channel:
+        scale = rng.uniform(0.01, 0.03, output[-1]).astype(np.float32)
+        axis = len(y) - 2 if options["adj_y"] else len(y) - 1
+        quantisation = Affine(scale, np.zeros(output[-1], np.int64), axis)
+    weights = b.constant("y", rng.integers(-127, 128, y).astype(np.int8), quantisation)
+    options = {**options, "asymmetric_quantize_inputs": asymmetric}
+    graph = b.build([b.add("batch_matmul", [b.input("x", x, FLOAT32), weights], output, FLOAT32, **options)])
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 4))
 
 
 def test_a_long_sum(oracle):

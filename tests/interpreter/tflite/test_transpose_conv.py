@@ -87,6 +87,18 @@ def test_float32_in_order(oracle, geometry, seed, relu, with_bias):
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 3))
 
 
+@kernel_settings
+@given(geometry=geometries(), seed=seeds, per_channel=st.booleans(), with_bias=st.booleans())
+def test_float32_with_int8_weights(oracle, geometry, seed, per_channel, with_bias):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-127, 128, (3, *geometry[1], 5)).astype(np.int8)
+    each = Affine(rng.uniform(0.001, 0.02, 3).astype(np.float32), np.zeros(3, np.int64), 0)
+    bias = rng.normal(size=3).astype(np.float32) if with_bias else None
+    quantisation = each if per_channel else affine(INT8, 0.01)
+    graph = transpose_conv(geometry, (FLOAT32, None), (INT8, quantisation, values), (FLOAT32, None), bias)
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 3))
+
+
 @pytest.mark.parametrize("dtype", [INT8, FLOAT32])
 def test_weights_computed_at_run_time(oracle, dtype):
     quantisation = affine(INT8, 0.02) if dtype is INT8 else None

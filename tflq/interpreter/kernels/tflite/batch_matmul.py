@@ -2,7 +2,7 @@
 
 total = sum over k of (x - zx) * (y - zy). int8: an int32 that wraps, y = clamp(MBQ(total) + zo); with an int32 output
 the sum of x * y as it is, zero points ignored. int16 with int16 or int8: an int64 and MBQ64. The real multiplier is
-f32(sx sy) / so, the quotient in float64.
+f32(sx sy) / so, the quotient in float64. float32 with int8: hybrid_batch_matmul.py.
 
 Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
 """
@@ -17,6 +17,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
 from tflq.interpreter.fixed_point import wrap_int32
 from tflq.interpreter.kernels.batch_matmul_shapes import factors, require_product
+from tflq.interpreter.kernels.tflite.hybrid_batch_matmul import HybridBatchMatmul, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
 from tflq.interpreter.operand_checks import per_tensor, require_same_type, require_type, require_zero_points_of_zero
 
@@ -40,7 +41,7 @@ class BatchMatmul:
     rescale: Rescale | None
 
 
-def lower(node: Node, operands: Operands) -> BatchMatmul:
+def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
     """Decide the integers.
 
     Raises:
@@ -48,6 +49,8 @@ def lower(node: Node, operands: Operands) -> BatchMatmul:
         GraphError: shapes that do not multiply, or a tensor without scale.
     """
     x, y, output = operands.input(0), operands.input(1), operands.output()
+    if x.dtype is DType.FLOAT32:
+        return lower_hybrid(node, operands)
     dtype = require_type(x, (DType.INT8, DType.INT16))
     require_type(y, (DType.INT8,) if dtype is DType.INT8 else (DType.INT8, DType.INT16))
     adj_x, adj_y, depth = require_product(node, operands)
@@ -66,8 +69,10 @@ def lower(node: Node, operands: Operands) -> BatchMatmul:
     return BatchMatmul(adj_x, adj_y, (zx, zy), magnitude, rescale)
 
 
-def run(integers: BatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+def run(integers: BatchMatmul | HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
     """Run BATCH_MATMUL: T[S or 1, ..., A, K], U[S or 1, ..., K, B] -> T or int32 [S, ..., A, B]."""
+    if isinstance(integers, HybridBatchMatmul):
+        return run_hybrid(integers, x, y)
     left, right = (
         array.astype(np.int32) - zero
         for array, zero in zip(factors(x, y, integers.adj_x, integers.adj_y), integers.zero_points, strict=True)

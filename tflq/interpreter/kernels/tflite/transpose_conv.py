@@ -2,7 +2,7 @@
 
 total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D (quantised_convolution.py): MBQ with
 the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless quantized_bias_type is int32. zw counts
-for uint8 only.
+for uint8 only. float32 with int8 weights: hybrid_transpose_conv.py.
 
 Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h.
 """
@@ -25,6 +25,7 @@ from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.float import transpose_conv as float_kernel
 from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
+from tflq.interpreter.kernels.tflite.hybrid_transpose_conv import HybridTransposeConv, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
 from tflq.interpreter.kernels.transpose_conv_shapes import transposed_window
@@ -73,7 +74,7 @@ class TransposeConv:
     constants: LayerConstants | None
 
 
-def lower(node: Node, operands: Operands) -> TransposeConv | FloatTransposeConv:
+def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
     """Decide the integers; float32 is left to its own kernel (the first input, a shape, does not tell).
 
     Raises:
@@ -81,6 +82,8 @@ def lower(node: Node, operands: Operands) -> TransposeConv | FloatTransposeConv:
         GraphError: shapes that contradict each other, or an output shape computed at run time.
     """
     weights, x, bias, output = operands.input(1), operands.input(2), operands.optional(3), operands.output()
+    if x.dtype is DType.FLOAT32 and weights.dtype is DType.INT8:
+        return lower_hybrid(node, operands)
     if x.dtype is DType.FLOAT32:
         return float_kernel.lower(node, operands)
     dtype = require_type(x, (*EIGHT_BITS, DType.INT16))
@@ -106,9 +109,15 @@ def lower(node: Node, operands: Operands) -> TransposeConv | FloatTransposeConv:
 
 
 def run(
-    integers: TransposeConv | FloatTransposeConv, _shape: Array, weights: Array, x: Array, bias: Array | None = None
+    integers: TransposeConv | HybridTransposeConv | FloatTransposeConv,
+    _shape: Array,
+    weights: Array,
+    x: Array,
+    bias: Array | None = None,
 ) -> tuple[Array, ...]:
     """Run TRANSPOSE_CONV: weights [S or 1, O, KH, KW, C], x [S, N, H, W, C], bias [S or 1, O] -> [S, N, OH, OW, O]."""
+    if isinstance(integers, HybridTransposeConv):
+        return run_hybrid(integers, weights, x, bias)
     if isinstance(integers, FloatTransposeConv):
         return float_kernel.run(integers, _shape, weights, x, bias)
     if integers.constants is not None:

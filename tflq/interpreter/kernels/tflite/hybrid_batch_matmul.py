@@ -1,0 +1,95 @@
+"""BATCH_MATMUL of float32 activations with int8 weights (docs/tflite.md).
+
+Each row of x is quantised (hybrid_input.py), symmetrically unless asymmetric_quantize_inputs is set. y = f32(f32(scale
+of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w * zero point of the row)); per channel sw is that of the
+column. TFLite looks scales and zero points up by the sum of the stack's coordinates, not by their place: in stacks of
+two axes and more other rows' scales count, and so they do here.
+
+Source: TFLite kernels/batch_matmul.cc (EvalHybrid), internal/reference/batch_matmul.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate.products import exact_products
+from tflq.interpreter.kernels.batch_matmul_shapes import require_product
+from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.operand_checks import require_type
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class HybridBatchMatmul:
+    """What a hybrid BATCH_MATMUL needs.
+
+    Attributes:
+        adj_x: whether x is transposed.
+        adj_y: whether y is transposed.
+        asymmetric: whether rows get a zero point.
+        scale: of the weights: float32[1] or float32[B].
+    """
+
+    adj_x: bool
+    adj_y: bool
+    asymmetric: bool
+    scale: Floats
+
+
+def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: other types, scales that fit no column, or asymmetric rows with weights that change from one
+            invocation to the next or have five axes: TFLite's sums of the weights are wrong there.
+        GraphError: shapes that do not multiply, or weights without scale.
+    """
+    x, y = operands.input(0), operands.input(1)
+    require_type(y, (DType.INT8,))
+    require_type(operands.output(), (DType.FLOAT32,))
+    adj_x, adj_y, _ = require_product(node, operands)
+    scale = y.affine.scale.astype(np.float32)
+    if scale.size not in (1, y.shape[-2] if adj_y else y.shape[-1]):
+        raise UnsupportedError(f"weights '{y.name}' {y.shape} have {scale.size} scales; one or one a column is allowed")
+    asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
+    if asymmetric and (y.data is None or len(y.shape) > 4 or x.shape[-1] == 0):
+        raise UnsupportedError(
+            f"asymmetric_quantize_inputs with weights '{y.name}' {y.shape}: they must be constant and of 4 axes at most"
+        )
+    return HybridBatchMatmul(adj_x, adj_y, asymmetric, scale)
+
+
+def run_hybrid(integers: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+    """Run it: float32[S, ..., A, K], int8[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
+    rank = max(x.ndim, y.ndim) - 1
+    left = _stacked(np.swapaxes(x, -1, -2) if integers.adj_x else x)
+    right = _stacked(np.swapaxes(y, -1, -2) if integers.adj_y else y)
+    rows = quantize_rows(np.ascontiguousarray(left, np.float32), integers.asymmetric)
+    total = exact_products(rows.codes, right, max(1, left.shape[-1]) << 14).astype(np.float32)
+    with np.errstate(all="ignore"):
+        scale = _by_sum(rows.scale, total.shape[1:4]).astype(np.float32)[..., None] * integers.scale
+        if integers.asymmetric:
+            sums = _by_sum(right.sum(axis=-2, dtype=np.int64), total.shape[1:4]).astype(np.float32)
+            offset = _by_sum(rows.zero_point, total.shape[1:4]).astype(np.float32)
+            total = np.trunc(total - sums[..., None, :] * offset[..., None])
+        result = scale * total + np.float32(0)
+    return (np.asarray(result.reshape(result.shape[0], *result.shape[6 - rank :]), np.float32),)
+
+
+def _stacked(x: Array) -> Array:
+    """Bring [S, ..., A, K] to five axes behind the samples."""
+    return x.reshape(x.shape[0], *(1,) * (6 - x.ndim), *x.shape[1:])
+
+
+def _by_sum(values: Array, stack: tuple[int, ...]) -> Array:
+    """Return values [S, L0, L1, L2, N] at the place that TFLite reads for each coordinate of the stack."""
+    coordinates = np.indices(stack)
+    place = sum(np.where(values.shape[1 + i] == 1, 0, coordinates[i]) for i in range(3))
+    flat = values.reshape(values.shape[0], -1, values.shape[-1])
+    return np.asarray(flat[:, place])
