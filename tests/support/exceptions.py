@@ -86,6 +86,15 @@ KNOWN_DIFFERENCES = (
         "TFLite's vectorised search leaves it open; tflq passes NaN over, as TFLite does along other axes",
     ),
     KnownDifference(
+        "unidirectional_sequence_lstm, bidirectional_sequence_lstm, lstm",
+        "float32, float32 with integer weights",
+        "gates of sizes that are no multiple of four, two or more sequences side by side that are longer than 504",
+        f"{_LIBM}, for the elements of a gate that do not fill a register; long products are cut by the size of the "
+        "first-level cache. The recurrence passes both on",
+        64,
+        "largest",
+    ),
+    KnownDifference(
         "cast",
         "floats to integers that do not hold them",
         "TensorFlow 2.21 only",
@@ -110,4 +119,46 @@ KNOWN_DIFFERENCES = (
 
 def units_allowed(operator: str) -> int:
     """Return the largest difference that an operator's float32 results may show, in units in the last place."""
-    return max((d.units or 0 for d in KNOWN_DIFFERENCES if d.operator == operator), default=0)
+    return max((d.units or 0 for d in KNOWN_DIFFERENCES if d.operator == operator), default=0    (
+        "TFLite_Detection_PostProcess",
+        ("the slots behind the last box, with fast suppression",),
+        "the kernel does not write them",
+        "the boxes that it counts; tflq gives zeros behind them",
+    ),
+    (
+        "strided_slice",
+        ("an index of shrink_axis_mask outside its axis",),
+        "the kernel does not write its output",
+        "tflq refuses",
+    ),
+    (
+        "reverse_sequence, matrix_set_diag, dilate, hashtable_lookup",
+        ("lengths, diagonals or steps that do not fit, an empty table",),
+        "the kernel checks the first of them only or none, and reads or writes outside the tensor",
+        "tflq refuses",
+    ),
+    (
+        "gather",
+        ("int4 in slices that do not fill whole bytes",),
+        "the kernel copies whole bytes",
+        "tflq refuses",
+    ),
+    (
+        "stablehlo_gather, stablehlo_scatter",
+        ("index_vector_dim that is the rank of the indices",),
+        "the kernel crashes",
+        "tflq refuses",
+    ),
+    (
+        "embedding_lookup",
+        ("a float output of tables other than uint8, int8, int4, int2",),
+        "the kernel reads the table's bytes as int8",
+        "tflq refuses",
+    ),
+    (
+        "matrix_diag, matrix_set_diag",
+        ("types other than integers of 8 to 64 bits and float32",),
+        "the kernel takes elements of any other type for float32, whatever their size",
+        "tflq refuses",
+    ),
+)
