@@ -55,14 +55,14 @@ class Histogram:
         """Number of values, zeros included."""
         return self.zeros + int(self._counts.sum())
 
-    def trimmed(self) -> tuple[Counts, float]:
+    def trimmed(self, with_zeros: bool = True) -> tuple[Counts, float]:
         """Return the counts from the bin of the smallest to that of the largest value, and the first bin's lower edge.
 
-        Zeros stand in the bin that starts at 0.
+        Zeros stand in the bin that starts at 0, or are left out.
         """
         low, high = self._bin_of(self.smallest), self._bin_of(self.largest)
         counts = self._counts[low - self._first : high - self._first + 1].copy()
-        counts[-low] += self.zeros
+        counts[-low] += self.zeros if with_zeros else 0
         return counts, low * self.width
 
     def points(self) -> tuple[Reals, Counts]:

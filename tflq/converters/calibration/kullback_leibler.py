@@ -1,8 +1,8 @@
 """The window of a histogram whose quantised form diverges least from it, after Kullback and Leibler.
 
 Windows grow from `target` bins by one bin on either side. P is the window with all that lies outside added to its
-border bins, as shares; Q joins the window's bins into `target` groups of equal length (the last one takes the rest) and
-spreads each group over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q) where P > 0.
+border bins, as shares; Q joins the window's bins into `target` groups of equal length (in Compass the last one takes the
+rest) and spreads each group over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q) where P > 0.
 
 TensorRT makes Q of the bare window, so that clipping costs something. Compass makes it of P: there the narrowest window
 has no divergence at all, and only the choice among several candidates widens it (docs/calibration.md).
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 SMALLEST_SHARE = 1e-9
@@ -73,19 +74,20 @@ def _divergences(histogram: Reals, left: int, right: int, target: int, steps: in
         window[0] += upto[start] - histogram[start]
         window[-1] += total - upto[stop - 1]
         if bare:
-            found[i] = _divergence(window / total, histogram[start:stop], target)
+            # Groups as equal as can be: a rest of nearly a whole group in the last one would decide the search.
+            group = np.arange(stop - start) * target // (stop - start)
+            found[i] = _divergence(window / total, histogram[start:stop], group)
         else:  # Compass lets the window grow into empty bins on either side, which shifts its groups.
             window = np.pad(window, (start - (left - i), right + i + 1 - stop))
-            found[i] = _divergence(window / total, window, target)
+            group = np.minimum(np.arange(window.size) // (window.size // target), target - 1)
+            found[i] = _divergence(window / total, window, group)
     return found
 
 
-def _divergence(p: Reals, values: Reals, target: int) -> float:
-    """Return the divergence of `values` quantised from p."""
-    length = p.size // target
-    group = np.minimum(np.arange(p.size) // length, target - 1)
-    share = np.bincount(group, values, target)
-    filled = np.bincount(group, values > 0, target)
+def _divergence(p: Reals, values: Reals, group: Indices) -> float:
+    """Return the divergence from p of `values` that are joined and spread by groups."""
+    share = np.bincount(group, values)
+    filled = np.bincount(group, values > 0)
     q = np.where(values > 0, (share / np.maximum(filled, 1))[group], 0) / max(values.sum(), SMALLEST_SHARE)
     full = p > 0
     return float(np.sum(p[full] * np.log(p[full] / np.maximum(q[full], SMALLEST_SHARE))))

@@ -72,7 +72,8 @@ def _std(s: Statistics, options: CalibrationOptions) -> Bounds:
 
 
 def _kld(s: Statistics, options: CalibrationOptions) -> Bounds:
-    counts, low = s.histogram.trimmed()
+    # Zero has a code of its own; the spike that a rectifier leaves there would make every wider window look worse.
+    counts, low = s.histogram.trimmed(with_zeros=False)
     high = low + counts.size * s.histogram.width
     one_sided = low >= 0 or high <= s.histogram.width
     codes = 1 << (options.bits - (options.symmetric and one_sided))
