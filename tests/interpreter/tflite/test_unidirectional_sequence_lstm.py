@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM against TFLite: int8 with int16 cells."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM against TFLite: int8 with int16 cells, hybrid and float32."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.draw import INT16, affine, kernel_settings
+from tests.support.exceptions import KNOWN_DIFFERENCES
 from tests.support.lstm import Lstm, lstm_graph, lstms
 from tests.support.single_op import check_stream, random_inputs
+from tests.support.ulps import check_within_ulps
 from tflq.errors import GraphError, UnsupportedError
-from tflq.interpreter import lower
+from tflq.graph import DType, Tensor
+from tflq.interpreter import Engine, lower
 
 OPERATOR = "unidirectional_sequence_lstm"
 
@@ -22,6 +26,53 @@ OPERATOR = "unidirectional_sequence_lstm"
 def test_int8(oracle, how):
     graph = lstm_graph(OPERATOR, how, "int8")
     check_stream(oracle, graph, random_inputs(np.random.default_rng(how.seed), graph, 4))
+
+
+def fills_registers(how: Lstm) -> Lstm:
+    """Round the cells up to whole registers: TFLite then calls no function of the host's libm."""
+    cells = -(-how.cells // 4) * 4
+    return replace(how, cells=cells, outputs=how.outputs if how.projection else cells)
+
+
+@pytest.mark.parametrize("kind", ["float", "hybrid"])
+@kernel_settings
+@given(how=lstms(), asymmetric=st.booleans())
+def test_float_and_hybrid(oracle, kind, how, asymmetric):
+    changes = {"asymmetric_quantize_inputs": asymmetric} if kind == "hybrid" else {}
+    graph = lstm_graph(OPERATOR, fills_registers(how), kind, **changes)
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(how.seed), graph, 4))
+
+
+@kernel_settings
+@given(how=lstms())
+def test_gates_that_do_not_fill_registers(oracle, how):
+    graph = lstm_graph(OPERATOR, how, "float")
+    inputs = random_inputs(np.random.default_rng(how.seed), graph, 4)
+    allowed = next(d.units for d in KNOWN_DIFFERENCES if OPERATOR in d.operator)
+    largest = np.max(np.abs(Engine(graph, state="independent").run(inputs)[graph.outputs[0]]))
+    check_within_ulps(oracle, graph, [x[:1] for x in inputs], allowed, np.spacing(largest))
+
+
+@pytest.mark.parametrize(("depth", "outputs", "batch"), [(8, 2, 2), (16, 1, 1), (37, 1, 1), (37, 1, 3), (300, 12, 3)])
+def test_orders_of_float_sums(oracle, depth, outputs, batch):
+    how = Lstm(batch, 3, depth, 12, outputs, projection=True, time_major=True, seed=depth)
+    graph = lstm_graph(OPERATOR, how, "float")
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(1), graph, 8))
+
+
+@pytest.mark.parametrize("kind", ["float", "hybrid"])
+def test_diagonal_recurrent_weights(oracle, kind):
+    graph = lstm_graph(OPERATOR, Lstm(2, 4, 7, 8, 8), kind)
+    rng = np.random.default_rng(0)
+    for t in graph.nodes[0].inputs[5:9]:
+        data = rng.normal(0, 0.5, 8).astype(np.float32)
+        graph.tensors[t] = Tensor(f"diagonal {t}", (8,), DType.FLOAT32, data=data)
+    check_stream(oracle, graph, random_inputs(rng, graph, 6))
+
+
+def test_an_activation_is_needed():
+    with pytest.raises(UnsupportedError, match="leaves the cell gate unset"):
+        lower(lstm_graph(OPERATOR, Lstm(), "float", fused_activation_function="none"))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,8 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.kernels.transcendental import exp
+
 Floats = NDArray[np.float32]
 
+_LANES = 4
 _TANH_REACH = np.float32(7.90738964080810547)
 _TANH_NUMERATOR = (1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _TANH_DENOMINATOR = (8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1.0)
@@ -36,12 +39,12 @@ def tanh(x: Floats) -> Floats:
         return top / _polynomial(square, _TANH_DENOMINATOR)
 
 
-def logistic(x: Floats, tail: int = 0) -> Floats:
+def logistic(x: Floats, scalars: NDArray[np.bool_] | None = None) -> Floats:
     """Return e / (1 + e) with e = exp(x / 2)^2.
 
     Args:
         x: float32[..., n].
-        tail: elements at the end of the last axis that do not fill a vector and take the C library's exp.
+        scalars: bool[n], elements that do not fill a vector and take the C library's exp (`scalars_of`).
     """
     with np.errstate(all="ignore"):
         half: Floats = np.minimum(x, _LOGISTIC_HIGH) * np.float32(0.5)
@@ -51,12 +54,24 @@ def logistic(x: Floats, tail: int = 0) -> Floats:
         middle: Floats = rest * _polynomial(square, _ODD) + _polynomial(square, _EVEN)
         root: Floats = np.ldexp(square * middle + (rest + np.float32(1)), power.astype(np.int32))
         e: Floats = root * root
-        if tail:
-            last = np.minimum(x[..., -tail:], _LOGISTIC_HIGH).astype(np.float64)
-            e[..., -tail:] = np.exp(last).astype(np.float32)
-        result: Floats = e / (np.float32(1) + e)
-        below = x < _LOGISTIC_LOW
-        return np.where(below, np.float32(0), result)
+        result: Floats = np.where(x < _LOGISTIC_LOW, np.float32(0), e / (np.float32(1) + e))
+        if scalars is not None and scalars.any():
+            single = exp(np.minimum(x[..., scalars], _LOGISTIC_HIGH))
+            result[..., scalars] = single / (np.float32(1) + single)
+        return result
+
+
+def scalars_of(size: int, offset: int = 0) -> NDArray[np.bool_]:
+    """Return which elements of a vector do not fill registers of four: bool[size].
+
+    Args:
+        size: of the vector.
+        offset: elements between a boundary of 16 bytes and the vector.
+    """
+    head = min(-offset % _LANES, size)
+    tail = (size - head) % _LANES
+    place = np.arange(size)
+    return (place < head) | (place >= size - tail)
 
 
 def _polynomial(x: Floats, coefficients: Sequence[float]) -> Floats:
