@@ -17,14 +17,14 @@ SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 3.5, 1
 def reals(dtype=FLOAT32, spread=1.0, size=20000):
     rng = np.random.default_rng(1)
     magnitude = rng.normal(size=size) * np.exp2(rng.integers(-12, 5, size)) * spread
-    return np.concatenate([SPECIAL, magnitude]).astype(dtype.storage)[None]
+    with np.errstate(over="ignore"):
+        return np.concatenate([SPECIAL, magnitude]).astype(dtype.storage)[None]
 
 
 def graph_of(operator, x, dtype=FLOAT32, **options):
     return one_input(operator, x.shape[1:], (dtype, None), (dtype, None), **options)
 
 
-@pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("operator", ["abs", "sqrt", "rsqrt"])
 def test_exact(oracle, operator):
     x = reals()

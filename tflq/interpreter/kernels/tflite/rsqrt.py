@@ -1,8 +1,8 @@
 """RSQRT: 1 / sqrt(x) of quantised tensors; negative numbers are refused at run time.
 
 int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) (inverse_square_root.py) and
-y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64. int16: a table of 513 points in float32
-(quantised_function.py), where numbers up to 0 count as f32(32767 s_o).
+y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64.
+int16: a table of 513 points in float32 (quantised_function.py), where numbers up to 0 count as f32(32767 s_o).
 
 Source: TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16).
 """
