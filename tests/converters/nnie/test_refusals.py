@@ -1,0 +1,197 @@
+"""What NNIE's package cannot hold: which operator, why, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.converters.nnie.networks import constant, conv, pool, start
+from tflq.converters.calibration.stated import range_of
+from tflq.converters.nnie import NNIE
+from tflq.converters.settings import parse_settings
+from tflq.errors import GraphError, InputError, OptionError, UnsupportedError
+from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.interpreter import Engine
+
+SETTINGS = parse_settings(NNIE.settings)
+
+
+def with_ranges(graph: Graph, low: float = -4, high: float = 4) -> Graph:
+    ranged = graph.copy()
+    ranged.tensors = [t if t.is_constant else replace(t, range=range_of(low, high)) for t in graph.tensors]
+    return ranged
+
+
+def problem(graph: Graph) -> str:
+    (line,) = NNIE.check(with_ranges(graph), SETTINGS)
+    return line
+
+
+def single(
+    operator: str, shape: tuple[int, ...], output: tuple[int, ...], *extra: np.ndarray, **attributes: object
+) -> Graph:
+    b = GraphBuilder()
+    x = b.input("x", shape, DType.FLOAT32)
+    inputs = [x, *(b.constant(f"k{i}", array) for i, array in enumerate(extra))]
+    return b.build([b.add(operator, inputs, output, DType.FLOAT32, **attributes)])  # type: ignore[arg-type]
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+def average_same() -> Graph:
+    b, x = start(6, 6, 2)
+    return b.build([pool(b, "average", x, (6, 6, 2), 3, 1, "same")])
+
+
+def rows_left_over() -> Graph:
+    b, x = start(10, 10, 2)
+    return b.build([pool(b, "max", x, (4, 4, 2), 3, 2, "valid")])
+
+
+def uneven_dilation() -> Graph:
+    b, x = start(9, 9, 2)
+    return b.build([conv(b, x, (9, 9, 2), (9, 9, 2), (4, 4), dilation=(3, 3))])
+
+
+def big_kernel() -> Graph:
+    b, x = start(300, 2, 1)
+    return b.build([conv(b, x, (300, 2, 1), (45, 2, 1), (256, 1), padding="valid")])
+
+
+def flattened_into_relu() -> Graph:
+    b, x = start(2, 2, 3)
+    shape = b.constant("shape", np.array([1, 12], np.int32))
+    y = b.add("reshape", [x, shape], (1, 12), DType.FLOAT32)
+    return b.build([b.add("relu", [y], (1, 12), DType.FLOAT32)])
+
+
+CASES: list[tuple[Callable[[], Graph], str]] = [
+    (average_same, "average pool with padding"),
+    (rows_left_over, "Caffe rounds its output up to 5x5, TFLite has 4x4"),
+    (uneven_dilation, "uneven padding"),
+    (big_kernel, "a kernel of \\(256, 1\\); NNIE takes up to 255"),
+    (flattened_into_relu, "only fully_connected can follow"),
+    (lambda: single("exp", (1, 4), (1, 4)), "no layer of Caffe 1.0; NNIE's package takes add, average_pool_2d"),
+    (lambda: single("softmax", (1, 4), (1, 4), beta=2.0), "beta is 2"),
+    (lambda: single("add", (1, 4), (1, 4), ones(1, 4), fused_activation_function="none"), "an operand is a constant"),
+    (lambda: single("relu", (1, 5000), (1, 5000)), "NNIE takes axes up to 4096"),
+    (lambda: single("prelu", (1, 3, 3, 2), (1, 3, 3, 2), ones(3, 3, 2)), "one for each of 2 channels"),
+    (
+        lambda: single("mean", (1, 3, 3, 2), (1, 3, 3), np.array([3], np.int32), keep_dims=False),
+        "mean over axes \\[3\\]",
+    ),
+    (
+        lambda: single("resize_nearest_neighbor", (1, 3, 3, 2), (1, 9, 9, 2), np.array([9, 9], np.int32)),
+        "nearest neighbours of 2 times",
+    ),
+    (
+        lambda: single("reshape", (1, 4, 4, 2), (1, 2, 8, 2), np.array([1, 2, 8, 2], np.int32)),
+        "reshape from \\(1, 4, 4, 2\\) to \\(1, 2, 8, 2\\)",
+    ),
+    (lambda: single("transpose", (1, 2, 3, 4), (1, 3, 2, 4), np.array([0, 2, 1, 3], np.int32)), "no layer of Caffe"),
+    (lambda: single("mul", (1, 4), (1, 4), ones(1, 4), fused_activation_function="tanh"), "Caffe"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), CASES)
+def test_the_reason_is_told(make: Callable[[], Graph], words: str) -> None:
+    graph = make()
+    line = problem(graph)
+    assert line.startswith("operator ")
+    with pytest.raises(UnsupportedError, match=words):
+        NNIE.quantise(with_ranges(graph), SETTINGS)
+
+
+def test_all_problems_at_once() -> None:
+    b, x = start(6, 6, 2)
+    y = pool(b, "average", x, (6, 6, 2), 3, 1, "same")
+    z = b.add("exp", [y], (1, 6, 6, 2), DType.FLOAT32)
+    lines = NNIE.check(b.build([z]), SETTINGS)
+    assert len(lines) == 2
+    assert "operator 0 (average_pool_2d" in lines[0]
+    assert "operator 1 (exp" in lines[1]
+
+
+def relu6(highest: float, saturating: bool) -> Graph:
+    b, x = start(4, 4, 2)
+    y = conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1), activation="relu6")
+    end = conv(b, y, (4, 4, 3), (4, 4, 3), (1, 1)) if saturating else b.add("tanh", [y], (1, 4, 4, 3), DType.FLOAT32)
+    return with_ranges(b.build([end]), -1, highest)
+
+
+@pytest.mark.parametrize(("highest", "saturating"), [(5.5, True), (5.5, False), (6.0, True)])
+def test_relu6_becomes_relu_where_its_readers_saturate(highest: float, saturating: bool) -> None:
+    made = NNIE.quantise(relu6(highest, saturating), SETTINGS)
+    assert made.nodes[0].attributes.text("fused_activation_function") == "relu"
+
+
+@pytest.mark.parametrize(("highest", "saturating"), [(6.0, False), (7.5, True)])
+def test_relu6_is_refused_elsewhere(highest: float, saturating: bool) -> None:
+    with pytest.raises(UnsupportedError, match=r"relu6; Caffe 1\.0 has no ReLU6"):
+        NNIE.quantise(relu6(highest, saturating), SETTINGS)
+
+
+def test_missing_ranges() -> None:
+    b, x = start(4, 4, 2)
+    graph = b.build([conv(b, conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1)), (4, 4, 3), (4, 4, 1), (1, 1))])
+    with pytest.raises(UnsupportedError, match=r"2 of 2 tensors have no range \(first 'x'\): calibrate"):
+        NNIE.quantise(graph, SETTINGS)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_weights_that_are_not_finite(value: float) -> None:
+    b, x = start(4, 4, 2)
+    w = np.ones((3, 1, 1, 2), np.float32)
+    w[1, 0, 0, 1] = value
+    inputs = [x, b.constant("filter", w), constant(b, 3)]
+    y = b.add("conv_2d", inputs, (1, 4, 4, 3), DType.FLOAT32, padding="same", stride_h=1, stride_w=1)
+    with pytest.raises(UnsupportedError, match=r"weights 'filter': the largest magnitude is (inf|nan)"):
+        NNIE.quantise(with_ranges(b.build([y])), SETTINGS)
+
+
+def test_scales_of_zero() -> None:
+    b = GraphBuilder()
+    q = Affine.per_tensor(np.float32(0))
+    x = b.input("x", (1, 4), DType.INT8, q)
+    graph = b.build([b.add("relu", [x], (1, 4), DType.INT8, q)])
+    with pytest.raises(UnsupportedError, match="tensor 'x' has scale 0"):
+        NNIE.quantise(graph, SETTINGS)
+
+
+def test_infinity_at_run_time() -> None:
+    b, x = start(4, 4, 2)
+    made = NNIE.quantise(with_ranges(b.build([conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1))])), SETTINGS)
+    data = np.ones((2, 1, 4, 4, 2), np.float32)
+    data[1, 0, 0, 0, 0] = np.inf
+    with pytest.raises(InputError, match=r"operator 0 \(conv_2d.*found infinity"):
+        Engine(made, "nnie").run([data])
+
+
+def test_all_zero_weights_have_the_librarys_z_and_no_published_one() -> None:
+    b, x = start(4)
+    inputs = [x, b.constant("w", np.zeros((2, 4), np.float32)), b.constant("b", np.ones(2, np.float32))]
+    y = b.add("fully_connected", inputs, (1, 2), DType.FLOAT32, fused_activation_function="none", keep_num_dims=False)
+    graph = with_ranges(b.build([y]))
+    made = NNIE.quantise(graph, SETTINGS)
+    assert np.all(Engine(made, "nnie").run([np.ones((1, 1, 4), np.float32)])[made.outputs[0]] == 1)
+    with pytest.raises(UnsupportedError, match="weights 'w': all values are zero"):
+        NNIE.quantise(graph, parse_settings(NNIE.settings, ["formula=page"]))
+
+
+@pytest.mark.parametrize("text", ["bits=4", "formula=other", "internal_stride=8", "batch_num=257"])
+def test_refused_settings(text: str) -> None:
+    with pytest.raises(OptionError, match="allowed is"):
+        parse_settings(NNIE.settings, [text])
+
+
+def test_an_unquantised_graph_has_no_kernel_values() -> None:
+    b, x = start(4, 4, 2)
+    graph = b.build([conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1))])
+    graph.nodes[0] = replace(graph.nodes[0], arithmetic="nnie")
+    with pytest.raises(GraphError, match="attribute bits: found nothing"):
+        Engine(graph, "nnie")

@@ -1,0 +1,51 @@
+"""Graphs quantised for NNIE, and OpenCV as the reader of Caffe files that nobody here wrote."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.nnie import NNIE
+from tflq.converters.settings import parse_settings
+from tflq.graph import Array, Graph, Model
+
+
+def quantised(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
+    """Calibrate a graph by extrema and quantise it."""
+    calibrated = calibrate(graph, list(data), CalibrationOptions("extrema", keep_samples=len(data[0])))
+    return NNIE.quantise(calibrated, parse_settings(NNIE.settings, sets, layers))
+
+
+def package(
+    graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()
+) -> Mapping[str, bytes]:
+    """Return the files of a graph, named "net"."""
+    return NNIE.emit(quantised(graph, data, sets, layers), Model([graph], source="folder/net.tflite"))
+
+
+def run_in_opencv(
+    files: Mapping[str, bytes], inputs: Sequence[NDArray[np.float32]], output: str | None = None
+) -> Array:
+    """Run samples through OpenCV's Caffe importer: real numbers [S, *shape], channels last in and out."""
+    if importlib.util.find_spec("cv2") is None:
+        pytest.skip("opencv-python-headless is not installed: nobody reads the Caffe files (tflq[caffe] has it)")
+    cv2 = importlib.import_module("cv2")
+    if not hasattr(cv2.dnn, "readNetFromCaffe"):
+        pytest.skip(f"OpenCV {cv2.__version__} has no Caffe importer: 4.x has (tflq[caffe])")
+    text, weights = (next(v for k, v in files.items() if k.endswith(end)) for end in (".prototxt", ".caffemodel"))
+    net = cv2.dnn.readNetFromCaffe(np.frombuffer(text, np.uint8), np.frombuffer(weights, np.uint8))
+    found = []
+    for s in range(len(inputs[0])):
+        for number, array in enumerate(inputs):
+            x = array[s]
+            x = x.reshape(*x.shape, 1, 1) if x.ndim == 2 else x.transpose(0, 3, 1, 2)
+            net.setInput(np.ascontiguousarray(x), "data" if len(inputs) == 1 else f"data{number}")
+        y = net.forward(output) if output else net.forward()
+        found.append(y.transpose(0, 2, 3, 1).copy() if y.ndim == 4 else y.copy())
+    return np.stack(found)

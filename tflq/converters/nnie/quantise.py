@@ -1,0 +1,95 @@
+"""From a float or quantised graph with ranges to NNIE's: each quantising layer gets its clipping values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.nnie.check import problems_of
+from tflq.converters.nnie.options import LayerOptions, MapperOptions, layer_options, mapper_options
+from tflq.converters.nnie.prepare import QUANTISING, WEIGHTED, layer_inputs, prepared
+from tflq.converters.settings import Settings
+from tflq.errors import UnsupportedError
+from tflq.graph import Graph, Logarithmic, Node, validate
+from tflq.interpreter.kernels.nnie.logarithm import clipping_of, scheme_of, z_of
+
+ARITHMETIC = "nnie"
+DEPTHWISE_ADVICE = "depthwise: HiSilicon advises to avoid it; it runs, slowly"
+
+
+def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+    """Return the graph whose layers NNIE runs in logarithmic codes.
+
+    Raises:
+        UnsupportedError: operators without a layer in Caffe, all at once; tensors without a range.
+        OptionError: settings that do not fit the graph.
+    """
+    options = layer_options(graph, settings)
+    problems = problems_of(graph)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    result = prepared(graph).copy()
+    _require_ranges(result)
+    mapper = mapper_options(settings.values)
+    for index, node in enumerate(result.nodes):
+        result.nodes[index] = _layer(result, node, options[node.name], mapper)
+    validate(result, "nnie graph")
+    return result
+
+
+def _require_ranges(graph: Graph) -> None:
+    needed = dict.fromkeys(t for node in graph.nodes if node.operator in QUANTISING for t in layer_inputs(graph, node))
+    missing = [graph.tensors[t].name for t in needed if graph.tensors[t].range is None]
+    if missing:
+        raise UnsupportedError(
+            f"{len(missing)} of {len(needed)} tensors have no range (first '{missing[0]}'): calibrate the model on "
+            f"samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
+        )
+
+
+def _layer(graph: Graph, node: Node, options: LayerOptions, mapper: MapperOptions) -> Node:
+    attributes = node.attributes
+    if attributes.text("fused_activation_function", "none") == "relu6":
+        # The readers' codes saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
+        attributes = attributes.updated(fused_activation_function="relu")
+    operator = "relu" if node.operator == "relu6" else node.operator
+    attributes = attributes.updated(**vars(mapper))
+    if node.operator not in QUANTISING:
+        return replace(node, operator=operator, arithmetic="float", attributes=attributes)
+    scheme = scheme_of(options.bits)
+    maximum = max(_magnitude(graph, t) for t in layer_inputs(graph, node))
+    attributes = attributes.updated(
+        bits=options.bits,
+        formula=options.formula,
+        activation_maximum=float(maximum),
+        activation_clipping=_clipping(maximum, options, f"inputs of '{node.name}'"),
+        engine=f"nnie, {options.bits} bits",
+        engine_reason=DEPTHWISE_ADVICE if node.operator == "depthwise_conv_2d" else "",
+    )
+    if node.operator in WEIGHTED:
+        weights = graph.tensors[node.inputs[1]]
+        assert weights.data is not None  # check.py refuses weights that are computed
+        largest = np.float32(np.abs(weights.data).max())
+        clipping = _clipping(largest, options, f"weights '{weights.name}'")
+        attributes = attributes.updated(weight_maximum=float(largest), weight_clipping=clipping)
+        if len(graph.consumers()[node.inputs[1]]) == 1:
+            graph.tensors[node.inputs[1]] = replace(weights, quantisation=Logarithmic(clipping, scheme.bits))
+    return replace(node, arithmetic=ARITHMETIC, attributes=attributes)
+
+
+def _magnitude(graph: Graph, t: int) -> np.float32:
+    found = graph.tensors[t].range
+    assert found is not None
+    largest = max(abs(float(found.minimum.min())), abs(float(found.maximum.max())))
+    rounded: np.float32 = np.float32(largest)
+    return rounded
+
+
+def _clipping(maximum: np.float32, options: LayerOptions, what: str) -> float:
+    """Return the value of the grid that stands for z."""
+    scheme = scheme_of(options.bits)
+    try:
+        return float(clipping_of(z_of(maximum, scheme, options.formula), scheme))
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{what}: {error}") from None
