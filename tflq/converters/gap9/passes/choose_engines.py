@@ -52,7 +52,7 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
         return "", "moves data: takes the type of its neighbours"
     if not options.use_ne16:
-        return SQ8, "use_ne16 is false; true would let NE16 take what it can"
+        return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
         return _filter_engine(node, graph.tensors[node.inputs[1]])
     if node.operator == _LSTM:
