@@ -45,6 +45,7 @@ _OPERATORS: tuple[str, ...] = (
     "relu_0_to_1",
     "relu_n1_to_1",
     "resize_bilinear",
+    "rnn",
     "rsqrt",
     "softmax",
     "sqrt",
@@ -55,6 +56,7 @@ _OPERATORS: tuple[str, ...] = (
     "tanh",
     "transpose_conv",
     "unidirectional_sequence_lstm",
+    "unidirectional_sequence_rnn",
 )
 
 ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})
