@@ -1,4 +1,4 @@
-"""Gathers the constants of an LSTM of float32, and runs it on the node's inputs (lstm.py)."""
+"""Gathers the constants of an LSTM of float32, and runs it on the node's inputs (lstm_sequence.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.float.lstm import (
+from tflq.interpreter.kernels.float.lstm_sequence import (
     FloatGate,
     FloatLstm,
     FloatMatrix,

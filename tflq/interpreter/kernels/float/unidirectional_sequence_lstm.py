@@ -1,13 +1,13 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM of float32.
 
-Source: TFLite kernels/unidirectional_sequence_lstm.cc; the arithmetic is in lstm.py.
+Source: TFLite kernels/unidirectional_sequence_lstm.cc; the arithmetic is in lstm_sequence.py.
 """
 
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.float.lstm import FloatLstm
 from tflq.interpreter.kernels.float.lstm_constants import lower_float, run_float
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
 
 
 def lower(node: Node, operands: Operands) -> FloatLstm:

@@ -33,6 +33,7 @@ _OPERATORS: tuple[str, ...] = (
     "log",
     "log_softmax",
     "logistic",
+    "lstm",
     "max_pool_2d",
     "mean",
     "mul",

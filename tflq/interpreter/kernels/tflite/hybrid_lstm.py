@@ -1,6 +1,6 @@
 """LSTM with float32 activations and states, and int8 or uint8 weights, over a sequence (docs/tflite.md).
 
-The sums of float/lstm.py, but each vector is quantised (hybrid_input.py) and each product is f32(f32(total) * f32(sw *
+The sums of float/lstm_sequence.py, but each vector is quantised (hybrid_input.py) and each product is f32(f32(total) * f32(sw *
 scale of the vector)); peephole weights become f32(w * scale), weights of a normalisation and a diagonal are float32.
 
 Source: TFLite kernels/lstm_eval.cc (EvalHybrid, LstmStepHybrid).
@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.float.lstm import FloatGate, FloatLstm, Floats, cell_activation, clip_of
 from tflq.interpreter.kernels.float.lstm_constants import constant
+from tflq.interpreter.kernels.float.lstm_sequence import FloatGate, FloatLstm, Floats, cell_activation, clip_of
 from tflq.interpreter.kernels.lstm_operands import PROJECTION, PROJECTION_BIAS, GateTensors, LstmTensors, lstm_tensors
 from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (

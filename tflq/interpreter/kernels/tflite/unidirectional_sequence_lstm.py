@@ -7,8 +7,8 @@ hybrid_lstm.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.float.lstm import FloatLstm
 from tflq.interpreter.kernels.float.lstm_constants import run_float
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
 from tflq.interpreter.kernels.tflite.hybrid_lstm import is_hybrid, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
