@@ -147,13 +147,14 @@ def test_graph_output_is_symmetric(target: str, kind: str, zero_point: int) -> N
         (NE16, "mul", ("int8", 1 / 127, 0)),
         (SQ8, "conv", ("int8", 1 / 127, 0)),
         (SQ8, "mean", ("int8", 1 / 127, 0)),
+        (SQ8, "padded", ("int8", 1 / 127, 0)),
     ],
 )
 def test_fused_sigmoid(target: str, follower: str, expected: tuple[str, float, int]) -> None:
     net = Net()
     x = net.unary("logistic", net.conv(net.x, WIDE), (0.0, 0.99609375))
-    if follower == "conv":
-        y = net.conv(x, WIDE)
+    if follower in ("conv", "padded"):
+        y = net.conv(x, WIDE, (3, 3) if follower == "padded" else (1, 1))
     else:
         y = net.mean(x, (0.0, 1.0)) if follower == "mean" else net.binary("mul", x, x, (0.0, 1.0))
     graph = convert(net, y, target)

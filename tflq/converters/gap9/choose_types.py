@@ -188,7 +188,8 @@ def _decide(group: _Class, graph: Graph) -> None:
     best: tuple[Affine, Range] | None = None
     file = range_of(graph, group.offers[0][0])
     for t, offer in group.offers:
-        range_ = range_of(graph, t) if from_file else offer.own
+        # A type that is symmetric by itself satisfies a padded filter as it is.
+        range_ = range_of(graph, t) if from_file and not offer.symmetric else offer.own
         keeps_middle = offer.symmetric and (codes.signed or not offer.follows)
         candidate = codes.quantised(range_, is_symmetric or keeps_middle)
         if best is None or candidate.scale[0] > best[0].scale[0]:

@@ -54,7 +54,7 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
-        return _filter_engine(node, graph.tensors[node.inputs[1]])
+        return _filter_engine(node, *(graph.tensors[t] for t in node.inputs[:2]))
     if node.operator == _LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
@@ -62,9 +62,11 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     return SQ8, f"{node.operator} has int8 kernels only" + _WAYS_OUT.get(node.operator, "")
 
 
-def _filter_engine(node: Node, weights: Tensor) -> tuple[str, str]:
+def _filter_engine(node: Node, x: Tensor, weights: Tensor) -> tuple[str, str]:
     if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
         height, width = weights.shape[1:3]
         return SQ8, f"depthwise kernel {height}x{width}, NE16 takes 3x3; make it 3x3, or a dense convolution"
+    if node.operator == "depthwise_conv_2d" and weights.shape[3] != x.shape[3]:
+        return SQ8, f"depthwise multiplier {weights.shape[3] // x.shape[3]}, NE16 takes 1"
     mode = plane_mode(node.operator, weights.shape[1:3])
     return NE16, _MODES.get(mode, f"NE16, {mode} mode")
