@@ -120,3 +120,15 @@ def test_the_resized_graph_can_be_written(oracle: Oracle) -> None:
     x = b.input("x", (1, 4), INT8, affine(INT8, 0.5))
     graph = resize(b.build([b.add("relu", [x], (1, 4), INT8, affine(INT8, 0.25))]), {0: (3, 4)})
     compare_with_tflite(oracle, model_to_bytes(graph), graph)
+
+
+def test_operators_that_refuse_zeros_are_resized_too(oracle: Oracle) -> None:
+    b = GraphBuilder("divide")
+    x, y = b.input("x", (1, 3), DType.INT32), b.input("y", (1, 3), DType.INT32)
+    graph = b.build([b.add("div", [x, y], (1, 3), DType.INT32, fused_activation_function="none")])
+    wide = resize(graph, {x: (4, 3), y: (4, 3)})
+    assert wide.tensors[graph.outputs[0]].shape == (4, 3)
+    rng = np.random.default_rng(0)
+    inputs = [rng.integers(-50, 50, (2, 4, 3), np.int32), rng.integers(1, 9, (2, 4, 3), np.int32)]
+    judged = oracle.run(model_to_bytes(graph), inputs, resize=True)
+    assert_same_bits(Engine(wide).run(inputs)[graph.outputs[0]], judged.outputs[0], "quotients")

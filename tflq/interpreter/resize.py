@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.errors import GraphError, TflqError, UnsupportedError
-from tflq.graph import ABSENT, Graph
+from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.control import CONTROL
 from tflq.interpreter.late import Late, LateNode
 from tflq.interpreter.lowering import lower_node, shared
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.values import Value
 
 
@@ -51,18 +52,32 @@ def resize(graph: Graph, shapes: Mapping[int, tuple[int, ...]], default_arithmet
 
 
 def _run(graph: Graph, index: int, values: dict[int, Value], default_arithmetic: str) -> Sequence[Value]:
-    node, operands = graph.nodes[index], graph.operands(index)
-    inputs = [None if t == ABSENT else _value(graph, t, values) for t in node.inputs]
+    """Run a node on zeros; where it refuses zeros (as a divisor, say), on ones."""
+    where = graph.where(index)
+    inputs = [None if t == ABSENT else _value(graph, t, values) for t in graph.nodes[index].inputs]
     try:
         lowered, found = lower_node(graph, index, default_arithmetic)
-        if isinstance(lowered.integers, Late):
-            return LateNode(node, operands, found).run(inputs, 1)
-        return found.run(lowered.integers, *inputs)
+        try:
+            return _results(graph, index, lowered, found, inputs)
+        except TflqError:
+            return _results(graph, index, lowered, found, [_ones(graph, t, values) for t in lowered.inputs])
     except UnsupportedError:
         raise
     except (ValueError, IndexError, TflqError) as error:
-        reason = str(error).removeprefix(f"{operands.where}: ")
-        raise GraphError(f"{operands.where}: the new input shapes do not fit: {reason}") from None
+        reason = str(error).removeprefix(f"{where}: ")
+        raise GraphError(f"{where}: the new input shapes do not fit: {reason}") from None
+
+
+def _results(graph: Graph, index: int, lowered: Node, found: Kernel, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    if isinstance(lowered.integers, Late):
+        return LateNode(graph.nodes[index], graph.operands(index), found).run(inputs, 1)
+    return found.run(lowered.integers, *inputs)
+
+
+def _ones(graph: Graph, t: int, values: dict[int, Value]) -> Value | None:
+    value = None if t == ABSENT else _value(graph, t, values)
+    constant = t != ABSENT and graph.tensors[t].is_constant
+    return np.ones_like(value) if isinstance(value, np.ndarray) and not constant else value
 
 
 def _value(graph: Graph, t: int, values: dict[int, Value]) -> Value:
