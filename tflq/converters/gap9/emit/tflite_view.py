@@ -11,7 +11,16 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.affine_types import asymmetric
-from tflq.converters.gap9.rewrite import CURVES, FILTERS, RECTIFIERS, only_reader, pruned, redirect, with_attributes
+from tflq.converters.gap9.rewrite import (
+    CURVES,
+    FILTERS,
+    GLOBAL_POOLS,
+    RECTIFIERS,
+    only_reader,
+    pruned,
+    redirect,
+    with_attributes,
+)
 from tflq.converters.gap9.type_rules import range_of
 from tflq.converters.tflite.options import options_class
 from tflq.errors import UnsupportedError
@@ -40,6 +49,7 @@ def tflite_view(graph: Graph) -> Graph:
             _filter_constants(result, index)
     for t, tensor in enumerate(result.tensors):
         result.tensors[t] = _signed(tensor)
+    _channels_last_pools(result)
     _fuse_rectifiers(result)
     _split_fixed_outputs(result)
     _stand_alone_padding(result)
@@ -96,6 +106,17 @@ def _filter_constants(graph: Graph, index: int) -> None:
     graph.nodes[index] = replace(node, inputs=(node.inputs[0], w, b))
 
 
+def _channels_last_pools(graph: Graph) -> None:
+    """Global pools read channels last, as in the file: the transposes in front of them are passed by."""
+    writers = {t: n for n in graph.nodes for t in n.outputs}
+    for index, node in enumerate(graph.nodes):
+        turned = writers.get(node.inputs[0]) if node.operator in GLOBAL_POOLS else None
+        if turned is not None and turned.operator == "transpose":
+            axes = np.array([1, 2], np.int32)
+            t = graph.add_tensor(Tensor(f"{node.name}_axes", axes.shape, DType.INT32, data=axes))
+            graph.nodes[index] = replace(node, inputs=(turned.inputs[0], t))
+
+
 def _fuse_rectifiers(graph: Graph) -> None:
     """A ReLU behind its layer becomes the layer's fused activation."""
     writers = graph.producers()
@@ -114,7 +135,7 @@ def _fuse_rectifiers(graph: Graph) -> None:
 def _split_fixed_outputs(graph: Graph) -> None:
     """Softmax, sigmoid and tanh write the one type that TFLite allows; a QUANTIZE follows where somebody reads it."""
     for node in list(graph.nodes):
-        if node.operator not in _FIXED_OUTPUT:
+        if node.operator not in _FIXED_OUTPUT or graph.tensors[node.inputs[0]].dtype is not DType.INT8:
             continue
         scale, zero_point = _FIXED_OUTPUT[node.operator]
         t = node.outputs[0]
