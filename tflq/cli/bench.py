@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.calibration_options import (
+    CalibrationChoice,
+    calibrated,
+    calibration,
+    refuse_calibration_without_target,
+)
 from tflq.cli.common import read_model, reporting
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     help="Quantise for this target too. Repeat it for more; --set and --layer hold for each.",
 )
 @target_settings
+@calibration
 @click.option(
     "--at-least",
     type=click.FloatRange(0, 100),
@@ -56,6 +63,7 @@ def command(
     layers: tuple[str, ...],
     at_least: float | None,
     as_json: bool,
+    calibration: CalibrationChoice,
 ) -> int:
     """Measure accuracy on TASK (kws01, vww01 or ic01): the model as it is and for each target.
 
@@ -67,20 +75,21 @@ def command(
     task = find_task(task_name)
     if not target_names:
         refuse_settings_without_target(assignments, layers)
+        refuse_calibration_without_target(calibration)
     chosen = [choose_target(name, assignments, layers) for name in target_names]
     model = read_model(path)
     data = load(task, folder, model.main)
-    executions = _executions(model, chosen)
+    executions = _executions(model, calibrated(model, calibration), chosen)
     with output.Bar("bench", data.samples.count * len(executions)) as bar:
         found = [measure(execution, data, bar.advance) for execution in executions]
     _print(task, path, found, [*assignments, *layers], as_json)
     return 1 if at_least is not None and any(row.percent < at_least for row in found) else 0
 
 
-def _executions(model: Model, chosen: list[tuple[Target, Settings]]) -> list[Execution]:
+def _executions(model: Model, ranged: Model, chosen: list[tuple[Target, Settings]]) -> list[Execution]:
     from tflq.analysis.executions import as_is, for_target
 
-    return [as_is(model), *(for_target(model.main, target, settings) for target, settings in chosen)]
+    return [as_is(model), *(for_target(ranged.main, target, settings) for target, settings in chosen)]
 
 
 def _print(task: Task, path: str, found: list[Accuracy], settings: list[str], as_json: bool) -> None:

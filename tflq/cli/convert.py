@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.calibration_options import CalibrationChoice, calibrated, calibration
 from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
 from tflq.cli.target_options import choose_target, target_settings
 
@@ -26,6 +27,7 @@ DEFAULT_SAMPLES = 32
 @MODEL_ARGUMENT
 @click.option("-t", "--target", "target_name", required=True, metavar="TARGET", help="`tflq targets` lists them.")
 @target_settings
+@calibration
 @click.option(
     "-o",
     "--output",
@@ -48,6 +50,7 @@ def command(
     samples: int | None,
     seed: int,
     as_json: bool,
+    calibration: CalibrationChoice,
 ) -> None:
     """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
 
@@ -60,6 +63,7 @@ def command(
     target, settings = choose_target(target_name, assignments, layers)
     found = read_model(model)
     chosen = choose_samples(found, inputs, real, samples or DEFAULT_SAMPLES, seed)
+    found = calibrated(found, calibration, real)
     execution = for_target(found.main, target, settings)
     with output_folder(folder) as scratch:
         artefacts = target.emit(execution.graph, found)
@@ -148,14 +152,14 @@ def _largest_lsb(node: Node, compared: EmittedDifference | str | None) -> str:
 
 def _facts(graph: Graph, node: Node) -> dict[str, output.Json]:
     """Return what the target put down on the node: its engine, why, and the width of the weights."""
-    from tflq.graph import ABSENT, Affine
+    from tflq.graph import ABSENT, Affine, Logarithmic
 
     weights = graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
     affine = weights.quantisation if weights is not None and weights.is_constant else None
     return {
         "engine": node.attributes.text("engine", ""),
         "reason": node.attributes.text("engine_reason", ""),
-        "weight_bits": affine.bits if isinstance(affine, Affine) else None,
+        "weight_bits": affine.bits if isinstance(affine, (Affine, Logarithmic)) else None,
     }
 
 

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.calibration_options import (
+    CalibrationChoice,
+    calibrated,
+    calibration,
+    refuse_calibration_without_target,
+)
 from tflq.cli.common import (
     MODEL_ARGUMENT,
     STATE_OPTION,
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers.")
 @target_settings
+@calibration
 @STATE_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
 @click.option(
@@ -63,6 +70,7 @@ def command(
     all_tensors: bool,
     path: Path | None,
     as_json: bool,
+    calibration: CalibrationChoice,
 ) -> None:
     """Run MODEL over samples, and show or write what comes out.
 
@@ -74,6 +82,9 @@ def command(
         raise click.UsageError(f"--output {path}: the name must end in .npz")
     found = read_model(model)
     chosen = choose_samples(found, inputs, real, samples or 1, seed)
+    if target_name is None:
+        refuse_calibration_without_target(calibration)
+    found = calibrated(found, calibration, real)
     execution = _execution(found, arithmetic, state, target_name, assignments, layers)
     indices = _indices(execution.graph, all_tensors)
     names = tensor_names(execution.graph, indices)

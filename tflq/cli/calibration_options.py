@@ -1,0 +1,145 @@
+"""The options that give tensors their ranges before a target quantises them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from tflq.graph import Graph, Model
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
+
+KEPT_SAMPLES = 100
+"""Samples that targets may write out beside the model."""
+
+
+@dataclass(frozen=True)
+class CalibrationChoice:
+    """What the user asked.
+
+    Attributes:
+        files: samples, as --input names them.
+        strategy: how a range follows from them.
+        batch_size: samples of a batch.
+        ranges: a file of ranges, which win.
+    """
+
+    files: tuple[str, ...]
+    strategy: str | None
+    batch_size: int | None
+    ranges: str | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was asked."""
+        return not self.files and self.strategy is None and self.batch_size is None and self.ranges is None
+
+
+def calibration(function: _Function) -> Callable[..., Any]:
+    """Add --calibrate, --strategy, --batch-size and --ranges; the function gets them as `calibration`."""
+
+    @wraps(function)
+    def command(
+        *arguments: object,
+        calibrate: tuple[str, ...],
+        strategy: str | None,
+        batch_size: int | None,
+        ranges: str | None,
+        **others: object,
+    ) -> object:
+        choice = CalibrationChoice(calibrate, strategy, batch_size, ranges)
+        return function(*arguments, calibration=choice, **others)
+
+    return _with_options(command)
+
+
+def refuse_calibration_without_target(choice: CalibrationChoice) -> None:
+    """Refuse options that nothing would use."""
+    if not choice.is_empty:
+        raise click.UsageError(
+            "--calibrate, --strategy, --batch-size and --ranges give a target its ranges; add --target"
+        )
+
+
+def calibrated(model: Model, choice: CalibrationChoice, real: bool = False) -> Model:
+    """Return the model with ranges on the tensors of its main graph; the model itself where nothing was asked.
+
+    Raises:
+        UsageError: a strategy or batch size without samples.
+        InputError, OptionError: samples, a strategy or a file that do not fit.
+    """
+    graph = model.main
+    if choice.files:
+        graph = _from_samples(model, choice, real)
+    elif choice.strategy is not None or choice.batch_size is not None:
+        raise click.UsageError("--strategy and --batch-size are for samples; add --calibrate FILE")
+    if choice.ranges is not None:
+        graph = _from_file(graph, choice.ranges)
+    return model if graph is model.main else replace(model, graphs=[graph, *model.graphs[1:]])
+
+
+def _from_samples(model: Model, choice: CalibrationChoice, real: bool) -> Graph:
+    from tflq.analysis.inputs import given_inputs
+    from tflq.cli import output
+    from tflq.cli.common import input_names
+    from tflq.converters.calibration import CalibrationOptions, calibrate
+
+    default = CalibrationOptions()
+    options = CalibrationOptions(
+        choice.strategy or default.strategy, choice.batch_size or default.batch_size, keep_samples=KEPT_SAMPLES
+    )
+    samples = given_inputs(model.main, choice.files, input_names(model), real)
+    if samples.clipped:
+        output.warn(f"{samples.clipped} calibration values lie outside the range of their input and were clipped")
+    with output.Bar("calibrate", samples.count) as bar:
+        return calibrate(
+            model.main, list(samples.arrays), options, graphs=model.graphs, state="independent", progress=bar.advance
+        )
+
+
+def _from_file(graph: Graph, path: str) -> Graph:
+    from tflq.converters.calibration import parse_ranges, with_ranges
+    from tflq.errors import InputError
+    from tflq.files import read_bytes
+
+    try:
+        text = bytes(read_bytes(path)).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is no text in UTF-8: {error.reason} at byte {error.start}") from None
+    return with_ranges(graph, parse_ranges(text, path), path)
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(
+        (
+            click.option(
+                "--calibrate",
+                multiple=True,
+                metavar="[NAME=]FILE",
+                help="Samples that give tensors their ranges, for a target and a model without ranges of its own: "
+                "files as for --input. Repeat it for each input.",
+            ),
+            click.option(
+                "--strategy",
+                metavar="NAME",
+                help="How a range follows from the samples: extrema (default), mean, weighted-mean, 3std, kld, "
+                "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/calibration.md).",
+            ),
+            click.option(
+                "--batch-size", type=click.IntRange(min=1), help="Samples of a calibration batch; 10 unless told."
+            ),
+            click.option(
+                "--ranges",
+                type=click.Path(),
+                metavar="FILE",
+                help="Ranges by hand: lines of tensor,min,max, or JSON {tensor: [min, max]}. They win over all others.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
