@@ -12,6 +12,7 @@ _OPERATORS: tuple[str, ...] = (
     "add",
     "average_pool_2d",
     "batch_matmul",
+    "bidirectional_sequence_lstm",
     "concatenation",
     "conv_2d",
     "conv_3d_transpose",
