@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tflq.analysis.executions import Execution
     from tflq.analysis.verify import Verdict
     from tflq.bench.accuracy import Accuracy, LabelledSamples
+    from tflq.converters.targets import Target
     from tflq.graph import Model
 
 
@@ -122,8 +123,18 @@ def _target_row(name: str, model: Model, data: LabelledSamples, reference: Execu
     target = find_target(name)
     execution = for_target(model.main, target, parse_settings(target.settings))
     change = largest_output_change(execution, reference, data.samples)
-    emitted = check_emitted(execution, target.emit(execution.graph, model), data.samples)
-    return Row(measure(execution, data), change, emitted)
+    return Row(measure(execution, data), change, _check(execution, target, model, data))
+
+
+def _check(execution: Execution, target: Target, model: Model, data: LabelledSamples) -> EmittedDifference | str | None:
+    """Compare the emitted .tflite; in words why it could not be done, such as an extra that is not installed."""
+    from tflq.errors import MissingExtraError
+
+    try:
+        artefacts = target.emit(execution.graph, model)
+    except MissingExtraError as error:
+        return str(error)
+    return check_emitted(execution, artefacts, data.samples)
 
 
 def _print_rows(rows: list[Row]) -> None:

@@ -69,6 +69,8 @@ _TABLE = {
     "gap9-ne16": "tflq.converters.gap9:NE16",
     "gap9-sq8": "tflq.converters.gap9:SQ8",
     "nnie": "tflq.converters.nnie:NNIE",
+    "onnx": "tflq.converters.onnx:ONNX",
+    "tpu-mlir": "tflq.converters.tpu_mlir:TPU_MLIR",
 }
 
 

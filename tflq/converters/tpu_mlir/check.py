@@ -1,0 +1,110 @@
+"""Which operators the target cannot take, and why: all at once, each with its way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tflq.converters import onnx
+from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, constant_operand, rectified_by
+from tflq.graph import Graph, Node
+from tflq.schemas.tpu_mlir import specification
+
+_CURVES = ("elu", "exp", "hard_swish", "logistic", "sqrt", "tanh")
+_MOVES = ("expand_dims", "pad", "padv2", "reshape", "squeeze", "transpose")
+_PLAIN = ("concatenation", "leaky_relu", "max_pool_2d", "quantize", "dequantize", "softmax", *_CURVES, *_MOVES)
+
+
+def problems_of(graph: Graph) -> tuple[str, ...]:
+    """Return one line for each operator of a float graph that cannot be mapped, in order of the file."""
+    fused = {rectified_by(graph, i) for i in range(len(graph.nodes))}
+    found = []
+    for index, node in enumerate(graph.nodes):
+        reason = "" if index in fused else _reason(graph, node)
+        if reason:
+            found.append(f"{graph.where(index)}: {reason}")
+    return tuple(found) or onnx.unsupported(graph)
+
+
+def supported_operators() -> tuple[str, ...]:
+    """Return the operators that the target takes, all or in part."""
+    return tuple(sorted({*_PLAIN, *_RULES}))
+
+
+def _reason(graph: Graph, node: Node) -> str:
+    if node.custom_code:
+        return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
+    if node.operator not in _PLAIN and node.operator not in _RULES:
+        return f"no mapping to BM1684X; it takes {', '.join(supported_operators())}"
+    clamp = node.attributes.text("fused_activation_function", "none")
+    if clamp != "none" and not (node.operator in FUSING and clamp in RECTIFIERS):
+        return (
+            f"fused activation {clamp}; the tool fuses {' and '.join(RECTIFIERS)} into {', '.join(FUSING)} only: make "
+            f"it an operator of its own"
+        )
+    return _RULES[node.operator](graph, node) if node.operator in _RULES else ""
+
+
+def _filter(graph: Graph, node: Node) -> str:
+    given = [graph.tensors[t] for t in node.inputs[1:] if t >= 0]
+    if not all(t.is_constant for t in given):
+        return "weights or bias are computed at run time; the tool's INT8 needs constants"
+    return ""
+
+
+def _pair(graph: Graph, node: Node) -> str:
+    position = constant_operand(graph, node)
+    if position is None:
+        return ""
+    constant, other = (graph.tensors[node.inputs[p]] for p in (position, 1 - position))
+    if node.operator == "sub":
+        return "one operand is a constant; write it as an addition of the negated constant"
+    channels = other.shape[-1] if len(other.shape) == 4 else 0
+    if constant.size != channels or constant.shape[-1:] != (channels,):
+        return (
+            f"a constant of shape {constant.shape} beside {other.shape}; one number for each channel of an image "
+            f"becomes a depthwise convolution, others are not known: fold it into a neighbouring layer's weights"
+        )
+    return ""
+
+
+def _rectifier(graph: Graph, node: Node) -> str:
+    writer = graph.producers().get(node.inputs[0])
+    if writer is not None and graph.nodes[writer].operator == "concatenation":
+        return "it follows a concatenation, and the tool would move it and rename tensors: put it in front of that"
+    if node.operator == "relu6":
+        return f"a relu6 that does not directly follow {', '.join(FUSING)}: the tool stores no bound of 6 there"
+    return ""
+
+
+def _average_pool(_graph: Graph, node: Node) -> str:
+    limit = specification()["largest_pool_stride"]
+    assert isinstance(limit, int)
+    outputs = _graph.tensors[node.outputs[0]].shape[1:3]
+    strides = (node.attributes.integer("stride_h"), node.attributes.integer("stride_w"))
+    far = [s for s, o in zip(strides, outputs, strict=True) if s > limit and o > 1]
+    return f"a stride of {far[0]}; the tool's code generation takes up to {limit}" if far else ""
+
+
+def _mean(graph: Graph, node: Node) -> str:
+    rank, data = len(graph.tensors[node.inputs[0]].shape), graph.tensors[node.inputs[1]].data
+    axes = sorted({int(a) % rank for a in data.reshape(-1)}) if data is not None else None
+    return "" if rank == 4 and axes == [1, 2] else f"mean over axes {axes} of rank {rank}; known are 1 and 2 of rank 4"
+
+
+def _prelu(graph: Graph, node: Node) -> str:
+    return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
+
+
+_RULES: dict[str, Callable[[Graph, Node], str]] = {
+    "add": _pair,
+    "average_pool_2d": _average_pool,
+    "conv_2d": _filter,
+    "depthwise_conv_2d": _filter,
+    "fully_connected": _filter,
+    "mean": _mean,
+    "mul": _pair,
+    "prelu": _prelu,
+    "relu": _rectifier,
+    "relu6": _rectifier,
+    "sub": _pair,
+}

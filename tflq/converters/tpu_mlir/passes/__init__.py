@@ -1,0 +1,1 @@
+"""Passes from the float graph to BM1684X's."""

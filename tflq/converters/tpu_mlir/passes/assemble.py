@@ -1,0 +1,183 @@
+"""The quantised graph: layers in their types, and a conversion wherever two types meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, code_type, kind_of
+from tflq.converters.tpu_mlir.passes.constants import convolution_constants, product_constants
+from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, SUMS, Engine, engine_of
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
+from tflq.interpreter.fixed_point import round_half_away
+
+FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+F16_KERNELS = (*SUMS, "leaky_relu", "prelu")
+"""Operators with a kernel of their own in float16; others run in float32 between two roundings."""
+
+_REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}
+
+
+def assemble(source: Graph, names: Mapping[int, str], types: Mapping[int, Affine], options: Options) -> Graph:
+    """Return the graph: float32 inputs and outputs, as the tool leaves them, and the layers between.
+
+    Raises:
+        UnsupportedError: constants that have no integers; the message names the operator.
+    """
+    assembly = Assembly(source, names, types, options)
+    graph = assembly.graph
+    graph.name = source.name
+    graph.inputs = tuple(assembly.add(t, DType.FLOAT32, None) for t in source.inputs)
+    for index, node in enumerate(source.nodes):
+        engine = engine_of(source, node, types, options)
+        try:
+            _layer(assembly, node, engine)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{source.where(index)}: {error}") from None
+    graph.outputs = tuple(assembly.fetch(t, DType.FLOAT32, None, "") for t in source.outputs)
+    return graph
+
+
+def _layer(assembly: Assembly, node: Node, engine: Engine) -> None:
+    if engine.kind == AS_INPUT:
+        _move(assembly, node)
+    elif engine.kind != INT8:
+        _real_layer(assembly, node, engine)
+    elif node.operator in FILTERS:
+        _filter(assembly, node)
+    elif node.operator == "concatenation":
+        _concatenation(assembly, node)
+    else:
+        _integer_layer(assembly, node)
+
+
+def _without_activation(node: Node) -> Attributes:
+    """The clamp of a fused rectifier is the saturation of an unsigned output."""
+    fused = node.attributes.get("fused_activation_function")
+    return node.attributes if fused is None else node.attributes.updated(fused_activation_function="none")
+
+
+def _copied(assembly: Assembly, t: int) -> int:
+    """Bring a constant over as it is."""
+    if t == ABSENT:
+        return ABSENT
+    tensor = assembly.source.tensors[t]
+    return assembly.graph.add_tensor(replace(tensor, range=None, extra=None))
+
+
+def _output(assembly: Assembly, node: Node) -> int:
+    t = node.outputs[0]
+    return assembly.add(t, code_type(assembly.types[t]), assembly.types[t])
+
+
+def _is_computed(assembly: Assembly, t: int) -> bool:
+    return t in assembly.made
+
+
+def _move(assembly: Assembly, node: Node) -> None:
+    first, t = node.inputs[0], node.outputs[0]
+    source = assembly.native(first)
+    affine = source.quantisation if isinstance(source.quantisation, Affine) else None
+    inputs = (assembly.made[first][0], *(_copied(assembly, other) for other in node.inputs[1:]))
+    output = assembly.add(t, source.dtype, affine)
+    assembly.append(node.operator, inputs, output, node.name, Engine(kind_of(source.dtype)), node.attributes)
+
+
+def _integer_layer(assembly: Assembly, node: Node) -> None:
+    name = assembly.names[node.outputs[0]]
+    inputs = [assembly.integers(t, name) if _is_computed(assembly, t) else _copied(assembly, t) for t in node.inputs]
+    output = _output(assembly, node)
+    if node.operator == "padv2":
+        inputs[2] = _padding_value(assembly, node)
+    assembly.append(node.operator, tuple(inputs), output, node.name, Engine(INT8), _without_activation(node))
+
+
+def _padding_value(assembly: Assembly, node: Node) -> int:
+    """Round half away(value / S + Z), saturated."""
+    value, affine = assembly.source.tensors[node.inputs[2]], assembly.types[node.outputs[0]]
+    assert value.data is not None
+    dtype = code_type(affine)
+    codes = round_half_away(value.data.astype(np.float64) / affine.scale[0] + affine.zero_point[0])
+    return assembly.constant(value.name, np.clip(codes, dtype.minimum, dtype.maximum), dtype, affine)
+
+
+def _concatenation(assembly: Assembly, node: Node) -> None:
+    """Inputs of another type than the output are rescaled first, by nodes of their own."""
+    t = node.outputs[0]
+    name, affine = assembly.names[t], assembly.types[t]
+    inputs = []
+    for source in node.inputs:
+        if not _is_computed(assembly, source):
+            raise UnsupportedError("a constant is joined to activations; only activations can be")
+        rescaled = f"{assembly.names[source]}_to_{name}"
+        codes = assembly.integers(source, rescaled)
+        if assembly.types[source] != affine:
+            new = assembly.add(source, code_type(affine), affine, rescaled)
+            assembly.append("quantize", (codes,), new, rescaled, Engine(INT8, "another scale than the concatenation"))
+            codes = new
+        inputs.append(codes)
+    assembly.append(node.operator, tuple(inputs), _output(assembly, node), node.name, Engine(INT8), node.attributes)
+
+
+def _filter(assembly: Assembly, node: Node) -> None:
+    name, x = assembly.names[node.outputs[0]], node.inputs[0]
+    weights, bias = (_reals(assembly, node, p) for p in (1, 2))
+    assert weights is not None
+    axis = 3 if node.operator == "depthwise_conv_2d" else 0
+    affine = assembly.types[x]
+    if node.operator == "fully_connected":
+        made = product_constants(weights, bias, affine)
+    else:
+        made = convolution_constants(weights, bias, axis, affine)
+    per_channel = axis if made.scale.size > 1 else None
+    zeros = np.zeros(made.scale.size, np.int64)
+    signed = made.dtype is DType.INT8
+    bias_scale = made.scale * affine.scale[0]
+    inputs = (
+        assembly.integers(x, name),
+        assembly.constant(f"{name}_filter", made.codes, made.dtype, Affine(made.scale, zeros, per_channel, 8, signed)),
+        assembly.constant(
+            f"{name}_bias", made.bias, DType.INT32, Affine(bias_scale, zeros, None if per_channel is None else 0, 32)
+        ),
+    )
+    assembly.append(node.operator, inputs, _output(assembly, node), node.name, Engine(INT8), _without_activation(node))
+
+
+def _reals(assembly: Assembly, node: Node, position: int) -> np.ndarray | None:
+    if len(node.inputs) <= position or node.inputs[position] == ABSENT:
+        return None
+    data = assembly.source.tensors[node.inputs[position]].data
+    assert data is not None
+    return data.astype(np.float32)
+
+
+def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
+    """A layer in float16 or float32; one without a kernel in float16 runs in float32 between two roundings."""
+    t, name = node.outputs[0], assembly.names[node.outputs[0]]
+    dtype = _REALS[engine.kind]
+    own = engine.kind == F16 and node.operator in F16_KERNELS
+    inputs = []
+    for source in node.inputs:
+        if source == ABSENT or not _is_computed(assembly, source):
+            inputs.append(_copied(assembly, source))
+            continue
+        x = assembly.fetch(source, dtype, None, name)
+        inputs.append(x if own or engine.kind == F32 else _widened(assembly, x, f"{assembly.names[source]}{name}_wide"))
+    if own or engine.kind == F32:
+        arithmetic = ARITHMETIC if own else "float"
+        output = assembly.add(t, dtype, None)
+        assembly.append(node.operator, tuple(inputs), output, node.name, engine, node.attributes, arithmetic)
+        return
+    wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))
+    assembly.append(node.operator, tuple(inputs), wide, node.name, engine, node.attributes, "float")
+    assembly.append("dequantize", (wide,), assembly.add(t, dtype, None), f"{name}_f16", Engine(F16))
+
+
+def _widened(assembly: Assembly, x: int, name: str) -> int:
+    new = assembly.graph.add_tensor(Tensor(name, assembly.graph.tensors[x].shape, DType.FLOAT32))
+    assembly.append("dequantize", (x,), new, name, Engine(F32))
+    return new

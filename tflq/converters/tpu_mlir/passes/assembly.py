@@ -1,0 +1,100 @@
+"""A graph under construction: tensors in several types, and conversions made where they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
+from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
+from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
+
+ARITHMETIC = "tpu_mlir"
+_SUFFIX = {DType.INT8: "si8", DType.UINT8: "ui8", DType.FLOAT16: "f16", DType.FLOAT32: "f32"}
+
+
+def code_type(affine: Affine) -> DType:
+    """Return int8 or uint8."""
+    return DType.INT8 if affine.signed else DType.UINT8
+
+
+def kind_of(dtype: DType) -> str:
+    """Return what a layer that writes a type computes in."""
+    return {DType.FLOAT16: F16, DType.FLOAT32: F32}.get(dtype, INT8)
+
+
+@dataclass
+class Assembly:
+    """A graph under construction.
+
+    Attributes:
+        source: fused float graph.
+        names: tensor of the source -> what the tool calls it.
+        types: tensor of the source -> its type in integers.
+        options: of the target.
+        graph: what is being built.
+        made: (tensor of the source, element type, type) -> tensor that holds it so; the first entry is the one that
+            its layer writes.
+    """
+
+    source: Graph
+    names: Mapping[int, str]
+    types: Mapping[int, Affine]
+    options: Options
+    graph: Graph = field(default_factory=lambda: Graph([], [], (), ()))
+    made: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, t: int, dtype: DType, affine: Affine | None, name: str = "") -> int:
+        """Add a tensor that holds a computed tensor of the source in a type."""
+        old = self.source.tensors[t]
+        new = self.graph.add_tensor(Tensor(name or self.names[t], old.shape, dtype, affine, old.range))
+        self.made.setdefault(t, []).append(new)
+        return new
+
+    def native(self, t: int) -> Tensor:
+        """Return the tensor that the layer itself writes."""
+        return self.graph.tensors[self.made[t][0]]
+
+    def fetch(self, t: int, dtype: DType, affine: Affine | None, reader: str) -> int:
+        """Return the tensor in a type; a conversion in front of its first reader where it is not there yet."""
+        for found in self.made[t]:
+            tensor = self.graph.tensors[found]
+            if tensor.dtype is dtype and tensor.quantisation == affine:
+                return found
+        name = f"{self.names[t]}{reader}_{_SUFFIX[dtype]}"
+        new = self.add(t, dtype, affine, name)
+        self.append("quantize" if affine else "dequantize", (self.made[t][0],), new, name, Engine(kind_of(dtype)))
+        return new
+
+    def integers(self, t: int, reader: str) -> int:
+        """Return the tensor in its own integers."""
+        return self.fetch(t, code_type(self.types[t]), self.types[t], reader)
+
+    def constant(self, name: str, data: Array, dtype: DType, affine: Affine | None = None) -> int:
+        """Add a constant."""
+        value = np.ascontiguousarray(data, dtype.storage).reshape(np.shape(data))
+        value.setflags(write=False)
+        return self.graph.add_tensor(Tensor(name, value.shape, dtype, affine, data=value))
+
+    def append(
+        self,
+        operator: str,
+        inputs: tuple[int, ...],
+        output: int,
+        name: str,
+        engine: Engine,
+        attributes: Attributes | None = None,
+        arithmetic: str = ARITHMETIC,
+    ) -> None:
+        """Add a node."""
+        marked = (attributes or Attributes()).updated(
+            engine=engine.kind,
+            engine_reason=engine.reason,
+            asked=engine.is_asked,
+            asymmetric=self.options.asymmetric,
+            formulas=MANUAL if self.options.manual else "tool",
+        )
+        self.graph.nodes.append(Node(operator, inputs, (output,), marked, name, arithmetic=arithmetic))

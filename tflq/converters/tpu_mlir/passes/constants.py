@@ -1,0 +1,108 @@
+"""Weights and biases as integers (docs/tpu_mlir.md, 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType
+from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
+
+LEAST_SCALE = 1e-5
+LARGEST_EXACT_POWER = 6
+
+Reals = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class FilterConstants:
+    """The integers of one filter.
+
+    Attributes:
+        codes: weights, in the shape of the reals.
+        dtype: int8, or uint8 where no weight of the whole filter is negative.
+        scale: float64[O], or float64[1] for a fully connected layer.
+        bias: int64[O], input zero point folded in.
+    """
+
+    codes: Integers
+    dtype: DType
+    scale: NDArray[np.float64]
+    bias: Integers
+
+
+def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affine) -> FilterConstants:
+    """Quantise a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
+
+    Where all weights are integers after multiplication by one 2^k, k = 0..6, and fit the type, s_w = 2^-k instead.
+
+    Args:
+        weights: float32, any shape.
+        bias: float32[O].
+        axis: of the output channels.
+        x: type of the input.
+
+    Raises:
+        UnsupportedError: weights or biases that are not finite, or a bias beyond int32.
+    """
+    _require_finite(weights, bias)
+    dtype = DType.UINT8 if np.all(weights >= 0) else DType.INT8
+    first = np.moveaxis(weights, axis, 0)
+    flat = first.reshape(first.shape[0], -1)
+    scale = _exact_scale(flat, dtype)
+    if scale is None:
+        steps = np.float32(dtype.maximum)
+        largest = np.abs(flat).max(axis=1, initial=0) / steps
+        scale = np.maximum(largest.astype(np.float64), LEAST_SCALE)
+    return _quantised(weights, bias, axis, scale, dtype, x)
+
+
+def product_constants(weights: Reals, bias: Reals | None, x: Affine) -> FilterConstants:
+    """Quantise a fully connected layer: one scale max|w| / 127 in float64, always int8.
+
+    Raises:
+        UnsupportedError: as `convolution_constants`, or weights that are all 0.
+    """
+    _require_finite(weights, bias)
+    largest = float(np.abs(weights).max(initial=0))
+    if largest == 0:
+        raise UnsupportedError("all weights are 0, so that they have no scale; remove the layer")
+    return _quantised(weights, bias, 0, np.full(1, largest / DType.INT8.maximum), DType.INT8, x)
+
+
+def _exact_scale(flat: Reals, dtype: DType) -> NDArray[np.float64] | None:
+    for power in range(LARGEST_EXACT_POWER + 1):
+        whole = flat.astype(np.float64) * 2.0**power
+        if np.all(whole == np.rint(whole)) and np.all((whole >= dtype.minimum) & (whole <= dtype.maximum)):
+            return np.full(flat.shape[0], 2.0**-power)
+    return None
+
+
+def _quantised(
+    weights: Reals, bias: Reals | None, axis: int, scale: NDArray[np.float64], dtype: DType, x: Affine
+) -> FilterConstants:
+    """q_w = round half away(w / s_w), clamped; bias = round half away(b / (s_w * Sx) - Zx * sum(q_w))."""
+    shape = [1] * weights.ndim
+    shape[axis] = -1
+    real = weights.astype(np.float64) / scale.reshape(shape)
+    codes = np.clip(round_half_away(real), dtype.minimum, dtype.maximum).astype(np.int64)
+    sums = np.moveaxis(codes, axis, 0).reshape(codes.shape[axis], -1).sum(axis=1)
+    given = np.zeros(sums.shape) if bias is None else bias.astype(np.float64).reshape(-1)
+    stored = round_half_away(given / (scale * float(x.scale[0])) - int(x.zero_point[0]) * sums)
+    bad = (stored < INT32_MIN) | (stored > INT32_MAX)
+    if bad.any():
+        raise UnsupportedError(
+            f"channel {int(np.argmax(bad))}: the bias becomes {stored[bad][0]:.0f}, beyond int32; widen the range of "
+            f"the input"
+        )
+    return FilterConstants(codes, dtype, scale, stored.astype(np.int64))
+
+
+def _require_finite(weights: Reals, bias: Reals | None) -> None:
+    for what, values in (("weights", weights), ("biases", bias)):
+        if values is not None and not np.all(np.isfinite(values)):
+            count = int(np.count_nonzero(~np.isfinite(values)))
+            raise UnsupportedError(f"{count} {what} are infinite or not a number; train or export the model anew")

@@ -1,0 +1,79 @@
+"""From TFLite's graph to BM1684X's: the passes in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.onnx import OnnxGraph, translate
+from tflq.converters.settings import Settings
+from tflq.converters.tpu_mlir.calibration_table import CalibrationTable
+from tflq.converters.tpu_mlir.check import problems_of
+from tflq.converters.tpu_mlir.lines import lines_of, lines_of_table, read_table
+from tflq.converters.tpu_mlir.names import tensor_names
+from tflq.converters.tpu_mlir.options import Options, options_of
+from tflq.converters.tpu_mlir.passes.assemble import assemble
+from tflq.converters.tpu_mlir.passes.fuse import constants_to_depthwise, fuse_rectifiers
+from tflq.converters.tpu_mlir.passes.types import types_of
+from tflq.converters.tpu_mlir.passes.unify import unify
+from tflq.errors import UnsupportedError
+from tflq.graph import Graph, float_view, validate
+
+
+@dataclass(frozen=True)
+class TableOrigin:
+    """What a quantised graph keeps for the files beside it.
+
+    Attributes:
+        table: each tensor's own range, before unification.
+    """
+
+    table: CalibrationTable
+
+
+def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
+    """Return the float graph with the ranges that a quantisation states, and the ONNX graph that goes with it.
+
+    Raises:
+        UnsupportedError: operators that ONNX or the target cannot take, all at once.
+    """
+    network = float_view(ranges_from_quantisation(graph))
+    problems = problems_of(network)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    return network, translate(network)
+
+
+def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+    """Return the graph that the tool makes of a network and its ranges.
+
+    Raises:
+        UnsupportedError: operators without a mapping, all at once; tensors without a range; values without codes.
+        OptionError: settings that do not fit the graph.
+        InputError, FormatError: a calibration table that cannot be read.
+    """
+    options = options_of(graph, settings)
+    network, written = float_network(graph)
+    names = tensor_names(written)
+    table = read_table(options.calibration_table, names) if options.calibration_table else None
+    return quantise_network(network, names, table, options)
+
+
+def quantise_network(
+    network: Graph, names: Mapping[int, str], table: CalibrationTable | None, options: Options
+) -> Graph:
+    """Return the quantised graph of a float network.
+
+    Args:
+        network: float32, with ranges where there is no table.
+        names: tensor -> what the tool calls it.
+        table: the ranges; None for those of the network.
+        options: of the target.
+    """
+    fused = constants_to_depthwise(fuse_rectifiers(network))
+    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
+    types = types_of(fused, unify(fused, own, options.asymmetric), options)
+    result = assemble(fused, names, types, options)
+    validate(result, "tpu-mlir graph")
+    return replace(result, extra=TableOrigin(CalibrationTable(tuple(own.values()))))

@@ -1,0 +1,14 @@
+"""ADD (sums.py)."""
+
+from __future__ import annotations
+
+from tflq.graph import Node, Operands
+from tflq.interpreter.kernels.tpu_mlir.sums import SumIntegers, lower_sum
+from tflq.interpreter.kernels.tpu_mlir.sums import run_sum as run
+
+__all__ = ["lower", "run"]
+
+
+def lower(node: Node, operands: Operands) -> SumIntegers:
+    """Decide the integers of ADD; raises as `lower_sum`."""
+    return lower_sum(node, operands, 1)

@@ -1,0 +1,45 @@
+"""AVERAGE_POOL_2D (averages.py); the padding is not counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Window, window_counts, window_of, window_sums
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.tpu_mlir.averages import AverageIntegers, lower_average
+from tflq.interpreter.kernels.tpu_mlir.filter import input_magnitude
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePoolIntegers:
+    """The numbers of one pool.
+
+    Attributes:
+        window: kernel, stride, padding.
+        counts: taps inside the image, int64[OH, OW, 1].
+        magnitude: largest |code| of the input.
+        average: how sums become codes.
+    """
+
+    window: Window
+    counts: Integers
+    magnitude: int
+    average: AverageIntegers
+
+
+def lower(node: Node, operands: Operands) -> AveragePoolIntegers:
+    """Decide the numbers of AVERAGE_POOL_2D; raises as `lower_average`."""
+    x = operands.input(0)
+    size = (x.shape[1], x.shape[2])
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    window = window_of(node.attributes, size, kernel)
+    counts = window_counts(window, size)[:, :, None]
+    average = lower_average(node, operands, window.taps, bool((counts < window.taps).any()))
+    return AveragePoolIntegers(window, counts, input_magnitude(operands), average)
+
+
+def run(integers: AveragePoolIntegers, x: Array) -> tuple[Array, ...]:
+    """Run AVERAGE_POOL_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
+    sums = window_sums(integers.window, x, integers.magnitude)
+    return (integers.average.apply(sums, integers.counts),)

@@ -1,0 +1,59 @@
+"""Functions of one byte as tables: sat(rha(f((q - Zx) * Sx) / Sy) + Zy), f in float64 (docs/tpu_mlir.md, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, Operands
+from tflq.interpreter.fixed_point import Integers, round_half_away
+from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
+from tflq.interpreter.lookup_tables import Table, all_codes, look_up
+from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+
+Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class TableIntegers:
+    """A function of one byte.
+
+    Attributes:
+        table: 256 codes of the output, indexed by the byte of the input.
+    """
+
+    table: Table
+
+
+def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableIntegers:
+    """Return sat(rule(q)) for every code q of the input, stored as the output; read-only.
+
+    Raises:
+        UnsupportedError: a type of more than 8 bits.
+    """
+    source, output = operands.input(0), operands.output()
+    for tensor in (source, output):
+        require_type(tensor, EIGHT_BITS)
+    table: Array = saturate(rule(all_codes(source.dtype)), output.dtype)
+    table.setflags(write=False)
+    return TableIntegers(table)
+
+
+def lower_curve(function: Function, operands: Operands) -> TableIntegers:
+    """Return the table of a real function; raises as `table_of`."""
+    x, y = operands.input(0).affine, operands.output().affine
+
+    def rule(codes: Integers) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            real = function((codes - x.zero_point[0]) * np.float64(x.scale[0]))
+            return np.asarray(round_half_away(real / np.float64(y.scale[0])) + y.zero_point[0])
+
+    return table_of(rule, operands)
+
+
+def run_curve(integers: TableIntegers, x: Array) -> tuple[Array, ...]:
+    """Look the codes up: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
+    return (np.asarray(look_up(integers.table, x)),)

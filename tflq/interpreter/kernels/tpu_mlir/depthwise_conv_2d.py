@@ -1,0 +1,13 @@
+"""DEPTHWISE_CONV_2D: conv_2d.py with one input channel a group."""
+
+from __future__ import annotations
+
+from tflq.graph import Node, Operands
+from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionIntegers, lower_convolution, run
+
+__all__ = ["lower", "run"]
+
+
+def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+    """Decide the integers of DEPTHWISE_CONV_2D, weights [1, KH, KW, O]; raises as conv_2d.lower."""
+    return lower_convolution(node, operands, channel_axis=3)

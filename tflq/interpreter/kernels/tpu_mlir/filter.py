@@ -1,0 +1,110 @@
+"""What convolutions and fully connected layers share: y = sat(up((acc + bias) * m, s) + Zy) (docs/tpu_mlir.md, 4).
+
+acc = sum x * w with raw codes x, padding holding Zx; the bias holds -Zx * sum(w) already, as the tool stores it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
+from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+
+MULTIPLIER_BITS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class FilterIntegers:
+    """The integers of one filter, but for its window.
+
+    Attributes:
+        weights: int64[O, ...], output channel first; int8, or uint8 where no weight is negative.
+        bias: int64[O], input zero point folded in.
+        rescale: m and s, one for each output channel or one for all.
+        input_zero_point: Zx, also the padding value.
+        output_zero_point: Zy.
+        minimum: smallest code of the output.
+        maximum: largest code.
+        dtype: storage of the codes.
+        step_map: proven map from accumulators to codes; None where the rule itself runs.
+    """
+
+    weights: Integers
+    bias: Integers
+    rescale: Multiplier
+    input_zero_point: int
+    output_zero_point: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    step_map: StepMap | None = None
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
+        scaled = shift_half_up((accumulators + self.bias) * self.rescale.multiplier, self.rescale.shift)
+        return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
+
+    def finish(self, accumulators: Array) -> Array:
+        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
+        return requantise(self.step_map, self.exact, accumulators, self.dtype)
+
+
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterIntegers:
+    """Decide m, s for the scale Sw * Sx / Sy, in float64, and check that accumulators fit int32.
+
+    Args:
+        node: its attribute `formulas` chooses the search for multipliers.
+        operands: input, weights and bias in the target's types, and the output.
+        channel_axis: of the weights' output channels.
+
+    Raises:
+        UnsupportedError: an accumulator that leaves int32, or a ratio of scales without multiplier.
+    """
+    x, weights, output = operands.input(0), operands.input(1), operands.output()
+    codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64)
+    bias = operands.constant(2).astype(np.int64)
+    lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
+    _refuse_overflow(lower + bias, upper + bias)
+    ratio = weights.affine.scale.astype(np.float64) * x.affine.scale / output.affine.scale
+    found = FilterIntegers(
+        codes,
+        bias,
+        search_of(node)(ratio, MULTIPLIER_BITS),
+        int(x.affine.zero_point[0]),
+        int(output.affine.zero_point[0]),
+        output.dtype.minimum,
+        output.dtype.maximum,
+        output.dtype.storage,
+    )
+    return replace(found, step_map=_fitted(found, lower, upper))
+
+
+def input_magnitude(operands: Operands) -> int:
+    """Return the largest |x| of the input's codes."""
+    dtype = operands.input(0).dtype
+    return max(-dtype.minimum, dtype.maximum)
+
+
+def _fitted(found: FilterIntegers, lower: Integers, upper: Integers) -> StepMap | None:
+    m, s = found.rescale.multiplier, found.rescale.shift
+    slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
+    zero_point = found.output_zero_point
+    offset = found.bias + zero_point / slope
+    return fit_step_map(found.exact, slope, offset, lower, upper, zero_point, found.minimum, found.maximum)
+
+
+def _refuse_overflow(lower: Integers, upper: Integers) -> None:
+    bad = (lower < INT32_MIN) | (upper > INT32_MAX)
+    if bad.any():
+        channel = int(np.argmax(bad))
+        raise UnsupportedError(
+            f"channel {channel}: accumulators with bias reach {int(lower[channel])}..{int(upper[channel])}, beyond "
+            f"int32; the bias is too large for the scales: widen the range of the input"
+        )

@@ -1,0 +1,119 @@
+"""Real scales as multiplier * 2^-shift: the search of the tool, and the normalised form of its manual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Node
+from tflq.graph.quantisation import FloatArray
+from tflq.interpreter.fixed_point import Integers, round_half_away
+
+LOWEST_SHIFT = -32
+HIGHEST_SHIFT = 30
+_LIMITS = {8: 127, 32: (1 << 31) - 1}
+MANUAL = "manual"
+"""Value of a node's attribute `formulas` where the manual's own formulas were asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplier:
+    """scale ~ multiplier * 2^-shift.
+
+    Attributes:
+        multiplier: int64[1] or int64[C], not normalised: 0.5 is 1 >> 1.
+        shift: int64[1] or int64[C]; negative ones shift to the left.
+        scale: float64[1] or float64[C], what they stand for.
+    """
+
+    multiplier: Integers
+    shift: Integers
+    scale: FloatArray
+
+
+Search = Callable[[ArrayLike, int], Multiplier]
+
+
+def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIFT) -> Multiplier:
+    """Find the multiplier as the tool does.
+
+    The scale is cut to float32. Over n = lowest..30, m = round half away(scale * 2^n) while m is below the limit (127
+    for 8 bits, 2^31 - 1 for 32); the smallest float32 |m / 2^n - scale| wins, the first n among equals.
+
+    Args:
+        scale: positive, one or one for each channel.
+        bits: 8 or 32.
+        lowest_shift: -32, or 0 where only right shifts are known.
+
+    Raises:
+        UnsupportedError: a scale that is not positive and finite, is too large for the smallest shift, or so small
+            that its multiplier is 0.
+    """
+    scales = _checked(scale)
+    limit = _LIMITS[bits]
+    pairs = np.array([_search(np.float32(s), limit, lowest_shift) for s in scales])
+    return _sound(Multiplier(pairs[:, 0], pairs[:, 1], scales), bits)
+
+
+def find_normalised_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
+    """Find the multiplier as the manual describes it: scale = 2^-n * M0 with M0 in [0.5, 1), m = M0 * 2^(bits-1).
+
+    So 0.1234 with 32 bits is 2119995857 >> 34. Rounded half away from zero in float64; where m rounds up to 2^(bits-1),
+    half of it and one bit of shift less are the same scale.
+
+    Raises:
+        UnsupportedError: as `find_multiplier`.
+    """
+    scales = _checked(scale)
+    fraction, exponent = np.frexp(scales)
+    multiplier = round_half_away(fraction * 2.0 ** (bits - 1)).astype(np.int64)
+    shift = (bits - 1) - exponent.astype(np.int64)
+    full = multiplier == 1 << (bits - 1)
+    return _sound(Multiplier(np.where(full, multiplier >> 1, multiplier), shift - full, scales), bits)
+
+
+def search_of(node: Node) -> Search:
+    """Return the search that a node asks for: the tool's, or the manual's."""
+    return find_normalised_multiplier if is_manual(node) else find_multiplier
+
+
+def is_manual(node: Node) -> bool:
+    """Whether a node follows the manual's own formulas."""
+    return node.attributes.text("formulas", "") == MANUAL
+
+
+def _checked(scale: ArrayLike) -> FloatArray:
+    scales = np.atleast_1d(np.asarray(scale, np.float64))
+    bad = ~(np.isfinite(scales) & (scales > 0))
+    if bad.any():
+        raise UnsupportedError(
+            f"channel {int(np.argmax(bad))}: the ratio of scales is {scales[bad][0]}; it must be positive and finite"
+        )
+    return scales
+
+
+def _sound(found: Multiplier, bits: int) -> Multiplier:
+    wrong = (found.multiplier == 0) | (found.shift < LOWEST_SHIFT) | (found.shift > 62)
+    if wrong.any():
+        channel = int(np.argmax(wrong))
+        raise UnsupportedError(
+            f"channel {channel}: the ratio of scales is {found.scale[channel]:.6g}, which no multiplier of {bits} bits "
+            f"and shift stand for; bring the ranges of input, weights and output closer together"
+        )
+    return found
+
+
+def _search(scale: np.float32, limit: int, lowest_shift: int) -> tuple[int, int]:
+    best, least = (0, 0), np.float32(np.inf)
+    for n in range(lowest_shift, HIGHEST_SHIFT + 1):
+        m = float(round_half_away(np.float64(scale) * 2.0**n))
+        if m >= limit:
+            break
+        error = np.abs(np.float32(m) / np.float32(2.0**n) - scale)
+        if error < least:
+            best, least = (int(m), n), error
+    return best

@@ -1,0 +1,78 @@
+"""Into integers: from reals, and from one integer type to another (docs/tpu_mlir.md, 2 and 5).
+
+float32: sat(rha(x / f32(S)) + Z). float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16.
+8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Affine, Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import Integers, round_half_away
+from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_away, shift_half_up
+from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+
+MULTIPLIER_BITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizeNumbers:
+    """The numbers of one conversion.
+
+    Attributes:
+        affine: of the output.
+        dtype: of the output.
+        rescale: m and s between integers; None for reals.
+        table: between integers; None for reals.
+    """
+
+    affine: Affine
+    dtype: DType
+    rescale: Multiplier | None = None
+    table: TableIntegers | None = None
+
+
+def lower(node: Node, operands: Operands) -> QuantizeNumbers:  # noqa: ARG001
+    """Decide how.
+
+    Raises:
+        UnsupportedError: other types, or a ratio of scales without multiplier.
+    """
+    source, output = operands.input(0), operands.output()
+    require_type(source, (DType.FLOAT32, DType.FLOAT16, *EIGHT_BITS))
+    require_type(output, EIGHT_BITS)
+    y = output.affine
+    if source.dtype.is_floating:
+        return QuantizeNumbers(y, output.dtype)
+    x = source.affine
+    found = find_multiplier(float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
+    z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
+    shift = shift_half_up if z_x == 0 and z_y == 0 else shift_half_away
+
+    def rule(codes: Integers) -> Array:
+        return shift((codes - z_x) * found.multiplier[0], found.shift[0]) + z_y
+
+    return QuantizeNumbers(y, output.dtype, found, table_of(rule, operands))
+
+
+def run(integers: QuantizeNumbers, x: Array) -> tuple[Array, ...]:
+    """Run it: float32, float16 or codes [S, *shape] -> codes [S, *shape]."""
+    if integers.table is not None:
+        return run_curve(integers.table, x)
+    return (encode(x, integers.affine, integers.dtype),)
+
+
+def encode(real: Array, affine: Affine, dtype: DType) -> Array:
+    """Return the codes of float32 or float16 numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if real.dtype == np.float16:
+            inverse = np.float16(1.0 / np.float64(affine.scale[0]))
+            steps = np.multiply(real, inverse, dtype=np.float16).astype(np.float32)
+        else:
+            steps = real.astype(np.float32) / np.float32(affine.scale[0])
+    return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
