@@ -182,8 +182,16 @@ def test_relu_clamps_at_zero() -> None:
     x = codes(UNSIGNED, (1, 64))
     found = run(operator("relu", [((1, 64), UNSIGNED)], ((1, 64), UNSIGNED)), x)
     assert np.array_equal(found, np.maximum(x, 117))
-    with pytest.raises(UnsupportedError, match="a ReLU keeps them"):
-        lower(operator("relu", [((1, 64), UNSIGNED)], ((1, 64), OTHER)), "gap9")
+    with pytest.raises(UnsupportedError, match="a ReLU keeps the integer type"):
+        lower(operator("relu", [((1, 64), UNSIGNED)], ((1, 64), SYMMETRIC)), "gap9")
+
+
+def test_relu6_between_two_scales() -> None:
+    out = (6 / 127, 0, True)
+    graph = operator("relu6", [((1, 64), (0.09, 0, True))], ((1, 64), out))
+    x = codes((0.09, 0, True), (1, 64))
+    expected = np.clip(x * 0.09, 0, 6) / out[0]
+    assert np.abs(run(graph, x) - expected).max() <= 1
 
 
 @pytest.mark.parametrize("bits", [2, 5, 8])

@@ -25,12 +25,16 @@ def arrange_layout(graph: Graph) -> Graph:
         producer = written.get(node.inputs[0])
         if node.operator in GLOBAL_POOLS and len(graph.tensors[node.inputs[0]].shape) == 4:
             result.nodes += _transposed(result, node, producer)
-        elif node.operator == "reshape" and producer is not None and producer.operator in POOLS:
+        elif node.operator == "reshape" and producer is not None and _takes_pixel_of_pool(graph, node, producer):
             renamed = with_attributes(node, layer=node.name)
             result.nodes.append(replace(renamed, name=f"{_unit_name(producer)}_reshape"))
         else:
             result.nodes.append(node)
     return result
+
+
+def _takes_pixel_of_pool(graph: Graph, node: Node, producer: Node) -> bool:
+    return producer.operator in POOLS and graph.tensors[node.inputs[0]].shape[1:3] == (1, 1)
 
 
 def _unit_name(node: Node) -> str:

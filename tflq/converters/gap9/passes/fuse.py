@@ -19,6 +19,7 @@ _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
     "depthwise_conv_2d": _CONVOLUTION_CHAINS,
     "fully_connected": ((_ACTIVATION,),),
     "add": (("rectifier",),),
+    "sub": (("rectifier",),),
 }
 """First operator -> what may follow it in one fusion, the longest first."""
 

@@ -2,45 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.gap9.rounding import code_type
+from tflq.graph import Affine, Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
+from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.lookup_tables import Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReluIntegers:
     """The clamp.
 
     Attributes:
-        lower_bound: the code of 0.
-        idle: whether no code lies below it.
+        lower_bound: the input's code of 0.
+        idle: whether nothing changes.
+        mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as the tool counts it.
+        zero_point: of the output.
+        minimum: smallest code of the output.
+        maximum: largest code.
+        dtype: of the output.
+        table: of all codes where the types differ.
     """
 
     lower_bound: int
     idle: bool
+    mul_bias: MulBias | None
+    zero_point: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Table | None = None
+
+    def exact(self, x: Integers) -> Integers:
+        """clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o); with equal types max(x, Z_i)."""
+        y = np.maximum(x, self.lower_bound)
+        if self.mul_bias is not None:
+            scaled = (y - self.lower_bound) * self.mul_bias.multiplier[0]
+            y = norm(scaled, self.mul_bias.shift[0]) + self.zero_point
+        return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
 
 
 def lower(node: Node, operands: Operands) -> ReluIntegers:  # noqa: ARG001
-    """Decide the clamp.
+    """Decide the clamp, and M, N where input and output differ.
 
     Raises:
-        UnsupportedError: input and output differ in type; scales may differ as the tool's rule of equality allows.
+        UnsupportedError: types of other widths or signs, or a ratio of scales without M and N.
     """
-    x, y = operands.input(0).affine, operands.output().affine
-    equal = np.allclose(x.scale, y.scale) and np.array_equal(x.zero_point, y.zero_point)
-    if code_type(x) is not code_type(y) or not equal:
+    source, target = operands.input(0), operands.output()
+    x, y = source.affine, target.affine
+    if source.dtype is not target.dtype:
         raise UnsupportedError(
-            f"input '{operands.input(0).name}' and output '{operands.output().name}' differ in scale or zero point; "
-            "a ReLU keeps them"
+            f"input '{source.name}' is {source.dtype.value}, output '{target.name}' {target.dtype.value}; "
+            "a ReLU keeps the integer type"
         )
-    bound = int(y.zero_point[0])
-    return ReluIntegers(bound, bound <= y.minimum_code)
+    bound = int(x.zero_point[0])
+    ratio = None if _equal(x, y) else mul_bias(float(x.scale[0]) / float(y.scale[0]))
+    idle = ratio is None and bound <= y.minimum_code
+    integers = ReluIntegers(
+        bound, idle, ratio, int(y.zero_point[0]), y.minimum_code, y.maximum_code, target.dtype.storage
+    )
+    return integers if ratio is None else replace(integers, table=curve_table(integers.exact, source, target))
 
 
 def run(integers: ReluIntegers, x: Array) -> tuple[Array, ...]:
-    """Run RELU: max(x, lower_bound), codes [S, *shape]."""
+    """Run RELU: codes [S, *shape] -> codes [S, *shape]."""
+    if integers.mul_bias is not None:
+        return (run_curve(integers.table, integers.exact, x, integers.dtype),)
     return (x if integers.idle else np.maximum(x, x.dtype.type(integers.lower_bound)),)
+
+
+def _equal(x: Affine, y: Affine) -> bool:
+    return bool(np.allclose(x.scale, y.scale)) and np.array_equal(x.zero_point, y.zero_point)

@@ -40,11 +40,11 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:  # noqa: ARG001
     """Decide the integers of SOFTMAX.
 
     Raises:
-        UnsupportedError: the input is not symmetric with a power of 2 as its scale, or that power exceeds 2^15.
+        UnsupportedError: the input is not symmetric with a power of 2 as its scale, of 2^-15 or more in 8 bits.
     """
     x, output = operands.input(0).affine, operands.output()
     mantissa, exponent = np.frexp(float(x.scale[0]))
-    if mantissa != 0.5 or not x.signed or x.zero_point[0] != 0 or exponent + 14 < 0:
+    if mantissa != 0.5 or not x.signed or x.zero_point[0] != 0 or (x.bits == 8 and exponent + 14 < 0):
         raise UnsupportedError(
             f"input '{operands.input(0).name}' has scale {float(x.scale[0]):.6g} and zero point {x.zero_point[0]}; "
             "softmax takes a signed symmetric type whose scale is a power of 2, 2^-15 or more"
