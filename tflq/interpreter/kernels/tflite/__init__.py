@@ -13,6 +13,7 @@ _OPERATORS: tuple[str, ...] = (
     "average_pool_2d",
     "batch_matmul",
     "bidirectional_sequence_lstm",
+    "bidirectional_sequence_rnn",
     "concatenation",
     "conv_2d",
     "conv_3d_transpose",
