@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflq.converters.onnx.values import OnnxAttribute
-from tflq.converters.onnx.writer import Writer
+from tflq.converters.onnx.writer import TO_CHANNELS_FIRST, Writer
 from tflq.graph import Node
 
 Attributes = Mapping[str, OnnxAttribute]
@@ -24,12 +24,14 @@ def write_activated(
     attributes: Attributes | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> None:
-    """Write a node's tensor: the operator, a Reshape where `shape` is given, then its fused activation."""
+    """Write a node's tensor: the operator, a Reshape to `shape` where it is given, its fused activation."""
     t, fused = node.outputs[0], node.attributes.text("fused_activation_function", "none")
     steps: list[tuple[str, list[str], Attributes]] = [(op_type, list(inputs), attributes or {})]
     if shape is not None:
         target = writer.constant(f"{writer.name(t)}_shape", np.array(shape, np.int64))
         steps.append(("Reshape", ["", target], {}))
+        if len(shape) == 4:
+            steps.append(("Transpose", [""], {"perm": TO_CHANNELS_FIRST}))
     if fused != "none":
         steps.append(clamp_of(writer, t, fused, ""))
     for number, (kind, operands, options) in enumerate(steps):

@@ -1,0 +1,88 @@
+"""The five MLPerf Tiny networks in onnxruntime: float against our float view, Q/DQ layer by layer against TFLite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_path
+from tests.support.onnx_run import run_onnx
+from tflq.analysis.oracle import Oracle
+from tflq.converters.onnx import ONNX
+from tflq.converters.settings import Settings, parse_settings
+from tflq.converters.tflite import read_model
+from tflq.graph import Array, Graph, Model, Tensor, dequantise, float_view
+from tflq.interpreter import Engine
+
+NETWORKS = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8", "ad01_int8", "str_ww_ref_model")
+FLOAT_SHARE = 1e-5
+"""Largest difference of a float output, as a share of the output's range."""
+MOST_OFF = 0.003
+"""Share of a network's elements that may be off by one; docs/onnx.md has the figures."""
+
+
+def settings(form: str) -> Settings:
+    return parse_settings(ONNX.settings, [f"form={form}"])
+
+
+def samples_for(name: str, tensor: Tensor, count: int) -> Array:
+    """Keyword clips for that network, any codes for the others."""
+    if name == "kws_ref_model":
+        files = sorted(data_path("datasets", "kws01").glob("*.bin"))[:count]
+        return np.stack([np.fromfile(path, np.int8).reshape(tensor.shape) for path in files])
+    return np.random.default_rng(0).integers(-128, 127, (count, *tensor.shape), np.int8, endpoint=True)
+
+
+def loaded(name: str, count: int) -> tuple[Model, Array]:
+    model = read_model(data_path("models", f"{name}.tflite"))
+    return model, samples_for(name, model.main.tensors[model.main.inputs[0]], count)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_float(name: str) -> None:
+    model, codes = loaded(name, 8)
+    affine = model.main.tensors[model.main.inputs[0]].affine
+    real = dequantise(codes, affine).astype(np.float32)
+    view = ONNX.quantise(model.main, settings("float"))
+    (file,) = ONNX.emit(view, model).items()
+    assert file[0] == f"{name}.onnx"
+    (theirs,) = run_onnx(file[1], [real])
+    ours = Engine(float_view(model.main), "float").run([real])[model.main.outputs[0]]
+    distance = float(np.abs(ours.astype(np.float64) - theirs).max())
+    assert distance <= FLOAT_SHARE * float(np.ptp(ours))
+
+
+def layer(graph: Graph, index: int) -> Graph:
+    """Return one operator as a graph."""
+    node = graph.nodes[index]
+    inputs = dict.fromkeys(t for t in node.inputs if t >= 0 and not graph.tensors[t].is_constant)
+    return Graph(graph.tensors, [node], tuple(inputs), node.outputs, node.name)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_each_layer_with_quantise_and_dequantise(
+    name: str, oracle: Oracle, record_property: Callable[[str, object], None]
+) -> None:
+    model, codes = loaded(name, 4)
+    content = data_path("models", f"{name}.tflite").read_bytes()
+    judged = oracle.run(content, [codes]).tensors
+    judged = {**judged, model.main.inputs[0]: codes}
+    off = elements = 0
+    for index, node in enumerate(model.main.nodes):
+        one = layer(model.main, index)
+        (data,) = ONNX.emit(ONNX.quantise(one, settings("qdq")), model).values()
+        (found,) = run_onnx(data, [judged[t] for t in one.inputs])
+        steps = np.abs(found.astype(np.int64) - judged[node.outputs[0]])
+        assert steps.max() <= 1, node.name
+        off, elements = off + int(np.count_nonzero(steps)), elements + steps.size
+    record_property("share_of_elements_off_by_one", off / elements)
+    assert off / elements <= MOST_OFF
+
+
+def test_quantised_ports_keep_their_codes() -> None:
+    model, codes = loaded("ad01_int8", 2)
+    (data,) = ONNX.emit(ONNX.quantise(model.main, settings("qdq")), model).values()
+    (found,) = run_onnx(data, [codes])
+    assert found.dtype == np.int8

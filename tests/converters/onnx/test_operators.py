@@ -1,0 +1,168 @@
+"""Each operator as ONNX in onnxruntime against our float kernels, on shapes where the layouts differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.support.onnx_run import run_onnx
+from tflq.converters.onnx import model_bytes, supported_operators, translate, unsupported
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Graph, GraphBuilder
+from tflq.interpreter import Engine
+
+FLOAT = DType.FLOAT32
+IMAGE = (1, 6, 5, 4)
+WINDOW = {"stride_h": 2, "stride_w": 1}
+POOL = {**WINDOW, "filter_height": 3, "filter_width": 2}
+rng = np.random.default_rng(1)
+
+Make = Callable[[GraphBuilder], int]
+
+
+def reals(*shape: int) -> Array:
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def unary(operator: str, shape: tuple[int, ...] = IMAGE, **options: object) -> Make:
+    return lambda b: b.add(operator, [b.input("x", IMAGE, FLOAT)], shape, FLOAT, **options)
+
+
+def with_constants(operator: str, shape: tuple[int, ...], *values: Array, source: tuple[int, ...] = IMAGE, **o) -> Make:
+    def make(b: GraphBuilder) -> int:
+        constants = [b.constant(f"c{i}", value) for i, value in enumerate(values)]
+        return b.add(operator, [b.input("x", source, FLOAT), *constants], shape, FLOAT, **o)
+
+    return make
+
+
+def two(operator: str, second: tuple[int, ...] = IMAGE, **options: object) -> Make:
+    return lambda b: b.add(operator, [b.input("x", IMAGE, FLOAT), b.input("y", second, FLOAT)], IMAGE, FLOAT, **options)
+
+
+def flattened_product(b: GraphBuilder) -> int:
+    flat = b.add("reshape", [b.input("x", IMAGE, FLOAT)], (1, 120), FLOAT, new_shape=(1, 120))
+    return b.add("fully_connected", [flat, b.constant("w", reals(3, 120)), -1], (1, 3), FLOAT)
+
+
+def joined(b: GraphBuilder) -> int:
+    operands = [b.input("x", IMAGE, FLOAT), b.input("y", (1, 6, 5, 2), FLOAT), b.constant("c", reals(1, 6, 5, 3))]
+    return b.add("concatenation", operands, (1, 6, 5, 9), FLOAT, axis=-1)
+
+
+def ints(*values: object) -> Array:
+    return np.array(values, np.int32)
+
+
+PADS = ints((0, 0), (1, 2), (0, 3), (2, 0))
+CASES: dict[str, Make] = {
+    "abs": unary("abs"),
+    "add": two("add", fused_activation_function="relu6"),
+    "add channels": with_constants("add", IMAGE, reals(4)),
+    "add rank 1": two("add", (4,)),
+    "average_pool_2d same": unary("average_pool_2d", (1, 3, 5, 4), padding="same", **POOL),
+    "average_pool_2d whole": unary(
+        "average_pool_2d", (1, 1, 1, 4), padding="valid", stride_h=6, stride_w=5, filter_height=6, filter_width=5
+    ),
+    "concatenation": joined,
+    "conv_2d": with_constants(
+        "conv_2d", (1, 3, 5, 6), reals(6, 3, 3, 4), reals(6), padding="same", **WINDOW, fused_activation_function="relu"
+    ),
+    "conv_2d grouped": with_constants("conv_2d", (1, 2, 3, 6), reals(6, 3, 3, 2), padding="valid", **WINDOW),
+    "conv_2d dilated": with_constants(
+        "conv_2d", IMAGE, reals(4, 3, 3, 4), padding="same", stride_h=1, stride_w=1, dilation_h_factor=2
+    ),
+    "depthwise_conv_2d": with_constants(
+        "depthwise_conv_2d", (1, 3, 5, 8), reals(1, 3, 3, 8), reals(8), padding="same", depth_multiplier=2, **WINDOW
+    ),
+    "div": two("div"),
+    "elu": unary("elu"),
+    "exp": unary("exp"),
+    "expand_dims": with_constants("expand_dims", (1, 6, 5, 4), ints(0), source=(6, 5, 4)),
+    "fully_connected": with_constants("fully_connected", (1, 3), reals(3, 120), reals(3)),
+    "fully_connected rows": with_constants("fully_connected", (30, 3), reals(3, 4), fused_activation_function="relu"),
+    "fully_connected flattened": flattened_product,
+    "fully_connected kept": with_constants("fully_connected", (1, 6, 5, 3), reals(3, 4), keep_num_dims=True),
+    "hard_swish": unary("hard_swish"),
+    "leaky_relu": unary("leaky_relu", alpha=0.1),
+    "logistic": unary("logistic"),
+    "max_pool_2d same": unary("max_pool_2d", (1, 3, 5, 4), padding="same", **POOL),
+    "maximum": two("maximum"),
+    "mean": with_constants("mean", (1, 4), ints(1, 2)),
+    "mean kept": with_constants("mean", (1, 1, 5, 4), ints(1), keep_dims=True),
+    "mean of channels": with_constants("mean", (1, 6, 5), ints(3)),
+    "minimum": two("minimum"),
+    "mul": two("mul"),
+    "mul number": with_constants("mul", IMAGE, reals(1)),
+    "neg": unary("neg"),
+    "pad": with_constants("pad", (1, 9, 8, 6), PADS),
+    "padv2": with_constants("padv2", (1, 9, 8, 6), PADS, np.array(0.5, np.float32)),
+    "prelu": with_constants("prelu", IMAGE, np.abs(reals(1, 1, 4))),
+    "relu": unary("relu"),
+    "relu6": unary("relu6"),
+    "relu_n1_to_1": unary("relu_n1_to_1"),
+    "reshape image": with_constants("reshape", (1, 4, 5, 6), ints(1, 4, 5, 6)),
+    "reshape flat": with_constants("reshape", (1, 120), ints(1, 120)),
+    "softmax": unary("softmax", beta=1.0),
+    "softmax scaled": unary("softmax", beta=2.0),
+    "sqrt": unary("sqrt"),
+    "squeeze": unary("squeeze", (6, 5, 4), squeeze_dims=(0,)),
+    "sub": two("sub", fused_activation_function="relu_n1_to_1"),
+    "tanh": unary("tanh"),
+    "transpose": with_constants("transpose", (5, 4, 1, 6), ints(2, 3, 0, 1)),
+}
+
+
+def built(make: Make) -> Graph:
+    b = GraphBuilder("one")
+    return b.build([make(b)])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operator(name: str) -> None:
+    graph = built(CASES[name])
+    inputs = [reals(3, *graph.tensors[t].shape) for t in graph.inputs]
+    if name == "sqrt":
+        inputs = [np.abs(x) for x in inputs]
+    ours = Engine(graph, "float").run(inputs)[graph.outputs[0]]
+    (theirs,) = run_onnx(model_bytes(translate(graph)), inputs)
+    assert theirs.shape == ours.shape
+    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_every_operator_has_a_case() -> None:
+    conversions = {"quantize", "dequantize"}  # gone in the float view; the quantised networks have them
+    assert {name.split()[0] for name in CASES} == set(supported_operators()) - conversions
+
+
+def test_flattened_images_need_no_transpose() -> None:
+    kinds = [node.op_type for node in translate(built(CASES["fully_connected flattened"])).nodes]
+    assert kinds == ["Reshape", "Gemm"]
+
+
+def test_whole_image_pools_have_no_stride() -> None:
+    kinds = [node.op_type for node in translate(built(CASES["average_pool_2d whole"])).nodes]
+    assert kinds == ["GlobalAveragePool"]
+
+
+def test_all_unknown_operators_at_once() -> None:
+    b = GraphBuilder("odd")
+    x = b.input("x", (1, 4), FLOAT)
+    y = b.add("cumsum", [b.add("relu", [b.add("gelu", [x], (1, 4), FLOAT)], (1, 4), FLOAT)], (1, 4), FLOAT)
+    graph = b.build([y])
+    assert [line.split("(")[0] for line in unsupported(graph)] == ["operator 0 ", "operator 2 "]
+    with pytest.raises(UnsupportedError, match="no rule writes gelu in ONNX; known are abs, add"):
+        translate(graph)
+
+
+def test_names_are_plain_and_unique() -> None:
+    b = GraphBuilder("names")
+    x = b.input("serving_default:0", (1, 4), FLOAT)
+    y = b.tensor("a/Relu;b/conv", (1, 4), FLOAT)
+    z = b.tensor("a Relu", (1, 4), FLOAT)
+    b.node("relu", [x], [y])
+    b.node("tanh", [y], [z])
+    written = translate(b.build([y, z]))
+    assert [value.name for value in (*written.inputs, *written.outputs)] == ["serving_default", "a_Relu", "a_Relu_2"]

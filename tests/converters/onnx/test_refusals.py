@@ -1,0 +1,76 @@
+"""What cannot be written as ONNX, and what is missing to write it."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.tracked import ROOT
+from tflq.converters.onnx import ONNX, model_bytes, translate
+from tflq.converters.settings import parse_settings
+from tflq.errors import MissingExtraError, OptionError, UnsupportedError
+from tflq.graph import Affine, DType, Graph, GraphBuilder
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+
+
+def product(weights: DType, bias: Affine | None, dtype: DType = DType.INT8) -> Graph:
+    b = GraphBuilder("fc")
+    kind = Affine.per_tensor(np.float32(0.1))
+    x = b.input("x", (1, 4), dtype, kind)
+    w = b.constant("w", np.ones((2, 4), weights.storage), kind, weights)
+    c = b.constant("b", np.ones(2, np.int32), bias)
+    return b.build([b.add("fully_connected", [x, w, c], (1, 2), dtype, kind)])
+
+
+def refused(graph: Graph, form: str) -> str:
+    with pytest.raises((UnsupportedError, OptionError)) as caught:
+        ONNX.quantise(graph, parse_settings(ONNX.settings, [f"form={form}"]))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_narrow_weights() -> None:
+    message = refused(product(DType.INT4, Affine.per_tensor(np.float32(0.01))), "qdq")
+    assert "operator 0 (fully_connected 'FULLY_CONNECTED_0_0'): weights 'w' are int4" in message
+    assert "use form=float" in message
+
+
+def test_a_bias_without_a_scale() -> None:
+    assert "bias 'b' has no scale; use form=float" in refused(product(DType.INT8, None), "qdq")
+
+
+def test_wide_activations() -> None:
+    graph = product(DType.INT8, Affine.per_tensor(np.float32(0.01)), DType.INT16)
+    assert "tensor 'x' is int16; float32 and 8 bits with a scale can be written" in refused(graph, "qdq")
+    assert ONNX.quantise(graph, parse_settings(ONNX.settings))
+
+
+def test_a_float_model_has_no_integers_to_write() -> None:
+    b = GraphBuilder("float")
+    graph = b.build([b.add("relu", [b.input("x", (1, 4), DType.FLOAT32)], (1, 4), DType.FLOAT32)])
+    assert "form=qdq: the model is not quantised" in refused(graph, "qdq")
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = translate(ONNX.quantise(product(DType.INT8, None), parse_settings(ONNX.settings)))
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'tflq\[onnx\]'"):
+        model_bytes(graph)
+
+
+def test_command_writes_one_file(tmp_path) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+    for form in ("float", "qdq"):
+        done = tflq("convert", DIGITS, "-t", "onnx", "-s", f"form={form}", "-o", form, "--json", cwd=tmp_path)
+        assert (done.status, done.err) == (0, "")
+        assert [path.name for path in (tmp_path / form).iterdir()] == ["digits.onnx"]
+
+
+def test_an_unknown_form_writes_nothing(tmp_path) -> None:
+    line = tflq("convert", DIGITS, "-t", "onnx", "-s", "form=int4", "-o", "out", cwd=tmp_path).refused()
+    assert "form=int4: allowed is float, qdq" in line
+    assert list(tmp_path.iterdir()) == []
