@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -174,7 +174,7 @@ class Program:
             for listener in listeners:
                 seen = [None if v is None else for_all_samples(v, samples) for v in operands]
                 listener.will_run(step.index, step.node, seen)
-            results = _execute(step, context, operands, samples)
+            results = self._with_generator(step, context, operands, samples)
             for listener in listeners:
                 outputs = results[: len(step.node.outputs)]
                 listener.did_run(step.index, step.node, [for_all_samples(v, samples) for v in outputs])
@@ -191,6 +191,17 @@ class Program:
         if not tensor.is_variable:
             raise GraphError(f"tensor {t} '{tensor.name}' has no value")
         return session.variables.setdefault((self.number, t), _fresh(tensor))
+
+    def _with_generator(
+        self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
+    ) -> Sequence[Value]:
+        """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
+        if step.kernel is None or not step.kernel.stateful:
+            return _execute(step, context, operands, samples)
+        key = (self.number, step.index)
+        *results, state = _execute(step, context, [*operands, context.session.generators.get(key)], samples)
+        context.session.generators[key] = state
+        return results
 
     def _keep_state(self, node: Node, results: Sequence[Value], session: Session) -> None:
         if len(results) == len(node.outputs):
@@ -216,6 +227,8 @@ class Program:
         found = kernel(node.arithmetic or "", kernel_name(node))
         late = isinstance(node.integers, Late)
         operands = self.graph.operands(index)
+        if found.stateful:
+            operands = replace(operands, inputs=(*operands.inputs, None))
         later = LateNode(node, operands, found) if late or changing else None
         known = tuple(None if t is None else t.shape for t in operands.inputs)
         return Step(index, node, found, later, known if changing and not late else None, ())

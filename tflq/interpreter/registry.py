@@ -13,7 +13,8 @@ for each output, with that axis. Integers of quantised tensors come and go in th
 A module with `SHARED_RESULT = True` gives a result that depends on the shapes of its inputs only (SHAPE, RANK): its
 `run` does not look at the arrays, and the value is computed once, when the graph is lowered. One with
 `PER_SAMPLE = True` gives a result whose shape depends on values (WHERE, UNIQUE): its `run` is called with one sample at
-a time. One with `STATEFUL = True` gives another result at each call (RANDOM_UNIFORM) and is never folded.
+a time. One with `STATEFUL = True` gives another result at each call (RANDOM_UNIFORM) and is never folded: its `run`
+gets one array more, the state that it returned behind its outputs at the last call, or None at the first.
 
 Tensors that are variables (the state of SVDF and LSTM) are inputs like others; `run` returns their new values behind
 the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its integers asks for
