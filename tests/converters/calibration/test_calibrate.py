@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -64,6 +65,19 @@ def test_the_cut_into_chunks_does_not_matter(strategy: str) -> None:
     whole = calibrate(float_graph(), [DATA], options)
     for sizes in ([37], [1] * 37, [3, 20, 14], [36, 1]):
         assert calibrate(float_graph(), chunks(sizes), options).tensors == whole.tensors
+
+
+@pytest.mark.parametrize("strategy", ["3std", "kld", "compass-kld"])
+def test_memory_does_not_grow_with_the_samples(strategy: str) -> None:
+    options = CalibrationOptions(strategy, batch_size=50)
+    peaks = []
+    for count in (4, 4, 40):  # the first run pays for imports
+        tracemalloc.start()
+        rng = np.random.default_rng(0)
+        calibrate(float_graph(), ([rng.normal(0, i + 1, (50, 1, 6)).astype(np.float32)] for i in range(count)), options)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] <= peaks[1] + 50_000
 
 
 def test_batches_matter_for_the_moving_average() -> None:

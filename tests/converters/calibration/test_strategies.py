@@ -114,8 +114,7 @@ def test_kld_is_the_smallest_divergence_of_one_sided_windows() -> None:
     for length in range(16, 97):
         p = histogram[:length].copy()
         p[-1] += histogram[length:].sum()
-        groups = [list(range(i * (length // 16), (i + 1) * (length // 16))) for i in range(16)]
-        groups[-1] += range(16 * (length // 16), length)
+        groups = [[k for k in range(length) if k * 16 // length == i] for i in range(16)]
         q = np.zeros(length)
         for group in groups:
             q[group] = histogram[group].sum() / len(group)

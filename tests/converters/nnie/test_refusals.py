@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.converters.nnie.networks import constant, conv, pool, start
+from tests.converters.nnie.networks import constant, conv, fully_connected, pool, start
 from tflq.converters.calibration.stated import range_of
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
@@ -70,11 +70,18 @@ def flattened_into_relu() -> Graph:
     return b.build([b.add("relu", [y], (1, 12), DType.FLOAT32)])
 
 
+def row_and_image() -> Graph:
+    b, x = start(4)
+    y = fully_connected(b, x, 4, 4)
+    return b.build([b.add("add", [x, y], (1, 4), DType.FLOAT32, fused_activation_function="none")])
+
+
 CASES: list[tuple[Callable[[], Graph], str]] = [
     (average_same, "average pool with padding"),
     (rows_left_over, "Caffe rounds its output up to 5x5, TFLite has 4x4"),
     (uneven_dilation, "uneven padding"),
     (big_kernel, "a kernel of \\(256, 1\\); NNIE takes up to 255"),
+    (row_and_image, "whose blob has 2 axes"),
     (flattened_into_relu, "only fully_connected can follow"),
     (lambda: single("exp", (1, 4), (1, 4)), "no layer of Caffe 1.0; NNIE's package takes add, average_pool_2d"),
     (lambda: single("softmax", (1, 4), (1, 4), beta=2.0), "beta is 2"),

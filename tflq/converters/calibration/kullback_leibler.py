@@ -1,8 +1,9 @@
 """The window of a histogram whose quantised form diverges least from it, after Kullback and Leibler.
 
 Windows grow from `target` bins by one bin on either side. P is the window with all that lies outside added to its
-border bins, as shares; Q joins the window's bins into `target` groups of equal length (in Compass the last one takes the
-rest) and spreads each group over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q) where P > 0.
+border bins, as shares; Q joins the window's bins into `target` groups of equal length (in Compass the last one takes
+the rest) and spreads each group over those of its bins that are not empty. The divergence is the sum of P * ln(P / Q)
+where P > 0.
 
 TensorRT makes Q of the bare window, so that clipping costs something. Compass makes it of P: there the narrowest window
 has no divergence at all, and only the choice among several candidates widens it (docs/calibration.md).

@@ -77,6 +77,8 @@ class _Walk:
         self.problems: dict[int, str] = {}
         # Tensor -> the tensor whose blob it is, where they differ: behind a reshape that flattens.
         self.source: dict[int, int] = {}
+        # Tensors whose blob has 2 axes, as an InnerProduct writes it; all others have 4.
+        self.rows: set[int] = set()
         for number, t in enumerate(graph.inputs):
             name = "data" if len(graph.inputs) == 1 else f"data{number}"
             self.blobs[t] = name
@@ -109,6 +111,7 @@ class _Walk:
             self.blobs[node.outputs[0]],
         )
         self.layers += _BUILDERS[node.operator](site)
+        self._note_axes(node, sources)
 
     def _flatten(self, node: Node, t: int) -> None:
         before, after = self.graph.tensors[t].shape, self.graph.tensors[node.outputs[0]].shape
@@ -129,6 +132,18 @@ class _Walk:
                 f"it reads '{self.graph.tensors[flat[0]].name}', a flattened map, which Caffe orders c, h, w; only "
                 f"fully_connected can follow"
             )
+
+    def _note_axes(self, node: Node, sources: tuple[int, ...]) -> None:
+        among = self.rows.intersection(sources)
+        if node.operator == "fully_connected":
+            self.rows.update(node.outputs)
+        elif among and len(among) < len(set(sources)):
+            raise UnsupportedError(
+                "one operand comes from a fully_connected layer, whose blob has 2 axes in Caffe, another from an image "
+                "of 4: make both the same kind"
+            )
+        elif among:
+            self.rows.update(node.outputs)
 
     def _is_flat_map(self, source: int) -> bool:
         shape = self.graph.tensors[source].shape
