@@ -1,0 +1,108 @@
+"""Explanations end in what the interpreter stores; the interpreter itself is held against TFLite and golden data."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_path
+from tests.support.tracked import ROOT
+from tflq.analysis.executions import Execution, as_is, for_target
+from tflq.analysis.explain import Explainer
+from tflq.analysis.inputs import RandomSamples
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
+from tflq.converters.tflite import read_model
+from tflq.errors import OptionError, UnsupportedError
+from tflq.graph import Affine, DType, GraphBuilder
+from tflq.interpreter import Engine
+
+ELEMENTS = int(os.environ.get("TFLQ_EXPLAIN_ELEMENTS", "20"))
+"""Random elements of each tensor; 200 for the full check."""
+TINY = ("kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8", "str_ww_ref_model")
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+
+
+def explainer(execution: Execution, seed: int = 0) -> Explainer:
+    inputs = RandomSamples(execution.source, 1, seed).take(0, 1)
+    return Explainer(execution.engine, execution.encode(inputs))
+
+
+def target(path: str, name: str) -> Execution:
+    found = find_target(name)
+    return for_target(read_model(path).main, found, parse_settings(found.settings, (), ()))
+
+
+def check_random_elements(found: Explainer, count: int = ELEMENTS) -> None:
+    random = np.random.default_rng(1)
+    assert found.tensors()
+    for t in found.tensors():
+        value = found.value(t)
+        for flat in random.integers(0, value.size, count):
+            index = tuple(int(i) for i in np.unravel_index(flat, value.shape))
+            explanation = found.explain(t, index)
+            assert explanation.steps[-1].value == value[index], (explanation.tensor, index)
+            assert all(part.is_sound for part in explanation.parts)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_tflite_of_the_benchmark_models(name: str) -> None:
+    check_random_elements(explainer(as_is(read_model(data_path("models", f"{name}.tflite")))))
+
+
+@pytest.mark.parametrize("name", ["gap9-ne16", "gap9-sq8"])
+def test_kws_of_each_target(name: str) -> None:
+    check_random_elements(explainer(target(str(data_path("models", "kws_ref_model.tflite")), name)))
+
+
+@pytest.mark.parametrize("name", ["gap9-ne16", "gap9-sq8"])
+def test_additions_and_quantize_of_each_target(name: str) -> None:
+    for model in ("pretrainedResnet_quant", "str_ww_ref_model"):
+        check_random_elements(explainer(target(str(data_path("models", f"{model}.tflite")), name)), 5)
+
+
+def test_operators_that_no_benchmark_model_has() -> None:
+    builder = GraphBuilder()
+    scale = Affine.per_tensor(np.float32(0.05), 3)
+    shape = (1, 6, 6, 2)
+    real = builder.input("real", shape, DType.FLOAT32)
+    x = builder.add("quantize", [real], shape, DType.INT8, scale)
+    r = builder.add("relu6", [x], shape, DType.INT8, Affine.per_tensor(np.float32(0.03), -100))
+    s = builder.add("sub", [r, x], shape, DType.INT8, Affine.per_tensor(np.float32(0.06), 1))
+    pads = builder.constant("pads", np.array([[0, 0], [1, 0], [0, 2], [0, 0]], np.int32))
+    p = builder.add("pad", [s, pads], (1, 7, 8, 2), DType.INT8, Affine.per_tensor(np.float32(0.06), 1))
+    window = {"filter_height": 3, "filter_width": 2, "stride_h": 2, "stride_w": 1, "padding": "same"}
+    m = builder.add("max_pool_2d", [p], (1, 4, 8, 2), DType.INT8, Affine.per_tensor(np.float32(0.06), 1), **window)
+    a = builder.add("average_pool_2d", [m], (1, 2, 8, 2), DType.INT8, Affine.per_tensor(np.float32(0.06), 1), **window)
+    q = builder.add("quantize", [a], (1, 2, 8, 2), DType.UINT8, Affine.per_tensor(np.float32(0.05), 131, signed=False))
+    d = builder.add("dequantize", [q], (1, 2, 8, 2), DType.FLOAT32)
+    engine = Engine(builder.build([d]))
+    values = np.random.default_rng(0).normal(0, 3, (1, *shape)).astype(np.float32)
+    check_random_elements(Explainer(engine, [values]), 100)
+
+
+def test_a_relu_of_a_target_is_explained_from_its_convolution_on() -> None:
+    found = explainer(target(str(DIGITS), "gap9-ne16"))
+    t = next(n.outputs[0] for n in found.graph.nodes if n.operator == "relu")
+    explanation = found.explain(t, (0, 1, 1, 2))
+    assert [part.operator for part in explanation.parts] == ["conv_2d", "relu"]
+    assert explanation.parts[0].steps[-1].value == found.value(found.find(explanation.parts[0].tensor))[0, 1, 1, 2]
+
+
+def test_refusals_name_what_there_is() -> None:
+    found = explainer(as_is(read_model(DIGITS)))
+    with pytest.raises(OptionError, match="is no tensor of the graph; nearest are "):
+        found.find("conv")
+    with pytest.raises(OptionError, match="is an input or a constant: no operator computes it"):
+        found.find(found.graph.tensors[found.graph.inputs[0]].name)
+    with pytest.raises(OptionError, match=r"has shape \[1, 10\], the index \[10\] lies outside"):
+        found.explain(found.graph.outputs[0], [10])
+    builder = GraphBuilder()
+    x = builder.input("x", (2,), DType.FLOAT32)
+    floating = Engine(builder.build([builder.add("exp", [x], (2,), DType.FLOAT32)]))
+    with pytest.raises(
+        UnsupportedError, match=r"cannot be explained; there are in tflite: conv_2d, .* in gap9: conv_2d"
+    ):
+        Explainer(floating, [np.zeros((1, 2), np.float32)]).explain(1, (0,))

@@ -1,0 +1,9 @@
+"""Explains one number: every step from the inputs, weights and bias to the stored value, in plain integers."""
+
+from __future__ import annotations
+
+from tflq.analysis.explain.explanation import Explainer, Explanation
+from tflq.analysis.explain.side_by_side import Pair, SideBySide, side_by_side
+from tflq.analysis.explain.steps import Step, Value
+
+__all__ = ["Explainer", "Explanation", "Pair", "SideBySide", "Step", "Value", "side_by_side"]

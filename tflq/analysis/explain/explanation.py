@@ -1,0 +1,177 @@
+"""Explains one element of one tensor: runs the sample, and recomputes the element from what its node read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflq.analysis.explain.steps import Computed, Element, Index, Step, Value
+from tflq.analysis.explain.table import Family, family_of
+from tflq.errors import OptionError
+from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.interpreter import Engine
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How one element came to be.
+
+    Attributes:
+        tensor: name of the tensor.
+        index: position in the model's own axes.
+        sample: number of the sample.
+        node: name of the node that writes it.
+        operator: what the node does.
+        arithmetic: whose integers.
+        source: where the formula stands.
+        steps: in order; the last value is the stored one.
+        stored: what the engine itself computed.
+        before: how the one element came to be that this one follows from (a convolution behind its ReLU).
+    """
+
+    tensor: str
+    index: Index
+    sample: int
+    node: str
+    operator: str
+    arithmetic: str
+    source: str
+    steps: tuple[Step, ...]
+    stored: Value
+    before: Explanation | None = None
+
+    @property
+    def parts(self) -> tuple[Explanation, ...]:
+        """This one and those before it, the earliest first."""
+        return (*(self.before.parts if self.before else ()), self)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the last step ends in what the engine computed."""
+        last = self.steps[-1].value
+        return last == self.stored or (last != last and self.stored != self.stored)
+
+
+@dataclass
+class Recording:
+    """Keeps what every node of one sample read and wrote; a listener of the engine."""
+
+    inputs: dict[int, list[Array | None]] = field(default_factory=dict)
+    outputs: dict[int, list[Array]] = field(default_factory=dict)
+
+    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:  # noqa: ARG002
+        """Keep the inputs."""
+        self.inputs[index] = [None if x is None else np.array(x[0]) for x in inputs]
+
+    def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
+        """Keep the outputs."""
+        self.outputs[index] = [np.array(x[0]) for x in outputs]
+
+
+class Explainer:
+    """One sample through one graph, any element of which can then be explained."""
+
+    def __init__(self, engine: Engine, inputs: Sequence[Array], sample: int = 0) -> None:
+        """Run the sample.
+
+        Args:
+            engine: its graph is lowered; its own listeners are left alone.
+            inputs: one array [1, *shape] for each input, in the graph's own encoding.
+            sample: its number, for the report.
+        """
+        self.graph: Graph = engine.graph
+        self.sample = sample
+        self._recording = Recording()
+        listeners, engine.listeners = engine.listeners, (self._recording,)
+        try:
+            engine.run(inputs)
+        finally:
+            engine.listeners = listeners
+        self._writers = {
+            t: i for i, n in enumerate(self.graph.nodes) if i in self._recording.outputs for t in n.outputs
+        }
+
+    def tensors(self) -> tuple[int, ...]:
+        """Return the tensors that can be asked for: all that a node wrote."""
+        return tuple(self._writers)
+
+    def value(self, t: int) -> Array:
+        """Return what the engine computed for a tensor: dtype[*shape]."""
+        writer = self._writers[t]
+        return self._recording.outputs[writer][self.graph.nodes[writer].outputs.index(t)]
+
+    def find(self, name: str) -> int:
+        """Return the tensor of a name: its own, that of the node that writes it, or its number.
+
+        Raises:
+            OptionError: there is none, or no node writes it; the nearest names are listed.
+        """
+        for t, writer in self._writers.items():
+            if name in (self.graph.tensors[t].name, self.graph.nodes[writer].name, str(t)):
+                return t
+        names = [self.graph.tensors[t].name for t in self._writers]
+        given = [t for t in self.graph.tensors if t.name == name]
+        why = "is an input or a constant: no operator computes it" if given else "is no tensor of the graph"
+        nearest = difflib.get_close_matches(name, names, 3, 0.0)
+        raise OptionError(f"'{name}' {why}; nearest are {', '.join(map(repr, nearest))}")
+
+    def explain(self, t: int, index: Sequence[int], follow: bool = True) -> Explanation:
+        """Explain one element.
+
+        Args:
+            t: the tensor.
+            index: position in the model's own axes; leading axes of size 1 may be left away.
+            follow: whether to explain also what comes before an operator of one input element.
+
+        Raises:
+            OptionError: the index lies outside.
+            UnsupportedError: the operator's kernel has no explanation.
+        """
+        writer = self._writers[t]
+        node = self.graph.nodes[writer]
+        value = self.value(t)
+        place = _place(self.graph.tensors[t].name, value.shape, index)
+        family = family_of(node)
+        operands = self.graph.operands(writer)
+        inputs = tuple(self._recording.inputs[writer])
+        computed = family.explain(Element(node, operands, inputs, place, node.outputs.index(t)))
+        before = self._before(node, computed) if follow else None
+        return _explanation(self.graph.tensors[t].name, place, self.sample, node, family, computed, value, before)
+
+    def _before(self, node: Node, computed: Computed) -> Explanation | None:
+        if computed.origin is None:
+            return None
+        position, index = computed.origin
+        source = node.inputs[position]
+        return self.explain(source, index) if source != ABSENT and source in self._writers else None
+
+
+def _explanation(
+    name: str,
+    place: Index,
+    sample: int,
+    node: Node,
+    family: Family,
+    computed: Computed,
+    value: Array,
+    before: Explanation | None,
+) -> Explanation:
+    stored = value[place].item()
+    arithmetic = node.arithmetic or ""
+    return Explanation(
+        name, place, sample, node.name, node.operator, arithmetic, family.source, computed.steps, stored, before
+    )
+
+
+def _place(name: str, shape: tuple[int, ...], index: Sequence[int]) -> Index:
+    missing = len(shape) - len(index)
+    place = (*(0,) * missing, *index) if missing > 0 and all(n == 1 for n in shape[:missing]) else tuple(index)
+    if len(place) != len(shape) or not all(0 <= i < n for i, n in zip(place, shape, strict=True)):
+        raise OptionError(
+            f"tensor '{name}' has shape {list(shape)}, the index {list(index)} lies outside; "
+            f"one number for each axis is needed, counted from 0"
+        )
+    return place

@@ -1,0 +1,156 @@
+"""ADD, pools, RELU, QUANTIZE and SOFTMAX in GAP9's integers (docs/gap9.md, 9 to 11)."""
+
+from __future__ import annotations
+
+import math
+
+from tflq.analysis.explain.plain import shift_half_up
+from tflq.analysis.explain.steps import Computed, Element, Trace
+from tflq.analysis.explain.taps import patch_of
+from tflq.analysis.explain.tflite_elementwise import broadcast_index
+from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolIntegers
+from tflq.interpreter.kernels.gap9.matrix_sum import SumIntegers
+from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolIntegers
+from tflq.interpreter.kernels.gap9.relu import ReluIntegers
+from tflq.interpreter.kernels.gap9.softmax import SoftmaxIntegers
+
+_ONE = 1 << 15
+_WHOLE_POWERS = 11
+"""Differences of this many and more give 0."""
+
+
+def explain_sum(element: Element) -> Computed:
+    """Explain ADD and SUB: the operand of larger scale is multiplied first (docs/gap9.md, 10)."""
+    integers = element.node.integers
+    assert isinstance(integers, SumIntegers)
+    trace = Trace()
+    codes = []
+    for k, word in enumerate(("first", "second")):
+        code = int(element.input(k)[broadcast_index(element.index, element.input(k).shape)])
+        codes.append(trace.add(f"{word} input", f"of '{element.operands.input(k).name}'", code))
+    scaled = integers.scaled
+    codes[scaled] = _multiplied(
+        trace,
+        codes[scaled],
+        int(integers.input_mul_bias.multiplier[0]),
+        int(integers.input_mul_bias.shift[0]),
+        ("first ", "second ")[scaled],
+    )
+    sign = "+" if integers.sign > 0 else "-"
+    accumulator = codes[0] + integers.sign * codes[1]
+    trace.add("accumulator", f"{codes[0]} {sign} ({codes[1]})", accumulator)
+    m = integers.mul_bias
+    rounded = _multiplied(trace, accumulator, int(m.multiplier[0]), int(m.shift[0]))
+    shifted = trace.add("plus bias", f"{rounded} + ({integers.bias}), from the zero points", rounded + integers.bias)
+    trace.clamp(shifted, integers.minimum, integers.maximum)
+    return trace.done()
+
+
+def explain_average_pool(element: Element) -> Computed:
+    """Explain AVERAGE_POOL_2D: a truncated reciprocal, the padding counted (docs/gap9.md, 10)."""
+    integers = element.node.integers
+    assert isinstance(integers, AveragePoolIntegers)
+    n, row, column, c = element.index
+    zero_point = integers.zero_point
+    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), zero_point)
+    trace = Trace()
+    patch.show(trace, f"the zero point {zero_point}")
+    accumulator = sum(code for line in patch.codes for column_codes in line for code in column_codes)
+    trace.add("accumulator", "sum of all taps", accumulator)
+    rounded = _multiplied(trace, accumulator, integers.factor, 16)
+    trace.clamp(rounded, integers.minimum, integers.maximum)
+    return trace.done()
+
+
+def explain_max_pool(element: Element) -> Computed:
+    """Explain MAX_POOL_2D: the largest tap, the padding taking part with the zero point (docs/gap9.md, 10)."""
+    integers = element.node.integers
+    assert isinstance(integers, MaxPoolIntegers)
+    n, row, column, c = element.index
+    least = integers.minimum if integers.floor is None else int(integers.floor[row, column, 0])
+    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), least)
+    trace = Trace()
+    patch.show(trace, f"the code {least}")
+    codes = [code for line in patch.codes for column_codes in line for code in column_codes]
+    trace.add("stored value", "largest of the taps", max(codes))
+    return trace.done()
+
+
+def explain_relu(element: Element) -> Computed:
+    """Explain RELU and RELU6: max(x, code of 0); the upper clamp is the end of the type."""
+    integers = element.node.integers
+    assert isinstance(integers, ReluIntegers)
+    trace = Trace()
+    code = trace.add("input", "", int(element.input(0)[element.index]))
+    bound = integers.lower_bound
+    trace.add("stored value", f"max({code}, {bound})", code if integers.idle else max(code, bound))
+    return trace.done((0, element.index))
+
+
+def explain_quantize(element: Element) -> Computed:
+    """Explain QUANTIZE from one type to another, in float64 (docs/gap9.md, 9)."""
+    source, output = element.operands.input(0).affine, element.operands.output().affine
+    trace = Trace()
+    code = trace.add("input", "", int(element.input(0)[element.index]))
+    zero_point, scale = int(source.zero_point[0]), source.scale[0]
+    difference = trace.add("minus input zero point", f"{code} - ({zero_point})", code - zero_point)
+    real = difference * scale
+    trace.add("real value", f"{difference} * {float(scale)!r}", float(real))
+    quotient = real / output.scale[0]
+    trace.add("scaled", f"{float(real)!r} / {float(output.scale[0])!r}", float(quotient))
+    rounded = trace.add("rounded", "floor(x + 0.5)", math.floor(quotient + 0.5))
+    end = int(output.zero_point[0])
+    shifted = trace.add("plus output zero point", f"{rounded} + ({end})", rounded + end)
+    trace.clamp(shifted, output.minimum_code, output.maximum_code)
+    return trace.done((0, element.index))
+
+
+def explain_softmax(element: Element) -> Computed:
+    """Explain SOFTMAX of an 8-bit input: exponentials in Q15, one reciprocal of their sum (docs/gap9.md, 11)."""
+    integers = element.node.integers
+    assert isinstance(integers, SoftmaxIntegers)
+    trace = Trace()
+    row = tuple(int(v) for v in element.input(0)[element.index[:-1]])
+    trace.add("inputs", "the row", row)
+    largest = trace.add("largest", "of the row", max(row))
+    differences = trace.add("differences", "x - largest", tuple(x - largest for x in row))
+    trace.add("scale", "of the input, a power of 2", integers.input_scale)
+    shift = math.frexp(integers.input_scale)[1] + 14
+    powers = trace.add(
+        "exponentials", f"exp in Q15 of difference << {shift}", tuple(_exponential(-d << shift) for d in differences)
+    )
+    total = trace.add("accumulator", "sum of the exponentials", sum(powers))
+    inverse = trace.add("reciprocal", f"(32767 << 15) // {total}", (32767 << 15) // total)
+    own = powers[element.index[-1]]
+    product = trace.add("product", f"{own} * {inverse}", own * inverse)
+    rounded = abs(shift_half_up(product, integers.shift))
+    trace.add("rounded", f"|norm({product}, {integers.shift})|", rounded)
+    trace.clamp(rounded, integers.minimum, integers.maximum)
+    return trace.done()
+
+
+def _multiplied(trace: Trace, x: int, multiplier: int, shift: int, what: str = "") -> int:
+    trace.add(f"{what}multiplier", "", multiplier)
+    trace.add(f"{what}shift", "to the right", shift)
+    product = trace.add(f"{what}product", f"{x} * {multiplier}", x * multiplier)
+    return trace.add(f"{what}rounded", f"norm({product}, {shift}), ties up", shift_half_up(product, shift))
+
+
+def _exponential(distance: int) -> int:
+    """exp(-distance / 2^15) in Q15: a series of 8 terms for the fraction, a table for the whole part, a reciprocal."""
+    if distance == 0:
+        return _ONE
+    whole, f = distance >> 15, distance & (_ONE - 1)
+    if whole >= _WHOLE_POWERS:
+        return 0
+    if f >= _ONE // 2:
+        whole, f = whole + 1, f - _ONE
+    series, power = 0, f
+    for k in range(1, 9):
+        series += power * (32767 if k == 1 else math.floor(_ONE / math.factorial(k) + 0.5))
+        power = shift_half_up(power * f, 15)
+    small = shift_half_up(series, 15) + _ONE - 1
+    integer_part = math.floor(math.e**whole)
+    fraction = math.floor(_ONE * (math.e**whole - integer_part) + 0.5)
+    grown = shift_half_up(small * fraction, 15) + small * integer_part
+    return (0x7FFFFFFF // max(grown, 1)) >> 1

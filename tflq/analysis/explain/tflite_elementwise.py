@@ -1,0 +1,117 @@
+"""ADD, SUB, RELU and its kin, QUANTIZE and DEQUANTIZE in TFLite's integers (docs/tflite.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.analysis.explain.plain import INT32_MAX, INT32_MIN, multiplied, round_half_away, wrap32
+from tflq.analysis.explain.steps import Computed, Element, Index, Trace
+from tflq.graph import Array
+from tflq.interpreter.kernels.tflite.clamped import Clamped
+from tflq.interpreter.kernels.tflite.dequantize import Dequantize
+from tflq.interpreter.kernels.tflite.quantize import FromFloat, Requantise
+from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledSum
+
+
+def explain_sum(element: Element) -> Computed:
+    """Explain ADD and SUB: both inputs rescaled to one fine scale, added, rescaled to the output.
+
+    Source: TFLite reference/add.h and sub.h.
+    """
+    integers = element.node.integers
+    assert isinstance(integers, RescaledSum)
+    trace, parts = Trace(), []
+    for k, word in enumerate(("first ", "second ")):
+        code = int(element.input(k)[broadcast_index(element.index, element.input(k).shape)])
+        zero_point, shift = integers.input_zero_points[k], integers.left_shift
+        trace.add(f"{word}input", f"of '{element.operands.input(k).name}'", code)
+        fine = wrap32((code - zero_point) << shift)
+        trace.add(f"{word}shifted", f"({code} - ({zero_point})) << {shift}", fine)
+        parts.append(multiplied(trace, fine, integers.input_multipliers[k], integers.input_shifts[k], word))
+    sign = "+" if integers.sign > 0 else "-"
+    accumulator = wrap32(parts[0] + integers.sign * parts[1])
+    trace.add("accumulator", f"{parts[0]} {sign} {parts[1]}", accumulator)
+    rounded = multiplied(trace, accumulator, integers.output_multiplier, integers.output_shift)
+    shifted = rounded + integers.output_zero_point
+    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
+    trace.clamp(shifted, integers.minimum, integers.maximum)
+    return trace.done()
+
+
+def explain_clamped(element: Element) -> Computed:
+    """Explain RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1: a rescale and a clamp. Source: TFLite reference_ops.h, ReluX."""
+    integers = element.node.integers
+    assert isinstance(integers, Clamped)
+    trace = Trace()
+    code = trace.add("input", "", int(element.input(0)[element.index]))
+    difference = trace.add(
+        "minus input zero point", f"{code} - ({integers.input_zero_point})", code - integers.input_zero_point
+    )
+    rounded = multiplied(trace, difference, integers.multiplier, integers.shift)
+    shifted = wrap32(rounded + integers.output_zero_point)
+    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
+    trace.clamp(shifted, integers.minimum, integers.maximum)
+    return trace.done((0, element.index))
+
+
+def explain_requantise(element: Element) -> Computed:
+    """Explain QUANTIZE between integers. Source: TFLite reference/requantize.h."""
+    integers = element.node.integers
+    assert isinstance(integers, Requantise)
+    trace = Trace()
+    code = trace.add("input", "", int(element.input(0)[element.index]))
+    difference = wrap32(code - integers.input_zero_point)
+    trace.add("minus input zero point", f"{code} - ({integers.input_zero_point})", difference)
+    rounded = multiplied(trace, difference, integers.multiplier, integers.shift)
+    shifted = wrap32(rounded + integers.output_zero_point)
+    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
+    trace.clamp(shifted, integers.dtype.minimum, integers.dtype.maximum)
+    return trace.done((0, element.index))
+
+
+def explain_from_float(element: Element) -> Computed:
+    """Explain QUANTIZE of real numbers: a float32 quotient, rounded half away. Source: TFLite reference/quantize.h."""
+    integers = element.node.integers
+    assert isinstance(integers, FromFloat)
+    scale, zero_point = _own(integers.scale, element.index), int(_own(integers.zero_point, element.index))
+    trace = Trace()
+    real = np.float32(element.input(0)[element.index])
+    trace.add("input", "", float(real))
+    trace.add("scale", "float32", float(scale))
+    with np.errstate(all="ignore"):
+        quotient = float(np.float32(real / np.float32(scale)))
+    trace.add("scaled", f"float32({float(real)!r} / {float(scale)!r})", quotient)
+    fits = np.isfinite(quotient) and INT32_MIN <= round_half_away(quotient) <= INT32_MAX
+    rounded = trace.add("rounded", "round half away from 0", round_half_away(quotient) if fits else INT32_MIN)
+    shifted = trace.add("plus output zero point", f"{rounded} + {zero_point}", wrap32(rounded + zero_point))
+    trace.clamp(shifted, integers.dtype.minimum, integers.dtype.maximum)
+    return trace.done((0, element.index))
+
+
+def explain_dequantize(element: Element) -> Computed:
+    """Explain DEQUANTIZE: scale * (x - zero point), one rounding to float32. Source: TFLite reference/dequantize.h."""
+    integers = element.node.integers
+    assert isinstance(integers, Dequantize)
+    scale, zero_point = _own(integers.scale, element.index), int(_own(integers.zero_point, element.index))
+    trace = Trace()
+    code = trace.add("input", "", int(element.input(0)[element.index]))
+    difference = trace.add("minus input zero point", f"{code} - ({zero_point})", code - zero_point)
+    trace.add("scale", str(integers.scale.dtype), float(scale))
+    kind = integers.scale.dtype.type
+    product = np.float32(kind(difference) * kind(scale))
+    trace.add("stored value", f"float32({difference} * {float(scale)!r})", float(product))
+    return trace.done((0, element.index))
+
+
+def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
+    """Return the place in an operand of this shape that an output element reads, axes of size 1 being shared."""
+    own = index[len(index) - len(shape) :] if shape else ()
+    return tuple(0 if size == 1 else i for i, size in zip(own, shape, strict=True))
+
+
+def _own(values: Array, index: Index) -> float:
+    """Return the scale or zero point of an element; arrays are [1], or have the sample axis in front."""
+    if values.size == 1:
+        return float(values.reshape(-1)[0])
+    shape = values.shape[len(values.shape) - len(index) :]
+    return float(values.reshape(shape)[broadcast_index(index, shape)])
