@@ -15,6 +15,8 @@ from tflq.interpreter.fixed_point import Integers, round_half_away
 
 LOWEST_SHIFT = -32
 HIGHEST_SHIFT = 30
+LARGEST_SCALE = 2.0**30
+"""Below it a 32-bit accumulator times the scale stays in 64 bits."""
 _LIMITS = {8: 127, 32: (1 << 31) - 1}
 MANUAL = "manual"
 """Value of a node's attribute `formulas` where the manual's own formulas were asked for."""
@@ -50,12 +52,13 @@ def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIF
         lowest_shift: -32, or 0 where only right shifts are known.
 
     Raises:
-        UnsupportedError: a scale that is not positive and finite, is too large for the smallest shift, or so small
-            that its multiplier is 0.
+        UnsupportedError: a scale that is not positive and finite, is 2^30 or more or too large for the smallest shift,
+            or so small that its multiplier is 0.
     """
     scales = _checked(scale)
     limit = _LIMITS[bits]
-    pairs = np.array([_search(np.float32(s), limit, lowest_shift) for s in scales])
+    with np.errstate(over="ignore"):  # infinity has no multiplier
+        pairs = np.array([_search(np.float32(s), limit, lowest_shift) for s in scales])
     return _sound(Multiplier(pairs[:, 0], pairs[:, 1], scales), bits)
 
 
@@ -97,7 +100,7 @@ def _checked(scale: ArrayLike) -> FloatArray:
 
 
 def _sound(found: Multiplier, bits: int) -> Multiplier:
-    wrong = (found.multiplier == 0) | (found.shift < LOWEST_SHIFT) | (found.shift > 62)
+    wrong = (found.multiplier == 0) | (found.scale >= LARGEST_SCALE) | (found.shift > 62)
     if wrong.any():
         channel = int(np.argmax(wrong))
         raise UnsupportedError(

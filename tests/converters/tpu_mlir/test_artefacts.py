@@ -1,0 +1,107 @@
+"""The files that the target writes, read back by others than who wrote them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.data import data_path
+from tests.support.onnx_run import run_onnx
+from tests.support.tracked import ROOT
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import read_model
+from tflq.converters.tpu_mlir import TPU_MLIR
+from tflq.converters.tpu_mlir.calibration_table import parse_calibration_table
+from tflq.converters.tpu_mlir.quantisation_table import parse_quantisation_table
+from tflq.graph import DType, dequantise, float_view
+from tflq.interpreter import Engine
+
+pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+NETWORKS = ("kws_ref_model", "pretrainedResnet_quant", "vww_96_int8", "ad01_int8", "str_ww_ref_model")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("asymmetric", ["true", "false"])
+def test_networks(name: str, asymmetric: str, tmp_path) -> None:
+    model = read_model(data_path("models", f"{name}.tflite"))
+    settings = parse_settings(TPU_MLIR.settings, [f"asymmetric={asymmetric}"])
+    graph = TPU_MLIR.quantise(model.main, settings)
+    files = TPU_MLIR.emit(graph, model)
+    assert set(files) == {f"{name}.onnx", f"{name}_cali_table", f"{name}_integers.json", f"{name}_build.sh"}
+    assert ("--asymmetric" in files[f"{name}_build.sh"].decode()) == (asymmetric == "true")
+    _check_names(files[f"{name}.onnx"], files[f"{name}_cali_table"].decode())
+    table = tmp_path / "cali_table"
+    table.write_bytes(files[f"{name}_cali_table"])
+    sets = [f"asymmetric={asymmetric}", f"calibration_table={table}"]
+    again = TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings, sets))
+    assert again.tensors == graph.tensors
+    assert again.nodes == graph.nodes
+
+
+def _check_names(content: bytes, table: str) -> None:
+    """Each name of the table is a graph input, or an output with the type of the node that writes it."""
+    import onnx
+
+    network = onnx.load_from_string(content).graph
+    allowed = {value.name for value in network.input}
+    allowed |= {f"{value}_{node.op_type}" for node in network.node for value in node.output}
+    lines = {line.name for line in parse_calibration_table(table, allowed).lines}
+    fused = {node.input[0] for node in network.node if node.op_type == "Relu"}
+    needed = {
+        f"{node.output[0]}_{node.op_type}"
+        for node in network.node
+        if node.op_type in ("Conv", "Gemm", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "Relu")
+        and node.output[0] not in fused
+    }
+    assert needed <= lines
+    assert not {f"{value}_Conv" for value in fused} & lines
+
+
+def test_the_float_model(tmp_path) -> None:
+    model = read_model(DIGITS)
+    files = TPU_MLIR.emit(TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings)), model)
+    source = model.main.tensors[model.main.inputs[0]]
+    codes = np.random.default_rng(0).integers(-128, 127, (5, *source.shape), np.int8, endpoint=True)
+    real = dequantise(codes, source.affine).astype(np.float32)
+    ours = Engine(float_view(model.main), "float").run([real])[model.main.outputs[0]]
+    (theirs,) = run_onnx(files["digits.onnx"], [real])
+    assert np.abs(ours - theirs).max() <= 1e-5
+
+
+def test_layers_that_leave_the_integers() -> None:
+    model = read_model(DIGITS)
+    settings = parse_settings(TPU_MLIR.settings, [], ["0:mode=F16", "max_pool_2d:mode=F32", "fully_connected:mode=F16"])
+    files = TPU_MLIR.emit(TPU_MLIR.quantise(model.main, settings), model)
+    names = {line.name for line in parse_calibration_table(files["digits_cali_table"].decode()).lines}
+    modes = parse_quantisation_table(files["digits_qtable"].decode(), names)
+    assert sorted(modes.values()) == ["F16", "F16", "F32"]
+    assert {name.rsplit("_", 1)[1] for name in modes} == {"Relu", "MaxPool", "Gemm"}
+    assert "--quantize_table digits_qtable" in files["digits_build.sh"].decode()
+
+
+def test_integers_of_each_layer() -> None:
+    model = read_model(DIGITS)
+    files = TPU_MLIR.emit(TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings)), model)
+    tensors = json.loads(files["digits_integers.json"])["tensors"]
+    first = next(entry for name, entry in tensors.items() if name.endswith("_Relu"))
+    assert first["type"] == DType.UINT8.value
+    assert len(first["multiplier"]) == len(first["rshift"]) == 16
+
+
+def test_command(tmp_path) -> None:
+    done = tflq("convert", DIGITS, "-t", "tpu-mlir", "-s", "asymmetric=true", "-o", "out", "--json", cwd=tmp_path)
+    assert (done.status, done.err) == (0, "")
+    assert len(done.json["files"]) == 4
+    lines = (tmp_path / "out" / "digits_build.sh").read_text().splitlines()
+    assert lines[-2].startswith(
+        "model_transform.py --model_name digits --model_def digits.onnx --input_shapes [[1,1,8,8]]"
+    )
+    assert lines[-1] == (
+        "model_deploy.py --mlir digits.mlir --quantize INT8 --asymmetric --calibration_table digits_cali_table "
+        "--chip bm1684x --model digits.bmodel"
+    )

@@ -1,0 +1,187 @@
+"""What BM1684X cannot take: one line with the layer, what was found and the way out; nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, WINDOW, binary, quantised, ranged, run, unary
+from tests.support.command import tflq
+from tests.support.data import data_path
+from tests.support.tracked import ROOT
+from tflq.converters.tflite import model_to_bytes
+from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
+from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.interpreter import lower
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+ONE = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
+
+
+def refused(graph: Graph, *sets: str, layers: tuple[str, ...] = (), kind: type[TflqError] = UnsupportedError) -> str:
+    with pytest.raises(kind) as caught:
+        lower(quantised(graph, sets, layers), "tpu_mlir")
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def convolution(weights: np.ndarray, bias: np.ndarray, **ranges: tuple[float, float]) -> Graph:
+    constants = (weights.reshape(2, 1, 1, 2).astype(np.float32), bias.astype(np.float32))
+    return unary("conv_2d", {**ONE, **ranges}, *constants, **WINDOW)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_weights_that_are_not_finite(bad: float) -> None:
+    message = refused(convolution(np.array([1, bad, 0.3, 2]), np.zeros(2)))
+    assert message.startswith("operator 0 (conv_2d 'CONV_2D_0_0'): 1 weights are infinite or not a number")
+    assert "1 biases are infinite" in refused(convolution(np.ones(4), np.array([bad, 0])))
+
+
+def test_weights_of_zero() -> None:
+    assert np.all(
+        run(quantised(convolution(np.zeros(4), np.zeros(2))), [np.ones((1, *IMAGE), np.float32)])["y_Conv"] == 0
+    )
+    constants = (np.zeros((3, 32), np.float32),)
+    graph = unary("fully_connected", ONE, *constants)
+    assert "all weights are 0" in refused(graph)
+
+
+@pytest.mark.parametrize("mode", ["true", "false"])
+def test_ranges_without_a_scale(mode: str) -> None:
+    for low, high, found in (
+        (0.0, 0.0, "threshold 0"),
+        (-np.inf, 1.0, "threshold inf"),
+        (np.nan, 1.0, "threshold nan"),
+    ):
+        message = refused(convolution(np.ones(4), np.zeros(2), y=(low, high)), f"asymmetric={mode}")
+        assert f"tensor 'y_Conv' has {found}" in message
+
+
+def test_ranges_that_do_not_hold_zero() -> None:
+    for high in (-1.0, -2.0):
+        graph = convolution(np.ones(4), np.zeros(2), y=(-2.0, high))
+        assert "the asymmetric mode needs one that holds 0" in refused(graph, "asymmetric=true")
+        assert quantised(graph)
+
+
+def test_missing_ranges() -> None:
+    graph = binary("add", {"a": (-1, 1)})
+    assert "2 tensors have no range: 'b', 'y'; calibrate the model" in refused(graph)
+
+
+def test_a_bias_beyond_32_bits() -> None:
+    assert "channel 1: the bias becomes 1" in refused(convolution(np.full(4, 0.3), np.array([0, 1e9])))
+
+
+def test_ratios_without_a_multiplier() -> None:
+    message = refused(convolution(np.full(4, 0.3), np.zeros(2), y=(-1e-12, 1e-12)))
+    assert "operator 1 (conv_2d 'CONV_2D_0_0')" in message
+    assert "bring the ranges of input, weights and output closer together" in message
+
+
+def test_fused_activations() -> None:
+    b = GraphBuilder("pool")
+    options = {"filter_height": 2, "filter_width": 2, **WINDOW}
+    x = b.input("x", IMAGE, FLOAT)
+    y = b.add("max_pool_2d", [x], (1, 3, 3, 2), FLOAT, fused_activation_function="relu", **options)
+    assert "fused activation relu; the tool fuses relu and relu6 into conv_2d" in refused(b.build([y]))
+    assert "fused activation relu_n1_to_1" in refused(binary("add", {}, "relu_n1_to_1"))
+
+
+@pytest.mark.parametrize("operator", ["relu", "relu6"])
+def test_rectifiers_behind_a_concatenation(operator: str) -> None:
+    b = GraphBuilder("concat")
+    x = b.input("x", IMAGE, FLOAT)
+    joined = b.add("concatenation", [x, x], (1, 4, 4, 4), FLOAT, axis=3)
+    message = refused(b.build([b.add(operator, [joined], (1, 4, 4, 4), FLOAT)]))
+    assert "it follows a concatenation" in message
+    assert "put it in front" in message
+
+
+def test_relu6_alone() -> None:
+    assert "the tool stores no bound of 6" in refused(unary("relu6", ONE))
+
+
+def test_constants_that_are_not_one_a_channel() -> None:
+    for operator in ("add", "mul"):
+        assert "fold it into a neighbouring layer's weights" in refused(unary(operator, ONE, np.float32([0.5])))
+    assert "addition of the negated constant" in refused(unary("sub", ONE, np.float32([0.5, 1])))
+
+
+def test_slopes() -> None:
+    assert "a slope is negative" in refused(unary("prelu", ONE, np.float32([0.5, -1])))
+    assert "alpha is -0.5; positive slopes are known" in refused(unary("leaky_relu", ONE, alpha=-0.5))
+
+
+def test_padded_averages_beside_a_zero_point() -> None:
+    options = {"filter_height": 3, "filter_width": 3, "padding": "same", "stride_h": 1, "stride_w": 1}
+    graph = unary("average_pool_2d", {"x": (-1, 3), "y": (-1, 3)}, **options)
+    assert "a padded average pool whose input has zero point -64" in refused(graph, "asymmetric=true")
+    assert lower(quantised(graph), "tpu_mlir")
+
+
+def test_strides_of_pools() -> None:
+    b = GraphBuilder("pool")
+    x = b.input("x", (1, 40, 40, 1), FLOAT)
+    options = {"filter_height": 2, "filter_width": 2, "padding": "valid", "stride_h": 16, "stride_w": 1}
+    y = b.add("average_pool_2d", [x], (1, 3, 39, 1), FLOAT, **options)
+    assert "a stride of 16; the tool's code generation takes up to 15" in refused(b.build([y]))
+
+
+def test_all_unknown_operators_at_once() -> None:
+    b = GraphBuilder("odd")
+    x = b.input("x", (1, 4), FLOAT)
+    y = b.add("cumsum", [b.add("tanh", [b.add("gelu", [x], (1, 4), FLOAT)], (1, 4), FLOAT)], (1, 4), FLOAT)
+    message = refused(b.build([y]))
+    assert "operator 0 (gelu 'GELU_0_0'): no mapping to BM1684X" in message
+    assert "operator 2 (cumsum 'CUMSUM_0_2')" in message
+
+
+def test_layers_that_do_not_exist() -> None:
+    assert "matches no operator" in refused(unary("tanh", ONE), layers=("9:mode=F16",), kind=OptionError)
+
+
+def test_tables_that_cannot_be_used(tmp_path: Path) -> None:
+    graph = unary("tanh", ONE)
+    table = tmp_path / "table"
+    assert "cannot be read" in refused(graph, f"calibration_table={table}", kind=InputError)
+    table.write_bytes(b"\xff\xfe\x00")
+    assert "is no text" in refused(graph, f"calibration_table={table}", kind=FormatError)
+    table.write_text("x 1 -1 1\n")
+    assert "1 tensors have no range: 'y'" in refused(graph, f"calibration_table={table}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("nobody 1 -1 1\n", "line 1: the network has no tensor 'nobody'"), ("# c\nx 1 -1\n", "line 2: found 3 fields")],
+)
+def test_the_command_writes_nothing_for_a_wrong_table(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "table").write_text(text)
+    arguments = ("-t", "tpu-mlir", "-s", "calibration_table=table", "-o", "out")
+    assert message in tflq("convert", DIGITS, *arguments, cwd=tmp_path).refused()
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_the_command_writes_nothing_for_a_scale_of_zero(tmp_path: Path) -> None:
+    b = GraphBuilder("zero")
+    x = b.input("x", (1, 4), DType.INT8, Affine.per_tensor(np.float32(0.5)))
+    y = b.add("tanh", [x], (1, 4), DType.INT8, Affine.per_tensor(np.float32(0.0)))
+    (tmp_path / "zero.tflite").write_bytes(model_to_bytes(b.build([y])))
+    line = tflq("convert", "zero.tflite", "-t", "tpu-mlir", "-o", "out", cwd=tmp_path).refused()
+    assert "scale" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["zero.tflite"]
+
+
+def test_the_command_refuses_a_float_model_without_calibration(tmp_path: Path) -> None:
+    model = data_path("models", "kws_ref_model_float32.tflite")
+    line = tflq("convert", model, "-t", "tpu-mlir", "-o", "out", cwd=tmp_path).refused()
+    assert "tensors have no range" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ranges_of_one_tensor_only() -> None:
+    graph = ranged(binary("mul", {}), {"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
+    assert quantised(graph, ["asymmetric=true"])
