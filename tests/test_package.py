@@ -85,6 +85,16 @@ def test_ruff_bans_the_bare_name(name: str, statement: str) -> None:
     assert f"import tflq.{name}" in done.stdout
 
 
+def test_ruff_reads_every_python_file() -> None:
+    if importlib.util.find_spec("ruff") is None:
+        pytest.skip("ruff is not installed: it comes with tflq[lint]")
+    command = [sys.executable, "-m", "ruff", "check", "--show-files", "."]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    read = {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
+    ours = {file.path for file in tracked_files() if file.path.endswith(".py") and (ROOT / file.path).exists()}
+    assert ours <= read
+
+
 def test_import_loads_no_optional_package() -> None:
     program = "import sys, tflq; print(*{name.split('.')[0] for name in sys.modules})"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
