@@ -36,7 +36,11 @@ def test_json(oracle: object) -> None:
     assert report["tflite"]["differing"] == 0
     assert [row["name"] for row in report["rows"]] == ["as is", "float", *target_names()]
     assert all(row["accuracy_percent"] > 95 for row in report["rows"])
-    assert all(0 < row["largest_change"] < 0.5 for row in report["rows"][1:])
+    # Target `tflite` makes of a model that is quantised already the same one again.
+    assert all(
+        (row["name"] == "tflite" or row["largest_change"] > 0) and row["largest_change"] < 0.5
+        for row in report["rows"][1:]
+    )
 
 
 def test_without_an_oracle(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

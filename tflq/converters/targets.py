@@ -71,6 +71,7 @@ _TABLE = {
     "nnie": "tflq.converters.nnie:NNIE",
     "onnx": "tflq.converters.onnx:ONNX",
     "tpu-mlir": "tflq.converters.tpu_mlir:TPU_MLIR",
+    "tflite": "tflq.converters.tflite_quantiser:TFLITE",
 }
 
 

@@ -9,6 +9,7 @@ from tflq.graph.dtypes import DType
 from tflq.graph.float_view import float_view
 from tflq.graph.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 from tflq.graph.model import Model, Signature
+from tflq.graph.prune import pruned
 from tflq.graph.quantisation import Affine, Blockwise, FakeQuantize, Logarithmic, Quantisation, Range
 from tflq.graph.validate import validate
 
@@ -33,5 +34,6 @@ __all__ = [
     "Tensor",
     "dequantise",
     "float_view",
+    "pruned",
     "validate",
 ]

@@ -1,0 +1,89 @@
+"""Float models, quantised: TFLite runs the file with our integers, and the accuracy is the published model's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.converters.tflite_quantiser.helpers import engines, quantise, same_in_tflite
+from tests.support.data import data_path
+from tflq.analysis.oracle import Oracle
+from tflq.bench.labels import read_labels
+from tflq.converters.tflite import read_model
+from tflq.graph import Array
+from tflq.interpreter import Engine
+
+KWS = ("models", "kws_ref_model_float32.tflite")
+VARIANTS = (
+    (),
+    ("type=int16x8",),
+    ("type=weights",),
+    ("type=hybrid",),
+    ("per_channel=false", "symmetric=true"),
+    ("inputs=float", "outputs=float"),
+)
+
+
+def keyword_clips() -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    folder = data_path("datasets", "kws01")
+    labels = read_labels(folder)
+    clips = np.stack([np.fromfile(folder / label.file, np.int8) for label in labels])
+    return clips.reshape(-1, 1, 49, 10, 1), np.array([label.true_class for label in labels])
+
+
+def real_clips(clips: NDArray[np.int8]) -> NDArray[np.float32]:
+    """What the published int8 model's input stands for."""
+    return (clips.astype(np.float32) - 83) * np.float32(0.5847029089927673)
+
+
+def right(outputs: dict[int, Array], labels: NDArray[np.int64]) -> float:
+    (scores,) = outputs.values()
+    return 100.0 * float(np.mean(scores.reshape(len(scores), -1).argmax(axis=1) == labels))
+
+
+@pytest.mark.parametrize("assignments", VARIANTS, ids=lambda a: ",".join(a) or "default")
+def test_keywords_in_tflite(assignments: tuple[str, ...], oracle: Oracle) -> None:
+    model = read_model(data_path(*KWS))
+    clips, _ = keyword_clips()
+    samples = real_clips(clips[:20])
+    found = quantise(model, [samples], *assignments)
+    same_in_tflite(found, [samples[:5]], oracle, integers_only=True)
+    wanted = next((a.removeprefix("type=") for a in assignments if a.startswith("type=")), "int8")
+    if wanted in ("int8", "int16x8"):
+        assert set(engines(found)) == {wanted}
+    else:
+        assert engines(found).count(wanted) == 10
+
+
+@pytest.mark.parametrize("assignments", [(), ("type=int16x8",)], ids=["int8", "int16x8"])
+@pytest.mark.parametrize("name", ["pretrainedResnet.tflite", "vww_96_float.tflite"])
+def test_images_in_tflite(name: str, assignments: tuple[str, ...], oracle: Oracle) -> None:
+    model = read_model(data_path("models", name))
+    (t,) = model.main.inputs
+    samples = np.random.default_rng(3).random((4, *model.main.tensors[t].shape), np.float32)
+    found = quantise(model, [samples], *assignments)
+    same_in_tflite(found, [samples[:2]], oracle)
+    assert len(set(engines(found))) == 1
+
+
+@pytest.mark.parametrize("assignments", [(), ("per_channel=false",)], ids=["per channel", "per tensor"])
+def test_accuracy_on_keyword_clips(assignments: tuple[str, ...]) -> None:
+    """Calibrated on 100 clips, the other 900 lose at most half a point against the published int8 model."""
+    clips, labels = keyword_clips()
+    published = read_model(data_path("models", "kws_ref_model.tflite"))
+    reference = right(Engine(published.main).run([clips[100:]]), labels[100:])
+    real = real_clips(clips)
+    found = quantise(read_model(data_path(*KWS)), [real[:100]], *assignments)
+    ours = right(Engine(found.read).run(found.encode([real[100:]])), labels[100:])
+    assert reference - 0.5 <= ours <= reference + 1.0
+
+
+def test_a_quantised_model_keeps_its_ranges(oracle: Oracle) -> None:
+    model = read_model(data_path("models", "kws_ref_model.tflite"))
+    clips, _ = keyword_clips()
+    found = quantise(model, None)
+    same_in_tflite(found, [real_clips(clips[:3])], oracle)
+    before, after = (m.tensors[m.inputs[0]].affine for m in (model.main, found.read))
+    assert after.scale[0] == pytest.approx(before.scale[0], rel=1e-6)
+    assert after.zero_point.tolist() == before.zero_point.tolist()

@@ -1,0 +1,78 @@
+"""Which nodes run in integers, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tflq.converters.tflite_quantiser.options import LayerOptions
+from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, RULES, Rule
+from tflq.graph import ABSENT, DType, Graph, Node, Tensor
+
+PLAIN = "plain"
+"""Nodes without real numbers: shapes, indices, booleans."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a node runs.
+
+    Attributes:
+        kind: "int8", "int16x8", "weights", "hybrid", "float", or PLAIN.
+        reason: why it is not what was asked for; empty where it is.
+    """
+
+    kind: str
+    reason: str = ""
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its activations are integers."""
+        return self.kind in INTEGER_KINDS
+
+
+def choose_kinds(graph: Graph, options: Mapping[str, LayerOptions]) -> list[Choice]:
+    """Return one choice for each node of a float view."""
+    return [_choose(graph, node, options[node.name]) for node in graph.nodes]
+
+
+def _choose(graph: Graph, node: Node, options: LayerOptions) -> Choice:
+    operands = [graph.tensors[t] for t in (*node.inputs, *node.outputs) if t != ABSENT]
+    if not any(tensor.dtype.is_floating for tensor in operands):
+        return Choice(PLAIN)
+    if options.kind == "float":
+        return Choice("float")
+    reason = _why_weights(graph, node, options.kind) or _why_integer(operands, node, options.kind)
+    return Choice("float", reason) if reason else Choice(options.kind)
+
+
+def _why_weights(graph: Graph, node: Node, kind: str) -> str:
+    """Return why weights cannot be int8; empty for operators without weights that do not need any."""
+    rule = RULES.get(node.operator, Rule())
+    if rule.filter is None:
+        return "" if kind in INTEGER_KINDS else "no weights"
+    weights = graph.tensors[node.inputs[rule.filter.weights]]
+    if weights.data is None or weights.dtype is not DType.FLOAT32:
+        return "its weights are computed at run time" if weights.data is None else f"{weights.dtype.value} weights"
+    bias = node.inputs[rule.filter.bias] if rule.filter.bias < len(node.inputs) else ABSENT
+    if kind in INTEGER_KINDS and bias != ABSENT and graph.tensors[bias].data is None:
+        return "its bias is computed at run time"
+    if kind == "hybrid" and node.operator not in HYBRID:
+        return "no hybrid kernel"
+    return ""
+
+
+def _why_integer(operands: list[Tensor], node: Node, kind: str) -> str:
+    if kind not in INTEGER_KINDS:
+        return ""
+    rule = RULES.get(node.operator)
+    if rule is None or kind not in rule.kinds:
+        return LEFT_IN_FLOAT.get(node.operator, f"no {kind} kernel")
+    fused = node.attributes.text("fused_activation_function", "none")
+    if fused not in FUSED:
+        return f"no {kind} kernel with fused {fused}"
+    other = [t for t in operands if t.dtype.is_floating and t.dtype is not DType.FLOAT32]
+    if other:
+        return f"operand '{other[0].name}' is {other[0].dtype.value}"
+    state = [t for t in operands if t.is_variable]
+    return f"operand '{state[0].name}' keeps its value between invocations" if state else ""

@@ -1,0 +1,182 @@
+"""From a float network with ranges to a graph of TFLite's integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tflq.converters.settings import Settings
+from tflq.converters.tflite_quantiser.check import problems_of
+from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
+from tflq.converters.tflite_quantiser.choose_scales import (
+    Scales,
+    activation_inputs,
+    activation_outputs,
+    choose_scales,
+)
+from tflq.converters.tflite_quantiser.constants import Constants, type_of
+from tflq.converters.tflite_quantiser.options import GraphOptions, LayerOptions, graph_options, layer_options
+from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
+from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
+
+ARITHMETIC = "tflite"
+
+
+def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+    """Return the graph that TFLite runs in integers, with QUANTIZE and DEQUANTIZE where it changes the type.
+
+    Raises:
+        UnsupportedError: operators that run other graphs; tensors without a range; values that are not finite.
+        OptionError: settings that do not fit the graph.
+    """
+    options = layer_options(graph, settings)
+    problems = problems_of(graph)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    prepared = prepare(graph)
+    whole = graph_options(settings)
+    choices = choose_kinds(prepared.graph, options)
+    scales = choose_scales(prepared, choices, whole.symmetric)
+    result = _Writer(prepared, scales, choices, options, whole).written()
+    validate(result, "quantised graph")
+    return result
+
+
+@dataclass
+class _Writer:
+    """Writes nodes in order; tensors keep their indices in the type that their producer writes."""
+
+    prepared: Prepared
+    scales: Scales
+    choices: list[Choice]
+    options: dict[str, LayerOptions]
+    whole: GraphOptions
+    graph: Graph = field(init=False)
+    constants: Constants = field(init=False)
+    _homes: dict[int, Affine | None] = field(default_factory=dict)
+    _converted: dict[tuple[int, Affine | None], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.graph = replace(self.prepared.graph.copy(), nodes=[], extra=None)
+        self.graph.tensors = [replace(t, range=None) for t in self.graph.tensors]
+        self.constants = Constants(self.prepared, self.graph)
+
+    def written(self) -> Graph:
+        source = self.prepared.graph
+        for t in source.inputs:
+            self._settle(t, None if self.whole.float_inputs else self._first_reader(t))
+        for node, choice in zip(source.nodes, self.choices, strict=True):
+            if choice.is_integer:
+                self._integer(node, choice)
+            else:
+                self._float(node, choice)
+        outputs = source.outputs
+        if self.whole.float_outputs:
+            outputs = tuple(self._as(t, None) if t in self._homes else t for t in outputs)
+        self.graph.outputs = outputs
+        return pruned(self.graph)
+
+    def _first_reader(self, t: int) -> Affine | None:
+        """Return the quantisation in which the first node in integers reads an input of the graph."""
+        if self.prepared.graph.tensors[t].dtype is not DType.FLOAT32:
+            return None
+        for node, choice in zip(self.prepared.graph.nodes, self.choices, strict=True):
+            if choice.is_integer and t in (i for _, i in activation_inputs(self.prepared.graph, node)):
+                return self.scales.of(t, choice.kind)
+        return None
+
+    def _settle(self, t: int, affine: Affine | None) -> None:
+        """Fix the type in which a tensor is written."""
+        self._homes[t] = affine
+        if affine is not None:
+            changed = replace(self.graph.tensors[t], dtype=type_of(affine), quantisation=affine, extra=None)
+            self.graph.tensors[t] = changed
+
+    def _integer(self, node: Node, choice: Choice) -> None:
+        source, rule = self.prepared.graph, RULES[node.operator]
+        outputs = activation_outputs(source, node)
+        inputs = list(node.inputs)
+        for position, t in activation_inputs(source, node):
+            inputs[position] = self._activation(t, choice.kind, outputs[0] if rule.same and outputs else None)
+        for t in outputs:
+            self._settle(t, self.scales.of(t, choice.kind))
+        if rule.filter is not None:
+            scale = self._input_scale(node, inputs, rule.filter.weights)
+            per_channel = self.options[node.name].per_channel
+            found = self.constants.weights(node, rule.filter, choice.kind, per_channel, float(scale))
+            inputs[rule.filter.weights] = found
+            if rule.filter.bias < len(inputs):
+                inputs[rule.filter.bias] = self.constants.bias(node, rule.filter, choice.kind, scale, found)
+        self._append(node, inputs, choice)
+
+    def _input_scale(self, node: Node, inputs: list[int], weights: int) -> np.float32:
+        positions = [p for p, _ in activation_inputs(self.prepared.graph, node) if p != weights]
+        scale: np.float32 = self.graph.tensors[inputs[positions[0]]].affine.scale.astype(np.float32)[0]
+        return scale
+
+    def _activation(self, t: int, kind: str, like: int | None) -> int:
+        """Return a tensor that holds activation t in this kind; with the quantisation of tensor `like`, if given."""
+        constant = self.prepared.graph.tensors[t].data is not None
+        if like is not None:
+            affine = self.scales.of(like, kind)
+        else:
+            affine = self.scales.of_constant(t, kind) if constant else self.scales.of(t, kind)
+        return self.constants.activation(t, affine) if constant else self._as(t, affine)
+
+    def _float(self, node: Node, choice: Choice) -> None:
+        inputs = [self._as(t, None) if t in self._homes else t for t in node.inputs]
+        for t in node.outputs:
+            self._settle(t, None)
+        if choice.kind in ("weights", "hybrid"):
+            rule = RULES[node.operator].filter
+            assert rule is not None
+            found = self.constants.weights(node, rule, "int8", self.options[node.name].per_channel, 0.0)
+            inputs[rule.weights] = self._dequantised(found) if choice.kind == "weights" else found
+        self._append(node, inputs, choice)
+
+    def _dequantised(self, weights: int) -> int:
+        return self._convert(weights, self.graph.tensors[weights], None)
+
+    def _as(self, t: int, affine: Affine | None) -> int:
+        """Return tensor t in a quantisation, or as float32 (None), converted once where it has another."""
+        home = self._homes[t]
+        if home == affine:
+            return t
+        if home is not None and affine is not None and home.bits < affine.bits:
+            # TFLite's QUANTIZE from int8 to int16 exists in LiteRT only: by way of float32.
+            return self._convert(self._as(t, None), self.graph.tensors[t], affine)
+        return self._convert(t, self.graph.tensors[t], affine)
+
+    def _convert(self, t: int, like: Tensor, affine: Affine | None) -> int:
+        key = (t, affine)
+        if key not in self._converted:
+            dtype = DType.FLOAT32 if affine is None else type_of(affine)
+            same = sum(1 for tensor in self.graph.tensors if tensor.name.startswith(f"{like.name};{dtype.value}"))
+            name = f"{like.name};{dtype.value}" + (f";{same}" if same else "")
+            changed = replace(like, name=name, dtype=dtype, quantisation=affine, data=None, extra=None)
+            self._converted[key] = self.graph.add_tensor(changed)
+            operator = "dequantize" if affine is None else "quantize"
+            widest = max(8 if a is None else a.bits for a in (affine, self._affine(t)))
+            version = VERSIONS[operator]["int16x8" if widest == 16 else "int8"]
+            node = Node(operator, (t,), (self._converted[key],), name=f"{operator.upper()}_{name}", version=version)
+            self.graph.nodes.append(node)
+        return self._converted[key]
+
+    def _affine(self, t: int) -> Affine | None:
+        found = self.graph.tensors[t].quantisation
+        return found if isinstance(found, Affine) else None
+
+    def _append(self, node: Node, inputs: list[int], choice: Choice) -> None:
+        changes: dict[str, str | bool] = {"engine": choice.kind, "engine_reason": choice.reason}
+        if choice.kind == PLAIN:
+            changes = {}
+        if choice.kind == "int16x8" and node.operator in ("add", "sub"):
+            changes["pot_scale_int16"] = False
+        version = max(node.version, VERSIONS.get(node.operator, {}).get(choice.kind, 1))
+        self.graph.nodes.append(
+            replace(node, inputs=tuple(inputs), attributes=node.attributes.updated(**changes), version=version)
+        )
+        assert ABSENT not in node.outputs

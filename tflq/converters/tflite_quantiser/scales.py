@@ -1,0 +1,112 @@
+"""From real ranges to scales, zero points and codes, as TFLite's quantisation specification has them.
+
+Scales are float32. All are at least 2^-60, so that the product of two, which is a bias's scale, is a normal float32.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array
+from tflq.interpreter.fixed_point import round_half_away
+
+Reals = NDArray[np.float64]
+
+BITS = {"int8": 8, "int16x8": 16}
+"""Width of an activation."""
+
+_SMALLEST_SCALE = 2.0**-60
+_MOST_BIAS = {"int8": 2.0**30, "int16x8": 2.0**39}
+"""Largest magnitude of a bias in units of its scale: half of int32, and what a 16x8 kernel has left of 40 bits."""
+
+
+def activation(low: float, high: float, kind: str, symmetric: bool = False, narrow: bool = False) -> Affine:
+    """Return the quantisation of an activation.
+
+    The range is widened to hold 0; one that is 0 only becomes [0, 1].
+    int8: scale = f32((high - low) / 255), zero point = clamp(rha(-128 - low / scale)), so that 0 has a code of its own
+    (rha: round half away from zero). Narrow: codes from -127, 254 steps. Symmetric int8: max|.| / 127, int16:
+    max|.| / 32767, zero point 0.
+
+    Raises:
+        UnsupportedError: a bound that is NaN or infinite.
+    """
+    if not np.isfinite([low, high]).all():
+        raise UnsupportedError(f"range [{low:g}, {high:g}]; both bounds must be finite: calibrate on other samples")
+    low, high = min(low, 0.0), max(high, 0.0)
+    if low == high:
+        high = 1.0
+    bits = BITS[kind]
+    top = (1 << (bits - 1)) - 1
+    if symmetric or bits == 16:
+        return Affine.per_tensor(_scale(max(-low, high) / top), 0, bits)
+    bottom = -128 + narrow
+    scale = _scale((high - low) / (top - bottom))
+    zero_point = int(np.clip(round_half_away(np.float64(bottom - low / float(scale))), bottom, top))
+    return Affine.per_tensor(scale, zero_point, bits)
+
+
+def weights(
+    values: Array,
+    axis: int | None,
+    bias: Reals | None,
+    input_scale: float,
+    kind: str,
+    half_range: float | None,
+    steps: int,
+) -> Affine:
+    """Return the symmetric quantisation of weights: scale[c] = f32(max|w[c]| / steps), zero points 0.
+
+    A channel of zeros takes the largest scale of the others. A scale grows until |bias| / (input_scale * scale) is at
+    most 2^30, or 2^39 for 16x8.
+
+    Args:
+        values: real weights.
+        axis: of the channels; None for one scale.
+        bias: float64[C], or None.
+        input_scale: 0 where the bias stays float.
+        kind: "int8" or "int16x8".
+        half_range: the largest weight that the model states, in place of that of the values.
+        steps: codes are -steps..steps.
+
+    Raises:
+        UnsupportedError: a weight that is NaN or infinite.
+    """
+    reals = values.astype(np.float64)
+    if not np.isfinite(reals).all():
+        raise UnsupportedError("a weight is NaN or infinite; weights must be finite")
+    others = tuple(a for a in range(reals.ndim) if a != axis)
+    largest = np.abs(reals).max(axis=others, initial=0.0).reshape(-1)
+    if half_range is not None:
+        largest = np.full_like(largest, half_range)
+    largest = np.where(largest > 0, largest, largest.max(initial=0.0) or 1.0)
+    scale = largest / steps
+    if bias is not None and input_scale:
+        needed = np.abs(bias) / (input_scale * _MOST_BIAS[kind])
+        scale = np.maximum(scale, needed if axis is not None else needed.max(initial=0.0))
+    rounded = np.maximum(scale.astype(np.float32), np.float32(_SMALLEST_SCALE))
+    return Affine(rounded, np.zeros(rounded.size, np.int64), axis if rounded.size > 1 else None, narrow_range=True)
+
+
+def codes(values: Array, affine: Affine) -> Array:
+    """Return clip(rha(f32(x / scale)) + zero_point), as TFLite's QUANTIZE computes it: int8 or int16[*shape]."""
+    scale, zero_point = affine.along(values.ndim)
+    with np.errstate(over="ignore"):  # a padding value that stands for minus infinity
+        ratio = values.astype(np.float32) / scale.astype(np.float32)
+    found = round_half_away(np.clip(ratio.astype(np.float64), -(2.0**31), 2.0**31)) + zero_point
+    kept = np.clip(found, affine.minimum_code, affine.maximum_code)
+    return np.asarray(kept.astype(np.int8 if affine.bits == 8 else np.int16))
+
+
+def bias_codes(values: Array, scale: Reals, kind: str) -> Array:
+    """Return rha(b / scale): int32[C], or int64[C] for 16x8."""
+    kept = round_half_away(values.astype(np.float64) / scale)
+    most = 2.0**31 - 1 if kind == "int8" else 2.0**62
+    return np.asarray(np.clip(kept, -most, most).astype(np.int32 if kind == "int8" else np.int64))
+
+
+def _scale(value: float) -> np.float32:
+    scale: np.float32 = np.float32(max(value, _SMALLEST_SCALE))
+    return scale
