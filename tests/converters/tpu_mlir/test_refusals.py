@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, WINDOW, binary, qua
 from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
+from tflq.cli import main
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
@@ -142,6 +145,28 @@ def test_all_unknown_operators_at_once() -> None:
 
 def test_layers_that_do_not_exist() -> None:
     assert "matches no operator" in refused(unary("tanh", ONE), layers=("9:mode=F16",), kind=OptionError)
+
+
+def test_modes_of_fused_rectifiers() -> None:
+    b = GraphBuilder("sum")
+    x = b.input("x", IMAGE, FLOAT)
+    y = b.add("relu", [b.add("add", [x, x], IMAGE, FLOAT)], IMAGE, FLOAT)
+    graph = ranged(b.build([y]), {"x": (-1, 1), "relu_1": (0, 2)})
+    message = refused(graph, layers=("relu:mode=F16",), kind=OptionError)
+    assert "mode=F16, but it is fused into ADD_0_0, which has mode=INT8" in message
+    assert quantised(graph, [], ["*:mode=F16"])
+
+
+def test_without_the_package_onnx(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    for target in ("tpu-mlir", "onnx"):
+        assert main(["convert", str(DIGITS), "-t", target, "-o", str(tmp_path / "out")]) == 2
+        assert "pip install 'tflq[onnx]'" in capsys.readouterr().err
+        assert list(tmp_path.iterdir()) == []
+    assert main(["demo"]) == 0
+    assert re.search(r"^tpu-mlir .* not compared$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_tables_that_cannot_be_used(tmp_path: Path) -> None:

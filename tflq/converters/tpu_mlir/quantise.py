@@ -14,10 +14,11 @@ from tflq.converters.tpu_mlir.lines import lines_of, lines_of_table, read_table
 from tflq.converters.tpu_mlir.names import tensor_names
 from tflq.converters.tpu_mlir.options import Options, options_of
 from tflq.converters.tpu_mlir.passes.assemble import assemble
-from tflq.converters.tpu_mlir.passes.fuse import constants_to_depthwise, fuse_rectifiers
+from tflq.converters.tpu_mlir.passes.engines import INT8
+from tflq.converters.tpu_mlir.passes.fuse import constants_to_depthwise, fuse_rectifiers, rectified_by
 from tflq.converters.tpu_mlir.passes.types import types_of
 from tflq.converters.tpu_mlir.passes.unify import unify
-from tflq.errors import UnsupportedError
+from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Graph, float_view, validate
 
 
@@ -70,10 +71,28 @@ def quantise_network(
         names: tensor -> what the tool calls it.
         table: the ranges; None for those of the network.
         options: of the target.
+
+    Raises:
+        UnsupportedError, OptionError: as `quantise_graph`.
     """
+    _refuse_modes_of_fused(network, options)
     fused = constants_to_depthwise(fuse_rectifiers(network))
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
     types = types_of(fused, unify(fused, own, options.asymmetric), options)
     result = assemble(fused, names, types, options)
     validate(result, "tpu-mlir graph")
     return replace(result, extra=TableOrigin(CalibrationTable(tuple(own.values()))))
+
+
+def _refuse_modes_of_fused(network: Graph, options: Options) -> None:
+    """A fused rectifier has no mode of its own: it must be that of its layer."""
+    for index, node in enumerate(network.nodes):
+        reader = rectified_by(network, index)
+        if reader is None:
+            continue
+        modes = [options.modes.get(n.name, INT8) for n in (node, network.nodes[reader])]
+        if modes[0] != modes[1]:
+            raise OptionError(
+                f"{network.where(reader)}: mode={modes[1]}, but it is fused into {node.name}, which has "
+                f"mode={modes[0]}; set the same for both"
+            )
