@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import kernel_settings
+from tests.support.draw import INT16, UINT8, affine, kernel_settings
 from tests.support.lstm import Lstm, lstm_graph, lstms
 from tests.support.single_op import check_stream, random_inputs
 from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Graph, GraphBuilder
 from tflq.interpreter import lower
 
 
@@ -28,7 +29,43 @@ def test_against_tflite(oracle, kind, how, asymmetric):
     check_stream(oracle, graph, random_inputs(np.random.default_rng(how.seed), graph, 5))
 
 
-def test_the_basic_cell_is_refused():
+def basic_graph(seed: int, batch: int, inputs: int, units: int, variables: bool, scale: float = 2.0**-11) -> Graph:
+    b, rng = GraphBuilder("basic"), np.random.default_rng(seed)
+    codes, state = affine(UINT8, 1 / 128, 128), affine(INT16, scale)
+    weights = affine(UINT8, rng.uniform(0.002, 0.02), int(rng.integers(100, 156)))
+    bias = Affine.per_tensor(np.float32(weights.scale[0] / 128), 0, 32)
+    make = b.variable if variables else b.input
+    operands = [
+        b.input("x", (batch, inputs), UINT8, codes),
+        make("h", (batch, units), UINT8, codes),
+        b.constant("w", rng.integers(0, 256, (4 * units, inputs + units)).astype(np.uint8), weights),
+        b.constant("b", rng.integers(-9999, 9999, 4 * units).astype(np.int32), bias),
+        make("c", (batch, units), INT16, state),
+    ]
+    outputs = [
+        b.tensor("h2", (batch, units), UINT8, codes),
+        b.tensor("c2", (batch, units), INT16, state),
+        b.tensor("together", (batch, inputs + units), UINT8, codes),
+        b.tensor("gates", (batch, 4 * units), INT16, affine(INT16, 2.0**-12)),
+    ]
+    b.node("lstm", operands, outputs, 2, None, kernel_type="basic", fused_activation_function="tanh")
+    return b.build(outputs)
+
+
+@pytest.mark.parametrize("variables", [False, True])
+@kernel_settings
+@given(seed=st.integers(0, 9999), batch=st.integers(1, 3), inputs=st.integers(1, 30), units=st.integers(1, 17))
+def test_the_basic_cell(oracle, variables, seed, batch, inputs, units):
+    graph = basic_graph(seed, batch, inputs, units, variables)
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 6))
+
+
+def test_the_basic_cell_refuses_other_states():
+    with pytest.raises(UnsupportedError, match="takes 2\\^-11 only"):
+        lower(basic_graph(0, 1, 3, 4, False, 2.0**-10))
+
+
+def test_the_basic_cell_of_floats_is_refused():
     graph = lstm_graph("lstm", Lstm(steps=0), "float", kernel_type="basic")
     with pytest.raises(UnsupportedError, match="takes 'full' only"):
         lower(graph)

@@ -1,29 +1,37 @@
-"""LSTM with integers: one step of a full cell, int8 with int16 cells, or float32 with int8 weights (docs/tflite.md).
+"""LSTM with integers: one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8.
 
-Source: TFLite kernels/lstm.cc; the arithmetic is in integer_lstm.py, integer_lstm_step.py and hybrid_lstm.py.
+Full cells of int8 have int16 states (docs/tflite.md).
+
+Source: TFLite kernels/lstm.cc; the arithmetic is in integer_lstm.py, integer_lstm_step.py, hybrid_lstm.py and
+basic_lstm.py.
 """
 
 from __future__ import annotations
 
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.lstm_constants import run_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
 from tflq.interpreter.kernels.lstm_operands import require_full_kernel
+from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.tflite.hybrid_lstm import is_hybrid, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
 
 
-def lower(node: Node, operands: Operands) -> IntegerLstm | FloatLstm:
-    """Decide the integers of LSTM; raises as `lower_integer`, `lower_hybrid` and `require_full_kernel`."""
+def lower(node: Node, operands: Operands) -> IntegerLstm | FloatLstm | BasicLstm:
+    """Decide the integers of LSTM; raises as the three functions that it calls."""
+    if operands.input(0).dtype is DType.UINT8:
+        return lower_basic(operands)
     require_full_kernel(node)
     if is_hybrid(operands):
         return lower_hybrid(node, operands, sequence=False)
     return lower_integer(node, operands, sequence=False)
 
 
-def run(integers: IntegerLstm | FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
+def run(integers: IntegerLstm | FloatLstm | BasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it: [S, B, I] -> [S, B, O], output state, cell state."""
+    if isinstance(integers, BasicLstm):
+        return run_basic(integers, arrays)
     if isinstance(integers, FloatLstm):
         return run_float(integers, arrays)
     return run_integer(integers, arrays)

@@ -1,0 +1,131 @@
+"""LSTM's basic cell of uint8 with an int16 state of scale 2^-11 (docs/tflite.md).
+
+All gates in one product: a = sat16(sum of (w - zw) * (v - 128) + bias, times f32(4096 * bias scale)), v the input and
+behind it the last output. Then in 16 bits, with 3 integer bits for a and 4 for the state: state = sat16(RDBP(SRDHM(i,
+g), 4) + SRDHM(f, state)), y = 128 + sat8(RDBP(SRDHM(o, tanh(sat16(2 state))), 8)). A code q of the input stands for
+(q - 128) / 128, whatever its own scale and zero point say. The multiplication is not MBQ: ties of its shift go up.
+
+Source: TFLite kernels/lstm.cc (namespace basic), internal/reference/lstm_cell.h; ruy/apply_multiplier.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Operands
+from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.fixed_point import (
+    Integers,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturate,
+    wrap_int32,
+)
+from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.gemmlowp_int16 import Table, logistic_table, tanh_table
+from tflq.interpreter.lookup_tables import look_up
+from tflq.interpreter.operand_checks import per_tensor, require_type
+
+_TYPES = (DType.UINT8, DType.UINT8, DType.UINT8, DType.INT32, DType.INT16)
+_RESULTS = (DType.UINT8, DType.INT16, DType.UINT8, DType.INT16)
+_STATE_SCALE = 2.0**-11
+_ZERO_POINT = 128
+_GATE_BITS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class BasicLstm:
+    """The integers of one basic cell.
+
+    Attributes:
+        product: weights [4 * U, I + U], their zero point taken off.
+        bias: int64[4 * U].
+        scale: (multiplier, shift).
+        keeps: whether last output and state are variables, which get their new values.
+    """
+
+    product: MatrixProduct
+    bias: Integers
+    scale: tuple[int, int]
+    keeps: tuple[bool, bool]
+
+
+def lower_basic(operands: Operands) -> BasicLstm:
+    """Decide the integers of the basic cell.
+
+    Args:
+        operands: input [B, I], last output [B, U], weights, bias, state [B, U]; output, state and two temporaries.
+
+    Raises:
+        UnsupportedError: other types, or a state of another scale.
+        GraphError: shapes that contradict each other.
+    """
+    if len(operands.inputs) != len(_TYPES) or len(operands.outputs) != len(_RESULTS):
+        raise GraphError(
+            f"{len(operands.inputs)} inputs and {len(operands.outputs)} outputs; the basic cell has 5 and 4"
+        )
+    x, last, weights, bias, state = (operands.input(i) for i in range(len(_TYPES)))
+    for tensor, dtype in zip((*operands.inputs, *operands.outputs), (*_TYPES, *_RESULTS), strict=True):
+        if tensor is not None:
+            require_type(tensor, (dtype,))
+    units = last.shape[-1] if last.shape else 0
+    if (
+        len(x.shape) != 2
+        or weights.shape != (4 * units, x.shape[1] + units)
+        or bias.size != 4 * units
+        or not last.shape == state.shape == (x.shape[0], units)
+    ):
+        raise GraphError(
+            f"input {x.shape}, last output {last.shape}, weights {weights.shape}, bias {bias.shape} and state "
+            f"{state.shape} do not fit"
+        )
+    scale = per_tensor(operands.output(1))[0]
+    if abs(np.log2(float(scale) / _STATE_SCALE)) >= 1e-3:
+        raise UnsupportedError(f"state of scale {scale}; the basic cell takes 2^-11 only")
+    shifted = operands.constant(2).astype(np.int16) - per_tensor(weights)[1]
+    multiplier, shift = quantize_multiplier(float(np.float32(4096) * per_tensor(bias)[0]))
+    return BasicLstm(
+        prepare_product(shifted, 1 << 8),
+        operands.constant(3).astype(np.int64).reshape(-1),
+        (int(multiplier), int(shift)),
+        (last.is_variable, state.is_variable),
+    )
+
+
+def run_basic(layer: BasicLstm, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
+    """Run it: uint8[S, B, I], uint8[S, B, U], int16[S, B, U] -> output, state, input and last output, gate sums."""
+    x, last, state = (cast(Array, arrays[i]) for i in (0, 1, 4))
+    samples = max(len(x), len(last), len(state))
+    wide = [np.broadcast_to(a, (samples, *a.shape[1:])) for a in (x, last)]
+    together = np.concatenate(wide, axis=-1)
+    total = accumulate_product(layer.product, together.astype(np.int16) - np.int16(_ZERO_POINT)).astype(np.int64)
+    sums = saturate(_scaled(wrap_int32(total + layer.bias), *layer.scale), 16)
+    gates = np.split(sums.astype(np.int16), 4, axis=-1)
+    logistic, tanh = logistic_table(_GATE_BITS), tanh_table(_GATE_BITS)
+    enter, update, forget, leave = (
+        _apply(table, g) for table, g in zip((logistic, tanh, logistic, logistic), gates, strict=True)
+    )
+    added = rounding_divide_by_pot(srdhm(enter, update, 16), 4)
+    new = saturate(added + srdhm(forget, state.astype(np.int64), 16), 16)
+    shown = srdhm(leave, _apply(tanh, saturate(new << 1, 16).astype(np.int16)), 16)
+    output = (saturate(rounding_divide_by_pot(shown, 8), 8) + _ZERO_POINT).astype(np.uint8)
+    kept = new.astype(np.int16)
+    results: tuple[Array, Array] = (output, kept)
+    states = [value for value, keeps in zip(results, layer.keeps, strict=True) if keeps]
+    return (output, kept, together, sums.astype(np.int16), *states)
+
+
+def _scaled(x: Integers, multiplier: int, shift: int) -> Integers:
+    """Multiply as the matrix library ruy does: SRDHM, then a right shift that rounds ties up and not away from zero."""
+    high = srdhm(wrap_int32(x << max(shift, 0)), multiplier)
+    right = max(-shift, 0)
+    return (high + ((1 << right) >> 1)) >> right
+
+
+def _apply(table: Table, x: Array) -> Integers:
+    return look_up(table, x).astype(np.int64)
