@@ -69,6 +69,7 @@ _TABLE = {
     "gap9-ne16": "tflq.converters.gap9:NE16",
     "gap9-sq8": "tflq.converters.gap9:SQ8",
     "nnie": "tflq.converters.nnie:NNIE",
+    "openvino": "tflq.converters.openvino:OPENVINO",
     "onnx": "tflq.converters.onnx:ONNX",
     "tpu-mlir": "tflq.converters.tpu_mlir:TPU_MLIR",
     "tflite": "tflq.converters.tflite_quantiser:TFLITE",

@@ -77,6 +77,7 @@ _PACKAGES = {
     "gap9": "tflq.interpreter.kernels.gap9",
     "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
     "nnie": "tflq.interpreter.kernels.nnie",
+    "openvino": "tflq.interpreter.kernels.openvino",
 }
 _arithmetics: dict[str, Arithmetic] = {}
 _kernels: dict[tuple[str, str], Kernel] = {}

@@ -1,0 +1,39 @@
+"""What stands in the way, all at once: operators that the IR writer does not know, weights without an int8 form."""
+
+from __future__ import annotations
+
+from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.openvino.emit.translate import unsupported
+from tflq.converters.openvino.options import Options
+from tflq.converters.openvino.passes.operators import FILTERS
+from tflq.converters.openvino.passes.ranges import is_on_codes
+from tflq.converters.openvino.passes.weights import weight_codes
+from tflq.errors import UnsupportedError
+from tflq.graph import Graph, float_view
+
+
+def float_network(graph: Graph) -> Graph:
+    """Return the float view, with the ranges that a calibration or the file's quantisation states."""
+    return float_view(ranges_from_quantisation(graph))
+
+
+def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be mapped.
+
+    Raises:
+        GraphError: weights or scales that no arithmetic can use.
+    """
+    network = float_network(graph)
+    found = list(unsupported(network))
+    for index, node in enumerate(network.nodes):
+        if node.operator not in FILTERS or not is_on_codes(node, options) or len(node.inputs) < 2:
+            continue
+        t = node.inputs[1]
+        layer = options.layers.get(node.name, options.whole)
+        try:
+            weight_codes(graph.tensors[t], network.tensors[t], FILTERS[node.operator], layer)
+        except UnsupportedError as error:
+            line = f"{network.where(index)}: {error}"
+            if not any(known.startswith(f"{network.where(index)}:") for known in found):
+                found.append(line)
+    return tuple(found)

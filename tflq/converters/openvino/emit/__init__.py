@@ -1,0 +1,1 @@
+"""Writes a network as IR and lists its levels."""

@@ -1,0 +1,104 @@
+"""Convolutions and fully connected layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.converters.openvino.emit.writer import NUMPY, Writer, ir_shape
+from tflq.converters.openvino.ir import Value
+from tflq.graph import ABSENT, Affine, Array, Node
+from tflq.interpreter.accumulate import Window, window_of
+
+
+def conv_2d(writer: Writer, node: Node) -> None:
+    """Convolution, weights [O, KH, KW, I] -> [O, I, KH, KW]; GroupConvolution [G, O/G, I/G, KH, KW]."""
+    weights = writer.constant_of(node.inputs[1])
+    channels = writer.tensor(node.inputs[0]).shape[3]
+    outputs, height, width, depth = weights.shape
+    groups = channels // depth
+    laid = weights.transpose(0, 3, 1, 2)
+    if groups == 1:
+        _convolution(writer, node, "Convolution", laid, (outputs, 1, 1, 1), (height, width))
+    else:
+        shape = (groups, outputs // groups, depth, height, width)
+        scales = (groups, outputs // groups, 1, 1, 1)
+        _convolution(writer, node, "GroupConvolution", laid.reshape(shape), scales, (height, width))
+
+
+def depthwise_conv_2d(writer: Writer, node: Node) -> None:
+    """GroupConvolution, weights [1, KH, KW, C*m] -> [C, m, 1, KH, KW]."""
+    weights = writer.constant_of(node.inputs[1])
+    channels = writer.tensor(node.inputs[0]).shape[3]
+    _, height, width, outputs = weights.shape
+    multiplier = outputs // channels
+    laid = weights[0].transpose(2, 0, 1).reshape(channels, multiplier, 1, height, width)
+    scales = (channels, multiplier, 1, 1, 1)
+    _convolution(writer, node, "GroupConvolution", laid, scales, (height, width))
+
+
+def fully_connected(writer: Writer, node: Node) -> None:
+    """MatMul with transposed weights [O, K]; inputs of other ranks become rows."""
+    weights = writer.tensor(node.inputs[1])
+    outputs, depth = weights.shape
+    x = writer.tensor(node.inputs[0])
+    value = writer.read_plain(node.inputs[0])
+    if len(x.shape) != 2 or x.shape[1] != depth:
+        value = writer.reshaped(value, (x.size // depth, depth), f"{node.name}/rows")
+    if weights.is_constant:
+        operand = _weights(writer, node, writer.constant_of(node.inputs[1]), (outputs, 1))
+    else:
+        operand = writer.read_plain(node.inputs[1])
+    rows = (value.shape[0], outputs)
+    value = writer.builder.add("MatMul", node.name, [value, operand], rows, transpose_a="false", transpose_b="true")
+    value = _biased(writer, node, value, (1, outputs))
+    shape = writer.tensor(node.outputs[0]).shape
+    if shape != rows:
+        value = writer.reshaped(value, shape, f"{node.name}/axes")
+        if len(shape) == 4:
+            value = writer.transposed(value, (0, 3, 1, 2), f"{node.name}/nchw")
+    writer.write(node, value)
+
+
+def pads_of(window: Window) -> dict[str, str]:
+    """Return the padding as attributes."""
+    return {
+        "pads_begin": f"{window.top}, {window.left}",
+        "pads_end": f"{window.bottom}, {window.right}",
+        "auto_pad": "explicit",
+    }
+
+
+def _convolution(
+    writer: Writer, node: Node, kind: str, weights: Array, scales: tuple[int, ...], kernel: tuple[int, int]
+) -> None:
+    shape = writer.tensor(node.inputs[0]).shape
+    window = window_of(node.attributes, (shape[1], shape[2]), kernel)
+    inputs = [writer.read(node.inputs[0]), _weights(writer, node, weights, scales)]
+    output = ir_shape(writer.tensor(node.outputs[0]).shape)
+    strides, dilations = (", ".join(map(str, pair)) for pair in (window.stride, window.dilation))
+    value = writer.builder.add(kind, node.name, inputs, output, strides=strides, dilations=dilations, **pads_of(window))
+    writer.write(node, _biased(writer, node, value, (1, output[1], 1, 1)))
+
+
+def _weights(writer: Writer, node: Node, weights: Array, scales: tuple[int, ...]) -> Value:
+    """Return weights as reals: f32, or i8 -> Convert -> Multiply, the form that runs in int8."""
+    tensor = writer.tensor(node.inputs[1])
+    name = f"{node.name}/weights"
+    affine = tensor.quantisation
+    if not isinstance(affine, Affine):
+        return writer.reals(name, weights)
+    value = writer.builder.constant(name, weights.astype(np.int8))
+    value = writer.builder.add("Convert", f"{name}/f32", [value], weights.shape, destination_type="f32")
+    one_each = affine.scale.size > 1
+    scale = writer.reals(f"{name}/scale", affine.scale.reshape(scales if one_each else (1,) * weights.ndim))
+    return writer.builder.add("Multiply", f"{name}/reals", [value, scale], weights.shape, auto_broadcast=NUMPY)
+
+
+def _biased(writer: Writer, node: Node, value: Value, shape: tuple[int, ...]) -> Value:
+    if len(node.inputs) < 3 or node.inputs[2] == ABSENT:
+        return value
+    if not writer.tensor(node.inputs[2]).is_constant:
+        bias = writer.reshaped(writer.read_plain(node.inputs[2]), shape, f"{node.name}/bias")
+    else:
+        bias = writer.reals(f"{node.name}/bias", writer.constant_of(node.inputs[2]).reshape(shape))
+    return writer.builder.add("Add", f"{node.name}/biased", [value, bias], value.shape, auto_broadcast=NUMPY)

@@ -1,0 +1,99 @@
+"""A graph as a network of the IR, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflq.converters.openvino.emit import elementwise, filters, pools, shapes
+from tflq.converters.openvino.emit.elementwise import Rule, pair, rectifier, unary
+from tflq.converters.openvino.emit.writer import Writer
+from tflq.converters.openvino.ir import Builder, Network
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Graph
+
+_RULES: Mapping[str, Rule] = {
+    "abs": unary("Abs"),
+    "add": pair("Add"),
+    "average_pool_2d": pools.average_pool_2d,
+    "concatenation": shapes.concatenation,
+    "conv_2d": filters.conv_2d,
+    "depthwise_conv_2d": filters.depthwise_conv_2d,
+    "dequantize": shapes.dequantize,
+    "div": pair("Divide"),
+    "elu": unary("Elu", alpha="1.0"),
+    "exp": unary("Exp"),
+    "expand_dims": shapes.reshape,
+    "fake_quantize": shapes.fake_quantize,
+    "fully_connected": filters.fully_connected,
+    "hard_swish": unary("HSwish"),
+    "leaky_relu": elementwise.leaky_relu,
+    "log": unary("Log"),
+    "logistic": unary("Sigmoid"),
+    "max_pool_2d": pools.max_pool_2d,
+    "maximum": pair("Maximum"),
+    "mean": pools.mean,
+    "minimum": pair("Minimum"),
+    "mul": pair("Multiply"),
+    "pad": shapes.pad,
+    "padv2": shapes.pad,
+    "prelu": elementwise.prelu,
+    "quantize": shapes.quantize,
+    "relu": rectifier,
+    "relu6": rectifier,
+    "relu_0_to_1": rectifier,
+    "relu_n1_to_1": rectifier,
+    "reshape": shapes.reshape,
+    "softmax": elementwise.softmax,
+    "sqrt": unary("Sqrt"),
+    "squeeze": shapes.reshape,
+    "sub": pair("Subtract"),
+    "tanh": unary("Tanh"),
+    "transpose": shapes.transpose,
+}
+
+
+def supported_operators() -> tuple[str, ...]:
+    """Return the operators that can be written, all or in part."""
+    return tuple(sorted(_RULES))
+
+
+def translate(graph: Graph) -> Network:
+    """Return the network.
+
+    Raises:
+        UnsupportedError: operators that cannot be written, all at once.
+    """
+    network, problems = _translated(graph)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    return network
+
+
+def unsupported(graph: Graph) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be written."""
+    return _translated(graph)[1]
+
+
+def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
+    writer, problems = Writer(graph, Builder(graph.name or "model")), list[str]()
+    for t in graph.inputs:
+        try:
+            writer.parameter(t)
+        except UnsupportedError as error:
+            problems.append(str(error))
+    lost = {t for t in graph.inputs if t not in writer.values}
+    for index, node in enumerate(graph.nodes):
+        rule = _RULES.get(node.operator)
+        try:
+            if rule is None:
+                name = f"custom operator '{node.custom_code}'" if node.custom_code else "no layer of the IR is known"
+                raise UnsupportedError(f"{name}; written are {', '.join(supported_operators())}")
+            if lost.isdisjoint(node.inputs):
+                rule(writer, node)
+        except (UnsupportedError, GraphError) as error:
+            problems.append(f"{graph.where(index)}: {error}")
+        lost.update(t for t in node.outputs if t not in writer.values)
+    for t in graph.outputs:
+        if not problems and not writer.tensor(t).is_variable:
+            writer.result(t)
+    return writer.builder.build(), tuple(problems)

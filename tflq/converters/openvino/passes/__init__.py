@@ -1,0 +1,1 @@
+"""Passes from a float network with ranges to levels between linear operators."""

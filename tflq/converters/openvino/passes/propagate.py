@@ -1,0 +1,106 @@
+"""Dequantize goes forward through linear operators and, where a Quantize follows, both become one Requantize.
+
+conv(DQ(q)) = DQ'(conv(q)): the layer reads codes and multiplies its accumulator by S_x * S_w. Q(DQ'(acc)) = RQ(acc): it
+writes codes as well. Operators that only move levels move codes, and the Dequantize stands behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, data_inputs, moves_levels
+from tflq.graph import ABSENT, Graph, Node
+
+ARITHMETIC = "openvino"
+
+
+def propagate(graph: Graph) -> Graph:
+    """Return the graph whose linear operators read codes, and write codes where levels follow."""
+    return compact(_requantised(_forward(graph)))
+
+
+def _forward(graph: Graph) -> Graph:
+    result = replace(graph, tensors=list(graph.tensors), nodes=[])
+    codes: dict[int, int] = {}
+    for node in graph.nodes:
+        if node.operator == "dequantize" and node.arithmetic == ARITHMETIC:
+            codes[node.outputs[0]] = node.inputs[0]
+            result.nodes.append(node)
+        elif _can_move(result, node, codes):
+            _move(result, node, codes)
+        elif node.operator in LINEAR and _can_read(result, node, codes):
+            inputs = tuple(codes.get(t, t) if t != ABSENT else t for t in node.inputs)
+            result.nodes.append(replace(node, inputs=inputs, arithmetic=ARITHMETIC))
+        else:
+            result.nodes.append(node)
+    return result
+
+
+def _can_read(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
+    data = data_inputs(graph, node)
+    weights = node.inputs[1:2] if node.operator in FILTERS else ()
+    if node.operator in FILTERS and node.operator != "depthwise_conv_2d":
+        # The products of several channels are summed: their activations need one range.
+        source = graph.tensors[codes[data[0]]].quantisation if data[0] in codes else None
+        if getattr(source, "is_per_axis", False):
+            return False
+    return bool(data) and all(t in codes for t in (*data, *weights))
+
+
+def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
+    """Whether a node moves codes; per-channel ones only where the channels stay where they are."""
+    if not moves_levels(node) or node.inputs[0] not in codes:
+        return False
+    source = graph.tensors[codes[node.inputs[0]]].quantisation
+    return node.operator == "max_pool_2d" or not getattr(source, "is_per_axis", False)
+
+
+def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:
+    source, t = result.tensors[codes[node.inputs[0]]], node.outputs[0]
+    old = result.tensors[t]
+    moved = result.add_tensor(replace(old, dtype=source.dtype, quantisation=source.quantisation))
+    result.tensors[t] = replace(old, name=f"{old.name}/dequantized")
+    inputs = (codes[node.inputs[0]], *node.inputs[1:])
+    result.nodes.append(replace(node, inputs=inputs, outputs=(moved,), arithmetic=ARITHMETIC))
+    name = f"{old.name}/dequantize"
+    result.nodes.append(Node("dequantize", (moved,), (t,), name=name, arithmetic=ARITHMETIC))
+    codes[t] = moved
+
+
+def _requantised(graph: Graph) -> Graph:
+    result, readers, gone = graph.copy(), graph.consumers(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        t = node.outputs[0]
+        found = readers.get(t, [])
+        if node.operator not in LINEAR or node.arithmetic != ARITHMETIC or len(found) != 1 or t in graph.outputs:
+            continue
+        quantise = graph.nodes[found[0]]
+        if quantise.operator == "quantize" and quantise.arithmetic == ARITHMETIC:
+            attributes = node.attributes.updated(**quantise.attributes)
+            result.nodes[index] = replace(node, outputs=quantise.outputs, attributes=attributes)
+            gone.add(found[0])
+    result.nodes = [node for index, node in enumerate(result.nodes) if index not in gone]
+    return result
+
+
+def compact(graph: Graph) -> Graph:
+    """Return the graph without nodes whose results nobody reads, and without tensors that nobody names."""
+    wanted, nodes = set(graph.outputs), list[Node]()
+    for node in reversed(graph.nodes):
+        if wanted.intersection(node.outputs):
+            nodes.append(node)
+            wanted.update(t for t in node.inputs if t != ABSENT)
+    nodes.reverse()
+    wanted.update(t for node in nodes for t in node.outputs)
+    kept = [t for t in range(len(graph.tensors)) if t in wanted or t in graph.inputs]
+    number = {t: i for i, t in enumerate(kept)} | {ABSENT: ABSENT}
+    return replace(
+        graph,
+        tensors=[graph.tensors[t] for t in kept],
+        nodes=[
+            replace(n, inputs=tuple(number[t] for t in n.inputs), outputs=tuple(number[t] for t in n.outputs))
+            for n in nodes
+        ],
+        inputs=tuple(number[t] for t in graph.inputs),
+        outputs=tuple(number[t] for t in graph.outputs),
+    )

@@ -1,0 +1,151 @@
+"""Which tensors get levels, and which: from the file's own scale and zero point, or from a range that is nudged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.converters.openvino.options import LayerOptions, Options
+from tflq.converters.openvino.passes.operators import LINEAR, PER_CHANNEL, data_inputs, moves_levels
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
+from tflq.interpreter.kernels.openvino.fake_quantise import require_sound
+from tflq.interpreter.kernels.openvino.levels import rule_of
+
+
+def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQuantize]:
+    """Return tensor -> levels, for each tensor of a float network that gets a FakeQuantize.
+
+    A tensor gets one if a layer on codes reads it, also through operators that only move levels, or writes it; but not
+    the network's output, unless codes are asked for.
+
+    Args:
+        network: float32 with ranges; tensors have the indices of `source`.
+        source: as the file has it, with its scales.
+        options: of the target.
+
+    Raises:
+        UnsupportedError: tensors without a range, all at once.
+        GraphError: a range that is empty, inverted or not finite.
+    """
+    writers, found, missing = network.producers(), dict[int, FakeQuantize](), list[str]()
+    read = _read_as_codes(network, options)
+    for t in (*network.inputs, *(t for node in network.nodes for t in node.outputs)):
+        writer = network.nodes[writers[t]] if t in writers else None
+        if not _is_wanted(network, t, writer, read, options):
+            continue
+        layer = options.whole if writer is None else options.layers.get(writer.name, options.whole)
+        tensor = network.tensors[t]
+        rule = _rule(network, t, source.tensors[t] if t < len(source.tensors) else tensor, layer)
+        if rule is None:
+            missing.append(tensor.name)
+        else:
+            require_sound(rule, f"tensor '{tensor.name}'")
+            found[t] = rule
+    if missing:
+        raise UnsupportedError(
+            f"{len(missing)} of {len(missing) + len(found)} tensors have no range (first '{missing[0]}'): calibrate "
+            f"on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
+        )
+    return found
+
+
+def is_on_codes(node: Node, options: Options) -> bool:
+    """Whether a layer computes on codes."""
+    layer = options.layers.get(node.name, options.whole)
+    return node.operator in LINEAR and not layer.in_float
+
+
+def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> FakeQuantize:
+    """Return the rule of a range in which real zero is a level.
+
+    The range is widened until it holds zero. S = (high - low) / (levels - 1), zero = round half even(-low / S);
+    bounds are -zero * S and (levels - 1 - zero) * S, in float64 and rounded to float32 once. A symmetric one has
+    S = max(|low|, |high|) / (levels / 2 - 1 rounded up) and its zero in the middle.
+
+    Args:
+        low: float[1] or [C].
+        high: the same.
+        levels: at least 2.
+        symmetric: whether zero is the middle level: levels // 2, or (levels - 1) / 2 of an odd number.
+    """
+    bottom = np.minimum(low.astype(np.float64), 0)
+    top = np.maximum(high.astype(np.float64), 0)
+    if symmetric:
+        middle = levels // 2
+        scale = np.maximum(-bottom, top) / max(1, levels - 1 - middle)
+        zero = np.full(scale.shape, float(middle))
+    else:
+        scale = (top - bottom) / (levels - 1)
+        zero = np.clip(np.rint(np.divide(-bottom, scale, out=np.zeros_like(scale), where=scale > 0)), 0, levels - 1)
+    bounds = [(-zero * scale).astype(np.float32), ((levels - 1 - zero) * scale).astype(np.float32)]
+    return FakeQuantize(levels, *bounds, *bounds)
+
+
+def _read_as_codes(network: Graph, options: Options) -> set[int]:
+    """Return the tensors that layers on codes read, directly or through operators that move levels."""
+    read = set[int]()
+    for node in reversed(network.nodes):
+        if is_on_codes(node, options):
+            read.update(data_inputs(network, node))
+        elif moves_levels(node) and node.outputs[0] in read:
+            read.add(node.inputs[0])
+    return read
+
+
+def _is_wanted(network: Graph, t: int, writer: Node | None, read: set[int], options: Options) -> bool:
+    if network.tensors[t].dtype is not DType.FLOAT32 or (writer is not None and moves_levels(writer)):
+        return False
+    if t in read:
+        return True
+    if t in network.outputs:
+        return options.output_codes
+    if _is_moved_to_output(network, t):
+        return options.output_codes
+    return writer is not None and is_on_codes(writer, options)
+
+
+def _is_moved_to_output(network: Graph, t: int) -> bool:
+    """Whether all that reads a tensor moves it to the network's outputs."""
+    readers = [network.nodes[i] for i in network.consumers().get(t, [])]
+    return bool(readers) and all(
+        moves_levels(n) and (n.outputs[0] in network.outputs or _is_moved_to_output(network, n.outputs[0]))
+        for n in readers
+    )
+
+
+def _rule(network: Graph, t: int, source: Tensor, layer: LayerOptions) -> FakeQuantize | None:
+    affine = source.quantisation
+    if isinstance(affine, Affine) and source.dtype.is_integer and not affine.is_per_axis:
+        codes = affine.maximum_code - affine.minimum_code + 1
+        if codes == layer.levels:
+            _require_scale(source, affine)
+            return rule_of(affine)
+    found = _range(network, t, source)
+    if found is None:
+        return None
+    if not (np.isfinite(found.minimum).all() and np.isfinite(found.maximum).all()):
+        raise GraphError(f"tensor '{source.name}' has range {found.minimum[0]}..{found.maximum[0]}; bounds are finite")
+    if (found.minimum > found.maximum).any():
+        raise GraphError(f"tensor '{source.name}' has range {found.minimum[0]}..{found.maximum[0]}, inverted; swap it")
+    return nudged(found.minimum, found.maximum, layer.levels, layer.symmetric)
+
+
+def _range(network: Graph, t: int, source: Tensor) -> Range | None:
+    """Return one range, or one a channel where the tensor states them and all its readers can take them."""
+    own, shape = source.range, network.tensors[t].shape
+    if own is not None and shape and own.minimum.size == own.maximum.size == shape[-1] > 1:
+        readers = [network.nodes[i] for i in network.consumers().get(t, [])]
+        if readers and all(n.operator in PER_CHANNEL for n in readers):
+            return own
+    return network.tensors[t].range
+
+
+def _require_scale(tensor: Tensor, affine: Affine) -> None:
+    bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
+    if bad.any():
+        raise GraphError(f"tensor '{tensor.name}' has scale {affine.scale[bad][0]}; scales are positive and finite")
+
+
+Rules = Mapping[int, FakeQuantize]

@@ -1,0 +1,42 @@
+"""AVERAGE_POOL_2D on codes (averages.py); the padding is not counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Window, window_counts, window_of, window_sums
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.openvino.averages import AverageNumbers, lower_average
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePoolNumbers:
+    """The numbers of one pool.
+
+    Attributes:
+        window: kernel, stride, padding.
+        counts: taps inside the image, int64[OH, OW, 1].
+        magnitude: largest |code| of the input.
+        average: how sums become means.
+    """
+
+    window: Window
+    counts: Integers
+    magnitude: int
+    average: AverageNumbers
+
+
+def lower(node: Node, operands: Operands) -> AveragePoolNumbers:
+    """Decide the numbers of AVERAGE_POOL_2D; raises as `lower_average`."""
+    x = operands.input(0)
+    size = (x.shape[1], x.shape[2])
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    window = window_of(node.attributes, size, kernel)
+    counts = window_counts(window, size)[:, :, None]
+    return AveragePoolNumbers(window, counts, -x.dtype.minimum, lower_average(node, operands))
+
+
+def run(integers: AveragePoolNumbers, x: Array) -> tuple[Array, ...]:
+    """Run AVERAGE_POOL_2D: codes [S, N, H, W, C] -> codes or float32 [S, N, OH, OW, C]."""
+    return (integers.average.apply(window_sums(integers.window, x, integers.magnitude), integers.counts),)

@@ -1,0 +1,13 @@
+"""DEPTHWISE_CONV_2D on codes (filter.py); activations may be quantised per channel."""
+
+from __future__ import annotations
+
+from tflq.graph import Node, Operands
+from tflq.interpreter.kernels.openvino.conv_2d import ConvolutionIntegers, lower_convolution, run
+
+__all__ = ["lower", "run"]
+
+
+def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+    """Decide the numbers of DEPTHWISE_CONV_2D; raises as `lower_convolution`."""
+    return lower_convolution(node, operands, channel_axis=3)

@@ -1,0 +1,155 @@
+"""What convolutions and fully connected layers share: exact products of codes, one real per accumulator, then levels.
+
+acc = sum (q_x - Z_x) * q_w over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in float64; the
+fused activation's clamp; then a level of the output (levels.py), or float32 where the output is not quantised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.fixed_point import Integers, activation_bounds
+from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Levels, clamp_reals, finish, levels_of
+from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+
+
+@dataclass(frozen=True, eq=False)
+class FilterIntegers:
+    """The numbers of one filter, but for its window.
+
+    Attributes:
+        weights: int64[O, ...], output channel first.
+        multiplier: float64[O], S_x * S_w.
+        bias: float64[O].
+        zero_point: of the input, int64[1], or int64[C] beside per-channel scales.
+        folded: int64[O], what the accumulator of stored codes has too much: Z_x * sum(q_w); 0 per channel, where
+            zero points are taken off before.
+        minimum: lower bound of the fused activation.
+        maximum: upper bound.
+        levels: of the output; None for float32.
+        step_map: proven map from accumulators to codes; None where the rule itself runs.
+    """
+
+    weights: Integers
+    multiplier: Doubles
+    bias: Doubles
+    zero_point: Integers
+    folded: Integers
+    minimum: float
+    maximum: float
+    levels: Levels | None
+    step_map: StepMap | None = None
+
+    @property
+    def is_per_channel(self) -> bool:
+        """Whether the input has a zero point for each channel."""
+        return self.zero_point.size > 1
+
+    @property
+    def pad_value(self) -> int:
+        """What stands outside the image."""
+        return 0 if self.is_per_channel else int(self.zero_point[0])
+
+    def shifted(self, x: Array) -> Array:
+        """Return what is accumulated: stored codes, or codes without their channels' zero points."""
+        return x.astype(np.int32) - self.zero_point.astype(np.int32) if self.is_per_channel else x
+
+    def reals(self, accumulators: Array) -> Doubles:
+        """Return real numbers of accumulators [..., O]."""
+        real = (accumulators.astype(np.float64) - self.folded) * self.multiplier + self.bias
+        return clamp_reals(real, self.minimum, self.maximum)
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: int64[..., O] -> codes int64[..., O]."""
+        assert self.levels is not None
+        return self.levels.codes(self.reals(accumulators)).astype(np.int64)
+
+    def finish(self, accumulators: Array) -> Array:
+        """Return codes or float32 for exact accumulators [..., O] in float32, float64 or int64."""
+        if self.levels is None:
+            return finish(self.reals(accumulators), None)
+        return requantise(self.step_map, self.exact, accumulators, self.levels.dtype)
+
+
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterIntegers:
+    """Decide the numbers of one filter.
+
+    Args:
+        node: with its fused activation.
+        operands: codes, constant codes of weights, optional float32 bias; output of codes or float32.
+        channel_axis: of the weights' output channels.
+
+    Raises:
+        UnsupportedError: weights with zero points, which the runtime does not run in int8; other types; per-channel
+            activations in front of anything but a depthwise convolution.
+        GraphError: a bias that is not finite.
+    """
+    x, weights = operands.input(0), operands.input(1)
+    require_type(x, CODES)
+    affine = weights.affine
+    if affine.zero_point.any():
+        raise UnsupportedError(
+            f"weights '{weights.name}' have zero points; the runtime executes symmetric weights only in int8"
+        )
+    codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64)
+    outputs = codes.shape[0]
+    scale, zero_point = _input_scale(x.affine, channel_axis, outputs)
+    multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))
+    sums = codes.reshape(outputs, -1).sum(axis=1)
+    folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
+    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
+    found = FilterIntegers(
+        codes,
+        multiplier,
+        _bias(operands, outputs),
+        zero_point,
+        folded,
+        -np.inf if low is None else low,
+        np.inf if high is None else high,
+        levels_of(node, operands.output()),
+    )
+    return replace(found, step_map=_fitted(found, x))
+
+
+def _input_scale(affine: Affine, channel_axis: int, outputs: int) -> tuple[Doubles, Integers]:
+    """Return S_x for each output channel (or one), and Z_x for each input channel (or one)."""
+    scale = affine.scale.astype(np.float64)
+    if not affine.is_per_axis:
+        return scale, affine.zero_point
+    if channel_axis == 0:
+        raise UnsupportedError(
+            "activations quantised per channel; the products of several channels are summed here: one range is needed"
+        )
+    zero_point = np.broadcast_to(affine.zero_point, scale.shape)
+    return np.repeat(scale, outputs // scale.size), np.asarray(zero_point, np.int64)
+
+
+def _bias(operands: Operands, outputs: int) -> Doubles:
+    tensor = operands.optional(2)
+    if tensor is None:
+        return np.zeros(outputs)
+    bias = operands.constant(2).reshape(-1).astype(np.float64)
+    if not np.isfinite(bias).all():
+        raise GraphError(f"bias '{tensor.name}' has {bias[~np.isfinite(bias)][0]}; biases are finite")
+    return bias
+
+
+def _fitted(found: FilterIntegers, x: Tensor) -> StepMap | None:
+    levels = found.levels
+    if levels is None or levels.scale.size > 1:
+        return None
+    low, high = x.dtype.minimum, x.dtype.maximum
+    if found.is_per_channel:
+        low, high = low - int(found.zero_point.max()), high - int(found.zero_point.min())
+    lower, upper = accumulator_range(found.weights, low, high)
+    slope = found.multiplier / levels.scale
+    zero = float(levels.zero[0]) + levels.first
+    offset = found.bias / found.multiplier - found.folded + zero / slope
+    top = levels.first + levels.levels - 1
+    return fit_step_map(found.exact, slope, offset, lower, upper, round(zero), levels.first, top)

@@ -1,0 +1,76 @@
+"""Elementwise operators of two operands, each with its own range (non-unified): reals in float64, then levels.
+
+An operand is codes, per tensor or per channel, or real numbers (a constant: ScaleShift).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Affine, Array, DType, Node, Operands
+from tflq.interpreter.fixed_point import activation_bounds
+from tflq.interpreter.kernels.openvino.levels import (
+    CODES,
+    Doubles,
+    Levels,
+    clamp_reals,
+    finish,
+    levels_of,
+    real_values,
+)
+from tflq.interpreter.operand_checks import require_broadcast, require_type
+from tflq.interpreter.samples import align
+
+Rule = Callable[[Doubles, Doubles], Doubles]
+
+
+@dataclass(frozen=True, eq=False)
+class PairNumbers:
+    """The numbers of one elementwise operator.
+
+    Attributes:
+        sources: of each operand; None for reals.
+        minimum: lower bound of the fused activation.
+        maximum: upper bound.
+        levels: of the output; None for float32.
+    """
+
+    sources: tuple[Affine | None, Affine | None]
+    minimum: float
+    maximum: float
+    levels: Levels | None
+
+
+def lower_pair(node: Node, operands: Operands) -> PairNumbers:
+    """Decide the numbers.
+
+    Raises:
+        UnsupportedError: other types than codes and float32.
+        GraphError: shapes that do not broadcast.
+    """
+    tensors = (operands.input(0), operands.input(1))
+    for tensor in tensors:
+        require_type(tensor, (*CODES, DType.FLOAT32))
+    require_broadcast(*tensors)
+    first, second = (t.affine if t.dtype.is_integer else None for t in tensors)
+    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
+    return PairNumbers(
+        (first, second),
+        -np.inf if low is None else low,
+        np.inf if high is None else high,
+        levels_of(node, operands.output()),
+    )
+
+
+def run_pair(numbers: PairNumbers, rule: Rule, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run it: [S or 1, *shape] twice, shapes broadcast -> codes or float32 [S, *shape]."""
+    x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
+    real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
+    return (finish(clamp_reals(real, numbers.minimum, numbers.maximum), numbers.levels),)
+
+
+def _real(x: Array, affine: Affine | None) -> Array:
+    return x.astype(np.float64) if affine is None else real_values(x, affine)
