@@ -25,6 +25,8 @@ COMMANDS = {
     "run": "Run a model in TFLite's integers, in floating point or in a target's integers.",
     "verify": "Compare every tensor with TFLite itself, bit for bit.",
     "convert": "Quantise a model for a target and write its files.",
+    "cut": "Write a part of a model as its own .tflite.",
+    "dequantize": "Write the float network behind a quantised model.",
     "bench": "Measure accuracy on a data set, as is and for each target.",
     "targets": "List the targets and their options.",
     "models": "Get the MLPerf Tiny reference models.",

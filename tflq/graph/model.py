@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from tflq.graph.graph import Graph
 
@@ -50,3 +51,25 @@ class Model:
     def main(self) -> Graph:
         """The graph that runs when no signature is named."""
         return self.graphs[0]
+
+
+def with_graphs(model: Model, graphs: Sequence[Graph]) -> Model:
+    """Return the model with rewritten graphs; signatures follow the inputs and outputs by their position.
+
+    Args:
+        model: the source.
+        graphs: the first graphs of the model, rewritten, with as many inputs and outputs as before; signatures of
+            graphs that are not among them go.
+    """
+    signatures = [
+        replace(s, inputs=_moved(s.inputs, old.inputs, new.inputs), outputs=_moved(s.outputs, old.outputs, new.outputs))
+        for s in model.signatures
+        if s.graph < len(graphs)
+        for old, new in ((model.graphs[s.graph], graphs[s.graph]),)
+    ]
+    return replace(model, graphs=list(graphs), signatures=signatures)
+
+
+def _moved(names: dict[str, int], old: tuple[int, ...], new: tuple[int, ...]) -> dict[str, int]:
+    number = dict(zip(old, new, strict=True))
+    return {name: number[t] for name, t in names.items() if t in number}

@@ -34,7 +34,7 @@ def keyword_clips() -> tuple[NDArray[np.int8], NDArray[np.int64]]:
 
 def real_clips(clips: NDArray[np.int8]) -> NDArray[np.float32]:
     """What the published int8 model's input stands for."""
-    return (clips.astype(np.float32) - 83) * np.float32(0.5847029089927673)
+    return np.asarray((clips.astype(np.float32) - 83) * np.float32(0.5847029089927673), np.float32)
 
 
 def right(outputs: dict[int, Array], labels: NDArray[np.int64]) -> float:

@@ -94,7 +94,11 @@ def _of(node: Node) -> FakeQuantised:
 
 def _pads_with_the_lowest(value: Tensor) -> bool:
     """Whether a constant stands for minus infinity, as in front of a MAX_POOL_2D: its code is the lowest one."""
-    return value.data is not None and value.dtype is DType.FLOAT32 and bool((value.data < _MINUS_INFINITY).all())
+    return (
+        value.data is not None
+        and value.dtype is DType.FLOAT32
+        and bool((value.data.astype(np.float32) < _MINUS_INFINITY).all())
+    )
 
 
 def _without_half_precision(graph: Graph) -> Graph:

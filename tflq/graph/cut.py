@@ -1,0 +1,122 @@
+"""A part of a graph between tensors, as a graph of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from tflq.errors import GraphError, OptionError, UnsupportedError
+from tflq.graph.dtypes import DType
+from tflq.graph.graph import ABSENT, Graph
+from tflq.graph.prune import pruned
+from tflq.graph.validate import validate
+
+_NAMED = 5
+"""Tensors that a message names."""
+
+
+def find_tensor(graph: Graph, text: str) -> int:
+    """Return the index of a tensor that is called so, or has this index.
+
+    Raises:
+        OptionError: no tensor or several have the name; the nearest names, or the indices, are listed.
+    """
+    named = [t for t, tensor in enumerate(graph.tensors) if tensor.name == text]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        listed = ", ".join(map(str, named[:_NAMED])) + (", ..." if len(named) > _NAMED else "")
+        raise OptionError(f"{len(named)} tensors are called '{text}'; give an index: {listed}")
+    if text.isdecimal():
+        if int(text) < len(graph.tensors):
+            return int(text)
+        raise OptionError(f"tensor {text} is out of range; the graph has 0..{len(graph.tensors) - 1}")
+    names = list(dict.fromkeys(tensor.name for tensor in graph.tensors if tensor.name))
+    near = get_close_matches(text, names, 3, 0.0)
+    nearest = f"nearest are {', '.join(map(repr, near))}" if near else "its tensors have no names: give an index"
+    raise OptionError(f"no tensor is called '{text}'; {nearest}")
+
+
+def cut(graph: Graph, sources: Sequence[int], targets: Sequence[int]) -> Graph:
+    """Return the operators that lead from some tensors to others, as a graph with these inputs and outputs.
+
+    Tensors are numbered anew; their names, shapes, types and quantisations stay.
+
+    Args:
+        graph: the whole.
+        sources: tensors that become inputs; none for the inputs of the graph that are needed.
+        targets: tensors that become outputs; none for the outputs of the graph.
+
+    Raises:
+        OptionError: a constant, a target that the sources do not lead to, or a source that leads to no target.
+        UnsupportedError: the part keeps state in variables or tables that other operators fill.
+    """
+    ends = tuple(dict.fromkeys(targets)) or tuple(dict.fromkeys(graph.outputs))
+    starts = set(sources)
+    _refuse_constants(graph, (*sources, *ends))
+    kept, reached = _between(graph, starts, ends)
+    open_ends = [t for t in reached if t in graph.inputs and t not in starts]
+    if sources and open_ends:
+        raise OptionError(
+            f"the part also needs input {_names(graph, open_ends)} of the graph; name it, or a tensor behind it, as a "
+            f"further source"
+        )
+    unused = [t for t in sources if t not in reached]
+    if unused:
+        raise OptionError(
+            f"source {_names(graph, unused)} leads to none of {_names(graph, ends)}, or only by way of "
+            f"another source; leave it away"
+        )
+    if not kept:
+        raise OptionError(f"there is no operator between {_names(graph, sorted(starts))} and {_names(graph, ends)}")
+    _refuse_state(graph, kept)
+    inputs = tuple(dict.fromkeys(sources)) or tuple(t for t in graph.inputs if t in reached)
+    nodes = [graph.nodes[index] for index in sorted(kept)]
+    result = pruned(replace(graph, tensors=list(graph.tensors), nodes=nodes, inputs=inputs, outputs=ends))
+    for t in result.inputs:
+        result.tensors[t] = replace(result.tensors[t], is_variable=False)
+    try:
+        validate(result, "cut graph")
+    except GraphError as error:
+        raise OptionError(f"the part cannot stand alone: {error}") from None
+    return result
+
+
+def _between(graph: Graph, starts: set[int], ends: Sequence[int]) -> tuple[set[int], list[int]]:
+    """Return the operators that the ends need, up to the starts, and the tensors that these read or are."""
+    producers = graph.producers()
+    kept: set[int] = set()
+    reached: list[int] = []
+    waiting = [t for t in ends if t not in starts]
+    reached.extend(t for t in ends if t in graph.inputs)
+    while waiting:
+        index = producers.get(waiting.pop())
+        if index is None or index in kept:
+            continue
+        kept.add(index)
+        for t in graph.nodes[index].inputs:
+            if t != ABSENT:
+                reached.append(t)
+                if t not in starts:
+                    waiting.append(t)
+    return kept, list(dict.fromkeys(reached))
+
+
+def _refuse_constants(graph: Graph, tensors: Sequence[int]) -> None:
+    constant = [t for t in tensors if graph.tensors[t].is_constant]
+    if constant:
+        raise OptionError(f"tensor {_names(graph, constant)} is a constant; name tensors that are computed, or inputs")
+
+
+def _refuse_state(graph: Graph, kept: set[int]) -> None:
+    resources = (DType.RESOURCE, DType.VARIANT)
+    for index in sorted(kept):
+        if any(t != ABSENT and graph.tensors[t].dtype in resources for t in graph.nodes[index].inputs):
+            raise UnsupportedError(
+                f"{graph.where(index)}: it reads a variable or table that other operators fill; cut behind it"
+            )
+
+
+def _names(graph: Graph, tensors: Sequence[int]) -> str:
+    return ", ".join(f"'{graph.tensors[t].name}' ({t})" for t in tensors[:_NAMED])
