@@ -29,12 +29,14 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
         if number:
             output.line()
         output.line(f"{target.name}: {target.summary}")
-        rows = [
-            (s.key, str(s.default).lower(), s.allowed, "" if s.per_layer else "whole graph", s.help)
-            for s in target.settings
-        ]
+        rows = [(s.key, _default(s), s.allowed, "" if s.per_layer else "whole graph", s.help) for s in target.settings]
         if rows:
             output.table(("key", "default", "allowed", "holds for", "what it changes"), rows)
+
+
+def _default(setting: Setting) -> str:
+    """Return a default as the user would write it."""
+    return str(setting.default).lower() if isinstance(setting.default, bool) else str(setting.default)
 
 
 def _report(target: Target) -> dict[str, output.Json]:

@@ -36,8 +36,7 @@ class Assembly:
         types: tensor of the source -> its type in integers.
         options: of the target.
         graph: what is being built.
-        made: (tensor of the source, element type, type) -> tensor that holds it so; the first entry is the one that
-            its layer writes.
+        made: tensor of the source -> the tensors that hold it, in one type each; first the one that its layer writes.
     """
 
     source: Graph
