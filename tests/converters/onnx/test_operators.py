@@ -157,6 +157,13 @@ def test_all_unknown_operators_at_once() -> None:
         translate(graph)
 
 
+def test_outputs_that_nothing_computes() -> None:
+    b = GraphBuilder("idle")
+    x = b.input("x", (1, 4), FLOAT)
+    graph = b.build([b.add("relu", [x], (1, 4), FLOAT), b.constant("c", reals(3)), x])
+    assert [line.split(":")[0] for line in unsupported(graph)] == ["output 'c'", "output 'x'"]
+
+
 def test_names_are_plain_and_unique() -> None:
     b = GraphBuilder("names")
     x = b.input("serving_default:0", (1, 4), FLOAT)

@@ -58,12 +58,15 @@ def supported_operators() -> tuple[str, ...]:
 
 
 def unsupported(graph: Graph) -> tuple[str, ...]:
-    """Return one line for each operator that cannot be written: which, why, and the way out."""
+    """Return one line for each operator or output that cannot be written: which, why, and the way out."""
     found = []
     for index, node in enumerate(graph.nodes):
         reason = _reason(graph, node)
         if reason:
             found.append(f"{graph.where(index)}: {reason}")
+    written = graph.producers()
+    idle = [graph.tensors[t].name for t in graph.outputs if t not in written]
+    found.extend(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle)
     return tuple(found)
 
 
