@@ -1,0 +1,9 @@
+"""Compass IR of the Zhouyi AIPU (text and binary file), and the target's specification, as data."""
+
+from __future__ import annotations
+
+from tflq.schemas.aipu.model import STORAGE, Constant, Edge, Entry, Layer, Network, Value
+from tflq.schemas.aipu.reader import read_network
+from tflq.schemas.aipu.writer import write_network
+
+__all__ = ["STORAGE", "Constant", "Edge", "Entry", "Layer", "Network", "Value", "read_network", "write_network"]
