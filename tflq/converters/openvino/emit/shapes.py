@@ -36,7 +36,7 @@ def concatenation(writer: Writer, node: Node) -> None:
 
 
 def pad(writer: Writer, node: Node) -> None:
-    """PAD, PADV2: Pad with a constant."""
+    """PAD, PADV2: Pad with a constant; zero is a level wherever levels are padded."""
     amounts = writer.constant_of(node.inputs[1])
     order = CHANNELS_FIRST if len(amounts) == 4 else range(len(amounts))
     begin, end = (
@@ -46,7 +46,7 @@ def pad(writer: Writer, node: Node) -> None:
     given = writer.constant_of(node.inputs[2]).reshape(()) if len(node.inputs) > 2 else np.zeros((), np.float32)
     inputs = [writer.read(node.inputs[0]), begin, end, writer.reals(f"{node.name}/value", given)]
     output = ir_shape(writer.tensor(node.outputs[0]).shape)
-    writer.write(node, writer.builder.add("Pad", node.name, inputs, output, pad_mode="constant"))
+    writer.values[node.outputs[0]] = writer.builder.add("Pad", node.name, inputs, output, pad_mode="constant")
 
 
 def quantize(writer: Writer, node: Node) -> None:

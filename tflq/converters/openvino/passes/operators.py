@@ -9,7 +9,7 @@ FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
 PAIRS = ("add", "sub", "mul")
 LINEAR = (*FILTERS, *PAIRS, "average_pool_2d", "mean", "concatenation")
 """Operators that a Dequantize goes through and a Quantize goes into."""
-MOVING = ("max_pool_2d", "reshape", "squeeze", "expand_dims", "transpose")
+MOVING = ("max_pool_2d", "pad", "reshape", "squeeze", "expand_dims", "transpose")
 """Operators after which levels are the same levels."""
 PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
 """Operators whose activations may be quantised per channel."""

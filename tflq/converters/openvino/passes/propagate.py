@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, data_inputs, moves_levels
-from tflq.graph import ABSENT, Graph, Node
+from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
+from tflq.graph import ABSENT, DType, Graph, Node
 
 ARITHMETIC = "openvino"
 
@@ -22,21 +22,23 @@ def propagate(graph: Graph) -> Graph:
 def _forward(graph: Graph) -> Graph:
     result = replace(graph, tensors=list(graph.tensors), nodes=[])
     codes: dict[int, int] = {}
+    filtered = set[int]()
     for node in graph.nodes:
         if node.operator == "dequantize" and node.arithmetic == ARITHMETIC:
             codes[node.outputs[0]] = node.inputs[0]
             result.nodes.append(node)
         elif _can_move(result, node, codes):
             _move(result, node, codes)
-        elif node.operator in LINEAR and _can_read(result, node, codes):
+        elif node.operator in LINEAR and _can_read(result, node, codes, filtered):
             inputs = tuple(codes.get(t, t) if t != ABSENT else t for t in node.inputs)
             result.nodes.append(replace(node, inputs=inputs, arithmetic=ARITHMETIC))
+            filtered.update(node.outputs if node.operator in FILTERS else ())
         else:
             result.nodes.append(node)
     return result
 
 
-def _can_read(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
+def _can_read(graph: Graph, node: Node, codes: dict[int, int], filtered: set[int]) -> bool:
     data = data_inputs(graph, node)
     weights = node.inputs[1:2] if node.operator in FILTERS else ()
     if node.operator in FILTERS and node.operator != "depthwise_conv_2d":
@@ -44,6 +46,9 @@ def _can_read(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
         source = graph.tensors[codes[data[0]]].quantisation if data[0] in codes else None
         if getattr(source, "is_per_axis", False):
             return False
+    if node.operator in PAIRS and any(t in codes for t in data):
+        # The other operand may be what a filter on codes has not rounded.
+        return all(t in codes or t in filtered for t in data)
     return bool(data) and all(t in codes for t in (*data, *weights))
 
 
@@ -51,7 +56,10 @@ def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
     """Whether a node moves codes; per-channel ones only where the channels stay where they are."""
     if not moves_levels(node) or node.inputs[0] not in codes:
         return False
-    source = graph.tensors[codes[node.inputs[0]]].quantisation
+    tensor = graph.tensors[codes[node.inputs[0]]]
+    if node.operator == "pad" and tensor.dtype is DType.INT4:
+        return False  # the kernel that moves data pads 4-bit integers with 0
+    source = tensor.quantisation
     return node.operator == "max_pool_2d" or not getattr(source, "is_per_axis", False)
 
 

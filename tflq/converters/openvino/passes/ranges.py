@@ -31,7 +31,10 @@ def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQ
     """
     writers, found, missing = network.producers(), dict[int, FakeQuantize](), list[str]()
     read = _read_as_codes(network, options)
+    fused = fused_addends(network, options)
     for t in (*network.inputs, *(t for node in network.nodes for t in node.outputs)):
+        if t in fused:
+            continue
         writer = network.nodes[writers[t]] if t in writers else None
         if not _is_wanted(network, t, writer, read, options):
             continue
@@ -55,6 +58,31 @@ def is_on_codes(node: Node, options: Options) -> bool:
     """Whether a layer computes on codes."""
     layer = options.layers.get(node.name, options.whole)
     return node.operator in LINEAR and not layer.in_float
+
+
+def fused_addends(network: Graph, options: Options) -> set[int]:
+    """Return the tensors that the runtime adds before it rounds: of each sum on codes the last convolution's alone.
+
+    The CPU plug-in fuses a sum into the convolution that writes one of its operands, and skips that operand's rounding
+    even where a FakeQuantize stands between them; so none is written there.
+    """
+    writers, readers, found = network.producers(), network.consumers(), set[int]()
+    for node in network.nodes:
+        if node.operator not in ("add", "sub") or not is_on_codes(node, options):
+            continue
+        data = data_inputs(network, node)
+        able = [
+            t
+            for t in data
+            if t in writers
+            and network.nodes[writers[t]].operator in ("conv_2d", "depthwise_conv_2d")
+            and is_on_codes(network.nodes[writers[t]], options)
+            and len(readers[t]) == 1
+            and t not in network.outputs
+        ]
+        if len(data) == 2 and able:
+            found.add(max(able, key=lambda t: writers[t]))
+    return found
 
 
 def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> FakeQuantize:

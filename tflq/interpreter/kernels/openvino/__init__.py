@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
+from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.openvino"
@@ -22,4 +23,5 @@ _OPERATORS = (
     "sub",
 )
 
-ARITHMETIC = Arithmetic("openvino", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}}, "float")
+_OWN = {operator: f"{_HERE}.{operator}" for operator in _OPERATORS}
+ARITHMETIC = Arithmetic("openvino", {**MOVERS, **PLAIN, **_OWN}, "float")

@@ -1,0 +1,123 @@
+"""Convolutions and matrix products, and the forms of their weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.converters.openvino.ir import Layer, Source
+from tflq.converters.openvino.reader.graph import Codes, Reading, Reals
+from tflq.converters.openvino.reader.windows import window_attributes
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, FakeQuantize
+from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, level_values
+from tflq.interpreter.kernels.openvino.levels import affine_of
+
+
+def convolution(reading: Reading, layer: Layer, source: Source) -> None:
+    """Convolution, weights [O, I, KH, KW] -> CONV_2D with [O, KH, KW, I]."""
+    shape = reading.shape(layer.sources[1])
+    if len(shape) != 4:
+        raise UnsupportedError(f"weights of {len(shape)} axes; convolutions of images are read")
+    weights = _weights(reading, layer, shape, (0, 2, 3, 1), 0)
+    _window(reading, layer, source, "conv_2d", weights, (shape[2], shape[3]))
+
+
+def group_convolution(reading: Reading, layer: Layer, source: Source) -> None:
+    """GroupConvolution, weights [G, O/G, I/G, KH, KW] -> DEPTHWISE_CONV_2D, or CONV_2D of fewer channels."""
+    shape = reading.shape(layer.sources[1])
+    if len(shape) != 5:
+        raise UnsupportedError(f"weights of {len(shape)} axes; convolutions of images are read")
+    groups, each, depth, height, width = shape
+    rows = (groups * each, depth, height, width)
+    if depth == 1 and groups > 1:
+        weights = _weights(reading, layer, rows, (1, 2, 3, 0), 3)
+        _window(reading, layer, source, "depthwise_conv_2d", weights, (height, width), depth_multiplier=each)
+    else:
+        weights = _weights(reading, layer, rows, (0, 2, 3, 1), 0)
+        _window(reading, layer, source, "conv_2d", weights, (height, width))
+
+
+def matmul(reading: Reading, layer: Layer, source: Source) -> None:
+    """MatMul with constant weights -> FULLY_CONNECTED with [O, K]."""
+    x, weights = layer.sources
+    shape = reading.shape(weights)
+    if not reading.is_constant(weights) or len(shape) != 2 or layer.data.get("transpose_a", "false") != "false":
+        raise UnsupportedError("a product of two computed values, or of transposed ones; constant weights are read")
+    is_transposed = layer.data.get("transpose_b", "false") == "true"
+    laid = _weights(reading, layer, shape, (0, 1) if is_transposed else (1, 0), 0, 0 if is_transposed else 1)
+    keep = len(reading.shape(x)) != 2
+    reading.add("fully_connected", [reading.in_plain(x), laid], source, attributes={"keep_num_dims": keep})
+
+
+def quantised_constant(reading: Reading, source: Source, value: Array, rule: FakeQuantize) -> None:
+    """FakeQuantize of a constant: codes where it is symmetric, else the values of its levels."""
+    flat = [np.asarray(bound, np.float32) for bound in (rule.output_low, rule.output_high)]
+    affine = affine_of(FakeQuantize(rule.levels, *(f.reshape(-1) for f in flat), *(f.reshape(-1) for f in flat)))
+    index = level_indices(np.asarray(value, np.float32), rule)
+    if affine is None or affine.bits > 8 or affine.zero_point.any():
+        reading.constants[source] = level_values(index, rule)
+        return
+    largest = max((f for f in flat), key=lambda f: f.size)
+    codes = (index + np.float32(affine.minimum_code)).astype(np.int8)
+    scale = affine.scale.reshape(largest.shape).astype(np.float32)
+    reading.compressed[source] = Codes(codes, np.zeros((), np.float32), scale)
+
+
+def _window(
+    reading: Reading,
+    layer: Layer,
+    source: Source,
+    operator: str,
+    weights: int,
+    kernel: tuple[int, int],
+    **more: int,
+) -> None:
+    x, attributes = window_attributes(reading, layer, kernel)
+    reading.add(operator, [x, weights], source, True, attributes={**attributes, **more})
+
+
+def _weights(
+    reading: Reading,
+    layer: Layer,
+    rows: tuple[int, ...],
+    order: tuple[int, ...],
+    axis: int,
+    channel_axis: int = 0,
+) -> int:
+    """Return the tensor of weights: codes behind a Dequantize where they are signed and symmetric, else float32.
+
+    Args:
+        reading: the network.
+        layer: whose second input they are.
+        rows: shape to see them in first, groups and their outputs as one axis.
+        order: axes of `rows` in our layout.
+        axis: of the output channels in our layout.
+        channel_axis: of the output channels in `rows`.
+    """
+    source = layer.sources[1]
+    found = reading.compressed.get(source)
+    if found is None or found.scale is None or not _is_symmetric(found):
+        return reading.add_constant(f"{layer.name}/weights", reading.constant(source).reshape(rows).transpose(order))
+    scale = _scales(found, rows[channel_axis])
+    codes = (found.codes.astype(np.int64) - found.zero_point.astype(np.int64)).reshape(rows).transpose(order)
+    affine = Affine(scale, np.zeros(scale.size, np.int64), axis if scale.size > 1 else None)
+    return reading.weights(source, codes, affine)
+
+
+def _is_symmetric(found: Codes) -> bool:
+    """Whether codes without their zero points are 8-bit integers, with one scale or one a channel."""
+    zero_point = found.zero_point
+    if not np.array_equal(zero_point, np.rint(zero_point)):
+        return False
+    codes = found.codes.astype(np.int64) - zero_point.astype(np.int64)
+    return bool(codes.size) and int(codes.min()) >= -128 and int(codes.max()) <= 127
+
+
+def _scales(found: Codes, channels: int) -> Reals:
+    assert found.scale is not None
+    if found.scale.size not in (1, channels):
+        raise UnsupportedError(f"scales of shape {found.scale.shape}; one, or one a channel ({channels}), is read")
+    bad = ~(np.isfinite(found.scale) & (found.scale > 0))
+    if bad.any():
+        raise ValueError(f"weights have scale {found.scale[bad][0]}; scales are positive and finite")
+    return np.ascontiguousarray(found.scale, np.float32).reshape(-1)
