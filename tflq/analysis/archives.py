@@ -23,13 +23,22 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
         UnsupportedError: an array of strings, or one array for each sample.
         OutputError: the folder is missing or cannot be written.
     """
+    write_bytes(path, npz_bytes(arrays, str(path)))
+
+
+def npz_bytes(arrays: Mapping[str, Array], where: str = "archive") -> bytes:
+    """Return the content of an .npz file; `where` names it in messages.
+
+    Raises:
+        UnsupportedError: an array of strings, or one array for each sample.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             if array.dtype.hasobject:
                 raise UnsupportedError(
-                    f"{path}: tensor '{name}' holds strings or shapes that differ by sample; .npz cannot hold them"
+                    f"{where}: tensor '{name}' holds strings or shapes that differ by sample; .npz cannot hold them"
                 )
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _NO_TIME), "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)
-    write_bytes(path, buffer.getbuffer())
+                np.lib.format.write_array(entry, np.asarray(array, order="C"), allow_pickle=False)
+    return buffer.getvalue()

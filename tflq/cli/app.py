@@ -27,6 +27,7 @@ COMMANDS = {
     "convert": "Quantise a model for a target and write its files.",
     "cut": "Write a part of a model as its own .tflite.",
     "dequantize": "Write the float network behind a quantised model.",
+    "export": "Write each layer's inputs, constants, integers and expected outputs for test benches.",
     "bench": "Measure accuracy on a data set, as is and for each target.",
     "targets": "List the targets and their options.",
     "models": "Get the MLPerf Tiny reference models.",
