@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
+from tflq.converters.tflite.operand_counts import check_counts
 from tflq.converters.tflite.options import attributes_of
 from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
@@ -156,7 +157,7 @@ def _node(model: schema.Model, operator: schema.Operator, graph: int, number: in
         raise FormatError(f"{place}: is a custom operator without a name; operator codes of kind CUSTOM need one")
     options = operator.builtin_options if operator.builtin_options is not None else operator.builtin_options_2
     custom = operator.custom_options
-    return Node(
+    node = Node(
         operator=builtin.name.lower(),
         inputs=_indices(operator.inputs, f"{place} ({builtin.name}): inputs"),
         outputs=_indices(operator.outputs, f"{place} ({builtin.name}): outputs"),
@@ -168,6 +169,8 @@ def _node(model: schema.Model, operator: schema.Operator, graph: int, number: in
         extra=_node_extra(operator, options),
         intermediates=None if operator.intermediates is None else tuple(operator.intermediates.tolist()),
     )
+    check_counts(node, f"{place} ({builtin.name})")
+    return node
 
 
 def _node_extra(operator: schema.Operator, options: schema.Table | None) -> NodeExtra:

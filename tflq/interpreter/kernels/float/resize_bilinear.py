@@ -5,6 +5,8 @@ Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.bilinear import ResizeBilinear, blend_float, lower_float
 from tflq.interpreter.kernels.movable import require_movable
@@ -23,4 +25,6 @@ def lower(node: Node, operands: Operands) -> ResizeBilinear:
 
 def run(integers: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_BILINEAR: float32[S, N, H, W, C] -> float32[S, N, rows, columns, C]."""
-    return (blend_float(integers, x),)
+    blended = blend_float(integers, x)
+    blended += np.float32(0)  # TFLite's rounding offset, which of floats only makes -0 to 0
+    return (blended,)

@@ -24,6 +24,7 @@ from tflq.interpreter.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.kernels.complex_product import ComplexProduct, lower_complex, run_complex
 from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
 from tflq.interpreter.lookup_tables import all_codes
 from tflq.interpreter.operand_checks import (
@@ -68,7 +69,7 @@ class QuantisedProduct:
     narrowing: bool = False
 
 
-def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary:
+def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | ComplexProduct:
     """Decide the integers of MUL.
 
     Raises:
@@ -76,7 +77,9 @@ def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary:
         GraphError: shapes that do not broadcast, or a tensor without scale.
     """
     first, second, output = operands.input(0), operands.input(1), operands.output()
-    dtype = require_type(first, (*EIGHT_BITS, *PLAIN_TYPES))
+    dtype = require_type(first, (*EIGHT_BITS, *PLAIN_TYPES, DType.COMPLEX64))
+    if dtype is DType.COMPLEX64:
+        return lower_complex(node, operands)
     if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and is_quantised(output)):
         return lower_plain("mul", node, operands, PLAIN_TYPES)
     require_same_type(first, second)
@@ -95,8 +98,10 @@ def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary:
     return _with_pairs(integers) if dtype in EIGHT_BITS else integers
 
 
-def run(integers: QuantisedProduct | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(integers: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MUL: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
+    if isinstance(integers, ComplexProduct):
+        return run_complex(first, second)
     if isinstance(integers, PlainBinary):
         return run_plain(integers, first, second)
     x, y = align(first, second)

@@ -1,0 +1,47 @@
+"""docs/operators.md: the table of conformance as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.conformance.cases import CellResult
+from tests.conformance.listed import LISTED_REFUSALS, UNJUDGED
+from tests.conformance.report import COLUMNS, rows, summary
+from tests.support.exceptions import KNOWN_DIFFERENCES
+
+_HEAD = """# Operators: what tflq runs, and how it compares with TFLite
+
+Made by `scripts/conformance --all --write-docs docs/operators.md`; do not edit.
+
+Each number is a count of generated models of that one operator: shapes, types, attributes, scales, zero points, and
+operands that are constant or computed are drawn at random, always the same ones. A model is written by tflq's own
+writer, run by TFLite (ai-edge-litert, kernels BUILTIN_REF; BUILTIN for operators that the reference set lacks) in
+another process and by tflq over three or four samples, and every bit of every output is compared. `n listed` are cases
+with a difference that the list below allows: last bits of floats. A type ends with `q` where the integers are
+quantised, and `float32*int8` has float activations and int8 weights. An empty field is a type that TFLite does not
+take, or that has no cases.
+"""
+
+
+def page(results: Sequence[CellResult], cases: int) -> str:
+    """Return the page in Markdown."""
+    header = ["operator", *COLUMNS, "other types"]
+    lines = [
+        _HEAD,
+        f"At least {cases} cases a cell: {summary(results)}.",
+        "",
+        _row(header),
+        _row(["---"] * len(header)),
+    ]
+    lines += [_row(row) for row in rows(results)]
+    lines += ["", "## Differences that are known", "", _row(["operator", "types", "what", "why"]), _row(["---"] * 4)]
+    for known in KNOWN_DIFFERENCES:
+        what = known.what if known.units is None else f"{known.what}: up to {known.units} ulp of the {known.of}"
+        lines.append(_row([known.operator, known.types, what, known.reason]))
+    lines += [_row([", ".join(r.operators), "any", f"tflq refuses: {r.words}", r.reason]) for r in LISTED_REFUSALS]
+    lines += [_row([operator, kind, "not compared", why]) for (operator, kind), why in UNJUDGED.items()]
+    return "\n".join([*lines, ""])
+
+
+def _row(fields: Sequence[str]) -> str:
+    return "| " + " | ".join(field.replace("|", "\\|") for field in fields) + " |"
