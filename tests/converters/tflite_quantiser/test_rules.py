@@ -17,7 +17,7 @@ from tflq.converters.tflite_quantiser import TFLITE
 from tflq.converters.tflite_quantiser.scales import activation, codes, weights
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Affine, Array, DType, GraphBuilder, Model, Range
-from tflq.interpreter import Engine
+from tflq.interpreter import Engine, lower
 
 RNG = np.random.default_rng(5)
 FLOAT = DType.FLOAT32
@@ -263,3 +263,11 @@ def test_every_affine_is_float32() -> None:
     found = quantise(_classifier(), [samples(4, 1, 8)])
     scales = [t.quantisation.scale.dtype for t in found.graph.tensors if isinstance(t.quantisation, Affine)]
     assert set(scales) == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("kind", ["int8", "weights", "hybrid"])
+def test_a_lowered_graph_gives_the_same_file(kind: str) -> None:
+    model = _classifier()
+    found = quantise(model, [samples(4, 1, 8)], f"type={kind}")
+    (content,) = TFLITE.emit(lower(found.graph), model).values()
+    assert content == found.content
