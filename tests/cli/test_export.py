@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.command import tflq
@@ -45,6 +46,7 @@ def test_one_layer_of_a_target(tmp_path: Path) -> None:
         (("--vectors", "c", "-l", "nowhere"), "layer pattern 'nowhere' matches no operator"),
         (("--vectors", "c", "-s", "a=b"), "are settings of a target; add --target"),
         (("--vectors", "c", "-l", "0:a=b"), "are settings of a target; add --target"),
+        (("--vectors", "c", "--strategy", "kld"), "give a target its ranges; add --target"),
         (("--vectors", "c", "-t", "nobody"), "unknown target 'nobody'"),
     ],
 )
@@ -58,3 +60,15 @@ def test_twice_the_same_bytes(tmp_path: Path) -> None:
         assert tflq("export", DIGITS, "--vectors", "npz", "-l", "3", "-o", folder, cwd=tmp_path).status == 0
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_a_float_model_is_calibrated_for_its_target(tmp_path: Path) -> None:
+    assert tflq("dequantize", DIGITS, "-o", "float.tflite", cwd=tmp_path).status == 0
+    images = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"][:5]
+    np.save(tmp_path / "x.npy", images.astype(np.float32))
+    arguments = ("-t", "tflite", "--calibrate", "x.npy", "-i", "x.npy", "-l", "0", "-o", "out")
+    done = tflq("export", "float.tflite", "--vectors", "npz", *arguments, cwd=tmp_path)
+    assert (done.status, done.err) == (0, "")
+    (layer,) = json.loads((tmp_path / "out" / "index.json").read_text())["layers"]
+    assert layer["arrays"][0]["dtype"] == "int8"
+    assert layer["arrays"][0]["shape"][0] == 5

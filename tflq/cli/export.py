@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.calibration_options import (
+    CalibrationChoice,
+    calibrated,
+    calibration,
+    refuse_calibration_without_target,
+)
 from tflq.cli.common import (
     MODEL_ARGUMENT,
     STATE_OPTION,
@@ -61,6 +67,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Folder to write into; it is made where it is missing.",
 )
+@calibration
 @STATE_OPTION
 @sampling(1)
 @reporting
@@ -76,6 +83,7 @@ def command(
     real: bool,
     samples: int | None,
     seed: int,
+    calibration: CalibrationChoice,
     as_json: bool,
 ) -> None:
     """Write what each layer of MODEL reads, holds and must write, for firmware and RTL test benches.
@@ -89,7 +97,15 @@ def command(
 
     found = read_model(model)
     chosen = choose_samples(found, inputs, real, samples or 1, seed)
-    execution = _execution(found, target_name, assignments, tuple(text for text in layers if "=" in text), state)
+    if target_name is None:
+        refuse_calibration_without_target(calibration)
+    execution = _execution(
+        calibrated(found, calibration, real),
+        target_name,
+        assignments,
+        tuple(text for text in layers if "=" in text),
+        state,
+    )
     numbers = selected_layers(execution.graph, [text for text in layers if "=" not in text])
     vectors = collect(execution, chosen, numbers)
     facts = {"model": Path(model).name, "target": target_name, "samples": chosen.count}
