@@ -65,9 +65,13 @@ def sampling(default_samples: int) -> Callable[[_Function], _Function]:
 
 
 def read_model(path: str) -> Model:
-    """Read a .tflite file."""
+    """Read a .tflite file, or OpenVINO's IR: an .xml with its .bin beside it."""
     from tflq.converters import tflite
 
+    if path.lower().endswith(".xml"):
+        from tflq.converters.openvino import reader
+
+        return reader.read_model(path)
     return tflite.read_model(path)
 
 

@@ -8,7 +8,7 @@ from tflq.converters.openvino.options import Options
 from tflq.converters.openvino.passes.operators import FILTERS
 from tflq.converters.openvino.passes.ranges import is_on_codes
 from tflq.converters.openvino.passes.weights import weight_codes
-from tflq.errors import UnsupportedError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, float_view
 
 
@@ -18,10 +18,10 @@ def float_network(graph: Graph) -> Graph:
 
 
 def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:
-    """Return one line for each operator that cannot be mapped.
+    """Return one line for each operator that cannot be mapped, or whose weights no arithmetic can use.
 
     Raises:
-        GraphError: weights or scales that no arithmetic can use.
+        GraphError: constants whose scales do not fit their shapes.
     """
     network = float_network(graph)
     found = list(unsupported(network))
@@ -32,7 +32,7 @@ def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:
         layer = options.layers.get(node.name, options.whole)
         try:
             weight_codes(graph.tensors[t], network.tensors[t], FILTERS[node.operator], layer)
-        except UnsupportedError as error:
+        except (GraphError, UnsupportedError) as error:
             line = f"{network.where(index)}: {error}"
             if not any(known.startswith(f"{network.where(index)}:") for known in found):
                 found.append(line)

@@ -61,4 +61,6 @@ def _described(graph: Graph, node: Node) -> Node:
         levels = rule_of(source.affine).levels
         known = int8_levels()
         engine, reason = ("u8/i8", "") if levels in known else ("f32", f"{levels} levels; int8 needs one of {known}")
+        if engine != "f32" and levels % 2:
+            reason = f"{levels} levels: the plug-in's int8 departs from FakeQuantize; use {levels + 1}"
     return replace(node, attributes=node.attributes.updated(engine=engine, engine_reason=reason))

@@ -107,7 +107,7 @@ def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> F
     else:
         scale = (top - bottom) / (levels - 1)
         zero = np.clip(np.rint(np.divide(-bottom, scale, out=np.zeros_like(scale), where=scale > 0)), 0, levels - 1)
-    bounds = [(-zero * scale).astype(np.float32), ((levels - 1 - zero) * scale).astype(np.float32)]
+    bounds = [(0.0 - zero * scale).astype(np.float32), ((levels - 1 - zero) * scale).astype(np.float32)]
     return FakeQuantize(levels, *bounds, *bounds)
 
 

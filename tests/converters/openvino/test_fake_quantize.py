@@ -1,0 +1,52 @@
+"""FakeQuantize against the runtime: the index of the level, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.openvino import Runtime
+from tflq.converters.openvino.ir import Builder, network_to_bytes
+from tflq.graph import FakeQuantize
+from tflq.interpreter.kernels.openvino.fake_quantise import level_indices
+
+VALUES = 100_000
+
+
+def runtime_of(rule: FakeQuantize) -> Runtime:
+    b = Builder("fake_quantize")
+    x = b.parameter("x", (1, 10, VALUES // 10))
+    bounds = (rule.input_low, rule.input_high, rule.output_low, rule.output_high)
+    inputs = [x, *(b.constant(f"bound{i}", value.reshape(1, 1, 1)) for i, value in enumerate(bounds))]
+    y = b.add("FakeQuantize", "y", inputs, x.shape, levels=str(rule.levels), auto_broadcast="numpy")
+    b.result("out", y)
+    return Runtime(*network_to_bytes(b.build()))
+
+
+@pytest.mark.parametrize("levels", [2, 3, 4, 8, 15, 16, 17, 32, 64, 127, 128, 255, 256, 512, 1024, 4096, 65535])
+@pytest.mark.parametrize("kind", ["free", "symmetric", "nudged", "other output"])
+def test_random_values(levels: int, kind: str) -> None:
+    rng = np.random.default_rng(levels)
+    low, high = np.sort(rng.normal(size=2) * 10 ** rng.uniform(-3, 3))
+    if kind == "symmetric":
+        low, high = -abs(high), abs(high)
+    elif kind == "nudged":
+        scale, zero = rng.uniform(0.001, 0.1), rng.integers(0, levels)
+        low, high = -zero * scale, (levels - 1 - zero) * scale
+    outputs = (0, levels - 1) if kind == "other output" else (low, high)
+    rule = FakeQuantize(levels, *(np.array([v], np.float32) for v in (low, high, *outputs)))
+    width = high - low
+    x = rng.uniform(low - width / 10, high + width / 10, (1, 1, 10, VALUES // 10)).astype(np.float32)
+    y = runtime_of(rule).run([x]).astype(np.float64)
+    bottom, top = float(rule.output_low[0]), float(rule.output_high[0])
+    theirs = np.rint((y - bottom) / (top - bottom) * (levels - 1))
+    assert np.array_equal(level_indices(x, rule), theirs)
+
+
+def test_ties_go_to_the_even_level() -> None:
+    """Not to the even code: with an odd level at zero the two differ."""
+    for zero in (0, 1, 122, 123):
+        bounds = (np.array([-zero], np.float32), np.array([255 - zero], np.float32))
+        rule = FakeQuantize(256, *bounds, *bounds)
+        x = np.resize(np.arange(-140, 140) + 0.5, (1, 1, 10, VALUES // 10)).astype(np.float32)
+        assert np.array_equal(level_indices(x, rule), runtime_of(rule).run([x]) + zero)

@@ -1,0 +1,112 @@
+"""Damaged IR files: one line with the file and the line, never a crash, a hang or silence."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+from tests.converters.openvino.networks import image_network
+from tests.support.openvino import as_model, converted
+from tflq.converters.openvino.ir import network_from_bytes
+from tflq.converters.openvino.reader import model_from_bytes
+from tflq.errors import FormatError, TflqError
+
+BOMB = b"""<?xml version="1.0"?>
+<!DOCTYPE net [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<net name="&b;" version="11"><layers/><edges/></net>"""
+
+
+@pytest.fixture(scope="module")
+def files() -> tuple[bytes, bytes]:
+    _, xml, weights = converted(as_model(image_network()))
+    return xml, weights
+
+
+def test_entities_are_refused() -> None:
+    with pytest.raises(FormatError, match=r"^bomb.xml, line 2: a document type or entity is declared"):
+        model_from_bytes(BOMB, b"", "bomb.xml")
+
+
+def test_nesting_is_bounded() -> None:
+    with pytest.raises(FormatError, match="more than 32 levels"):
+        model_from_bytes(b"<a>" * 100_000, b"", "deep.xml")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "message"),
+    [
+        (rb'offset="64"', b'offset="999999999"', "lie outside the .bin"),
+        (rb'offset="64"', b'offset="-4"', "offset is '-4'; a whole number of 0 or more"),
+        (rb'size="4"', b'size="5"', r"size is 5 bytes; f32\[.*\] has 4"),
+        (rb'levels="256"', b'levels="1"', "levels is 1; at least 2 are needed"),
+        (rb'levels="256"', b'levels="x"', "levels is 'x'"),
+        (rb'levels="256" ', b"", "attribute 'levels' is missing"),
+        (rb'from-layer="0"', b'from-layer="9999"', "comes from output 0 of layer 9999, which does not exist"),
+        (rb"<edge [^>]*/>", b"", "edges go to 0 of them|edges go to . of them"),
+        (rb'<layer id="1" ', b'<layer id="0" ', "layer id 0 is used twice"),
+        (rb'version="11"', b'version="7"', "IR version 7"),
+        (rb"<net ", b"<model ", "no XML"),
+        (rb"<dim>6</dim>", b"<dim>-1</dim>", "a dimension is open"),
+        (rb'precision="FP32"', b'precision="FP7"', "precision FP7"),
+        (rb'strides="1, 1"', b'strides="0, 0"', "all are 1 or more"),
+        (rb'strides="1, 1" ', b"", "attribute 'strides' is missing"),
+    ],
+)
+def test_one_change(files: tuple[bytes, bytes], pattern: bytes, replacement: bytes, message: str) -> None:
+    xml, weights = files
+    changed = re.sub(pattern, replacement, xml, count=1)
+    assert changed != xml
+    with pytest.raises(FormatError, match=message) as found:
+        model_from_bytes(changed, weights, "net.xml")
+    assert re.match(r"net\.xml, line \d+: ", str(found.value))
+    assert "\n" not in str(found.value)
+
+
+def test_a_circle(files: tuple[bytes, bytes]) -> None:
+    xml = (
+        b'<net name="n" version="11"><layers>\n'
+        b'<layer id="0" name="a" type="ReLU" version="opset1"><input><port id="0" precision="FP32"/></input>'
+        b'<output><port id="1" precision="FP32"/></output></layer></layers>\n'
+        b'<edges><edge from-layer="0" from-port="1" to-layer="0" to-port="0"/></edges></net>'
+    )
+    with pytest.raises(FormatError, match="line 2: layer 0 waits for itself"):
+        network_from_bytes(xml, b"", "circle.xml")
+
+
+def test_equal_and_inverted_ranges(files: tuple[bytes, bytes]) -> None:
+    xml, weights = files
+    (offsets,) = [re.findall(rb'offset="(\d+)" size="4"', xml)]
+    changed = bytearray(weights)
+    low, high = int(offsets[0]), int(offsets[1])
+    changed[high : high + 4] = changed[low : low + 4]
+    with pytest.raises(FormatError, match=r"input_low and input_high are both .*, a scale of zero"):
+        model_from_bytes(xml, bytes(changed), "net.xml")
+    changed[high : high + 4] = np.float32(-1e9).tobytes()
+    with pytest.raises(FormatError, match=r"input_low .* is above input_high"):
+        model_from_bytes(xml, bytes(changed), "net.xml")
+
+
+def test_a_short_bin(files: tuple[bytes, bytes]) -> None:
+    xml, weights = files
+    with pytest.raises(FormatError, match=r"line \d+: bytes .* lie outside the .bin"):
+        model_from_bytes(xml, weights[:-1], "net.xml")
+
+
+def test_random_damage(files: tuple[bytes, bytes]) -> None:
+    """Whatever is changed, the file reads or is refused in one line."""
+    xml, weights = files
+    rng, messages = random.Random(0), list[str]()
+    for _ in range(300):
+        changed = bytearray(xml)
+        for _ in range(rng.randint(1, 3)):
+            start = rng.randrange(len(changed))
+            changed[start : start + rng.randint(0, 6)] = bytes(rng.choices(b'<>"/0123456789- abc', k=rng.randint(0, 4)))
+        try:
+            model_from_bytes(bytes(changed), weights, "net.xml")
+        except TflqError as error:
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert not any("\n" in message for message in messages)

@@ -1,0 +1,69 @@
+"""OpenVINO's CPU plug-in as a judge; tests that need it skip where it is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tflq.converters.openvino import OPENVINO
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.graph import Array, Graph, Model
+from tflq.interpreter import Engine
+
+COMPUTING = ("Convolution", "FullyConnected", "MatMul")
+IN_INT8 = ("u8", "i8")
+
+
+class Runtime:
+    """A network that the CPU plug-in has compiled, with INFERENCE_PRECISION_HINT=f32."""
+
+    def __init__(self, xml: bytes, weights: bytes) -> None:
+        ov: Any = pytest.importorskip("openvino", reason="openvino is not installed (tflq[openvino] has it)")
+        core = ov.Core()
+        self.processor: str = core.get_property("CPU", "FULL_DEVICE_NAME")
+        self.version: str = ov.get_version()
+        given = [ov.Tensor(np.frombuffer(weights, np.uint8).copy())] if weights else []
+        model = core.read_model(xml, *given)
+        self.model = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+    def run(self, inputs: Sequence[Array]) -> Array:
+        """Run samples [S, *shape of the network's input], one by one, and return the first output."""
+        return np.stack([np.array(self.model(list(sample))[0]) for sample in zip(*inputs, strict=True)])
+
+    def precisions(self) -> list[tuple[str, str]]:
+        """Return type and precision of each convolution and product that is executed."""
+        found = []
+        for op in self.model.get_runtime_model().get_ordered_ops():
+            facts = op.get_rt_info()
+            kind = facts["layerType"].astype(str)
+            if kind in COMPUTING:
+                found.append((kind, facts["runtimePrecision"].astype(str)))
+        return found
+
+
+def files_of(artefacts: Mapping[str, bytes]) -> tuple[bytes, bytes]:
+    """Return the .xml and the .bin among artefacts."""
+    (xml,) = (data for name, data in artefacts.items() if name.endswith(".xml"))
+    (weights,) = (data for name, data in artefacts.items() if name.endswith(".bin"))
+    return xml, weights
+
+
+def converted(model: Model, assignments: Sequence[str] = (), layers: Sequence[str] = ()) -> tuple[Engine, bytes, bytes]:
+    """Return the target's graph, lowered, and its files."""
+    graph = OPENVINO.quantise(model.main, parse_settings(OPENVINO.settings, assignments, layers))
+    engine = Engine(graph, "openvino")
+    return engine, *files_of(OPENVINO.emit(engine.graph, model))
+
+
+def as_model(graph: Graph) -> Model:
+    """Return a graph as the model of a file."""
+    return model_from_bytes(model_to_bytes(graph), "small.tflite")
+
+
+def channels_first(x: Array) -> Array:
+    """Return samples [S, N, H, W, C] as [S, N, C, H, W]; others as they are."""
+    return x.transpose(0, 1, 4, 2, 3) if x.ndim == 5 else x
