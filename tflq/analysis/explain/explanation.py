@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tflq.analysis.executions import real_values
 from tflq.analysis.explain.steps import Computed, Element, Index, Step, Value
 from tflq.analysis.explain.table import Family, family_of
 from tflq.errors import OptionError
-from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
 from tflq.interpreter import Engine
 
 
@@ -29,6 +30,7 @@ class Explanation:
         source: where the formula stands.
         steps: in order; the last value is the stored one.
         stored: what the engine itself computed.
+        real: the real number that it stands for; None where it stands for itself.
         before: how the one element came to be that this one follows from (a convolution behind its ReLU).
     """
 
@@ -41,6 +43,7 @@ class Explanation:
     source: str
     steps: tuple[Step, ...]
     stored: Value
+    real: float | None = None
     before: Explanation | None = None
 
     @property
@@ -139,7 +142,7 @@ class Explainer:
         inputs = tuple(self._recording.inputs[writer])
         computed = family.explain(Element(node, operands, inputs, place, node.outputs.index(t)))
         before = self._before(node, computed) if follow else None
-        return _explanation(self.graph.tensors[t].name, place, self.sample, node, family, computed, value, before)
+        return _explanation(self.graph.tensors[t], place, self.sample, node, family, computed, value, before)
 
     def _before(self, node: Node, computed: Computed) -> Explanation | None:
         if computed.origin is None:
@@ -150,7 +153,7 @@ class Explainer:
 
 
 def _explanation(
-    name: str,
+    tensor: Tensor,
     place: Index,
     sample: int,
     node: Node,
@@ -162,8 +165,23 @@ def _explanation(
     stored = value[place].item()
     arithmetic = node.arithmetic or ""
     return Explanation(
-        name, place, sample, node.name, node.operator, arithmetic, family.source, computed.steps, stored, before
+        tensor.name,
+        place,
+        sample,
+        node.name,
+        node.operator,
+        arithmetic,
+        family.source,
+        computed.steps,
+        stored,
+        _real(value, tensor, place),
+        before,
     )
+
+
+def _real(value: Array, tensor: Tensor, place: Index) -> float | None:
+    is_code = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
+    return float(real_values(value[None], tensor)[0][place]) if is_code else None
 
 
 def _place(name: str, shape: tuple[int, ...], index: Sequence[int]) -> Index:

@@ -54,6 +54,8 @@ class SideBySide:
         where = f" at {list(pair.place)}" if pair.place else ""
         here, there = at(pair.first.value, pair.place), at(pair.second.value, pair.place)
         stored = f"stored {self.first.stored} against {self.second.stored}"
+        if self.first.real is not None and self.second.real is not None:
+            stored += f", as real numbers {self.first.real:.6g} against {self.second.real:.6g}"
         return f"they part at {pair.label}{where}: {here} against {there}; {stored}"
 
 

@@ -1,0 +1,99 @@
+"""`tflq compare`: the first line names the fault; dumps of all kinds; what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, digits, wrong_multiplier
+from tflq.analysis.executions import as_is
+from tflq.converters.tflite import model_to_bytes
+from tflq.interpreter.values import concatenate
+
+IMAGES = np.load(DIGITS.parent / "digits_test.npz")["images"][:8].reshape(8, 1, 8, 8, 1)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "weights.tflite").write_bytes(model_to_bytes(corrupted_weights()))
+    (folder / "multiplier.tflite").write_bytes(model_to_bytes(wrong_multiplier()))
+    np.save(folder / "x.npy", IMAGES)
+    execution = as_is(digits())
+    graph = execution.graph
+    wanted = [t for n in graph.nodes for t in n.outputs]
+    found = execution.engine.run([IMAGES], wanted)
+    arrays = {graph.tensors[t].name: concatenate([found[t]]) for t in wanted}
+    np.savez(folder / "all.npz", **{graph.tensors[graph.inputs[0]].name: IMAGES}, **arrays)
+    np.savez(folder / "nodes.npz", **{graph.nodes[i].name: arrays[graph.tensors[t].name] for i, t in enumerate(wanted)})
+    np.save(folder / "out.npy", arrays[graph.tensors[graph.outputs[0]].name])
+    names = [graph.tensors[t].name for t in wanted[:3]]
+    rows = [arrays[name].reshape(8, -1) for name in names]
+    (folder / "some.bin").write_bytes(np.concatenate(rows, axis=1).tobytes())
+    sizes = np.cumsum([0, *(r.shape[1] for r in rows)])
+    entries = {
+        name: {"offset": int(offset), "dtype": "int8", "shape": list(arrays[name].shape[1:])}
+        for name, offset in zip(names, sizes, strict=False)
+    }
+    (folder / "map.json").write_text(json.dumps({"sample_bytes": int(sizes[-1]), "tensors": entries}))
+    return folder
+
+
+@pytest.mark.parametrize(("name", "field"), [("weights", "weights"), ("multiplier", "multiplier")])
+def test_the_first_line_names_layer_channel_and_cause(files: Path, name: str, field: str) -> None:
+    done = tflq("compare", f"{name}.tflite", DIGITS, "-i", "x.npy", cwd=files)
+    assert (done.status, done.err) == (1, "")
+    first = done.out.splitlines()[0]
+    assert f"look at {NODE}, channel {CHANNEL} first: {field} of channel {CHANNEL} differs" in first
+    report = tflq("compare", f"{name}.tflite", DIGITS, "-i", "x.npy", "--isolated", "--json", cwd=files).json
+    worst = report["ranking"][0]
+    assert (worst["node"], worst["channel"], worst["cause"]) == (NODE, CHANNEL, "integers")
+    assert len([t for t in report["tensors"] if t["differing"]]) == 1
+
+
+def test_models_targets_and_arithmetics(files: Path) -> None:
+    assert tflq("compare", DIGITS, f"{DIGITS}@tflite", "-n", "4").status == 0
+    for second in ([], ["@float"], [f"{DIGITS}@float"]):
+        done = tflq("compare", DIGITS, *second, "-n", "4", "--json")
+        assert (done.status, done.json["first_only"]) == (1, [])
+    far = tflq("compare", f"{DIGITS}@gap9-ne16", "@tflite", "-n", "4", "--json").json
+    assert far["second_only"] == []
+    assert tflq("compare", DIGITS, "-n", "4", "--tolerance", "100").status == 0
+
+
+def test_dumps_of_all_kinds(files: Path) -> None:
+    for dump in (["all.npz"], ["nodes.npz", "-i", "x.npy"], ["out.npy", "-i", "x.npy"]):
+        done = tflq("compare", DIGITS, *dump, cwd=files)
+        assert (done.status, done.err) == (0, ""), done
+    assert tflq("compare", DIGITS, "some.bin", "--map", "map.json", "-i", "x.npy", cwd=files).status == 0
+    assert tflq("compare", "all.npz", "all.npz", cwd=files).status == 0
+    done = tflq("compare", "weights.tflite", "all.npz", "--json", cwd=files)
+    worst = done.json["ranking"][0]
+    assert (done.status, worst["node"], worst["channel"], worst["cause"]) == (1, NODE, CHANNEL, "layer")
+
+
+def test_refusals(files: Path) -> None:
+    np.savez(files / "names.npz", dense_1=np.zeros((8, 1, 10), np.int8))
+    line = tflq("compare", DIGITS, "names.npz", "-i", "x.npy", cwd=files).refused()
+    assert "names.npz: no tensor is called 'dense_1' (nearest: '" in line
+    np.savez(files / "size.npz", SOFTMAX_0_9=np.zeros((8, 1, 11), np.int8))
+    assert "has shape [8, 1, 11]; the tensor has [1, 10]" in _refused(files, "size.npz")
+    np.savez(files / "type.npz", SOFTMAX_0_9=np.zeros((8, 1, 10), np.int32))
+    assert "is int32; the tensor is int8, or give real numbers" in _refused(files, "type.npz")
+    assert "has 8 samples" in tflq("compare", "all.npz", "all.npz", "-n", "9", cwd=files).refused()
+    assert "raw bytes need --map FILE" in _refused(files, "some.bin")
+    (files / "bad.json").write_text('{"tensors": {"SOFTMAX_0_9": {"offset": 99999, "dtype": "int8", "shape": [1]}}}')
+    assert "'SOFTMAX_0_9' ends at byte 100000" in _refused(files, "some.bin", "--map", "bad.json")
+    assert "say which samples it is a dump of" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()
+    assert "'@gap10' is unknown" in tflq("compare", DIGITS, "@gap10").refused()
+    assert "names no model" in tflq("compare", "@float", DIGITS).refused()
+    assert "no tensor is called 'nix' (nearest: " in tflq("compare", DIGITS, "-n", "1", "--tensor", "nix").refused()
+    assert "isolated needs a model" in tflq("compare", "all.npz", DIGITS, "--isolated", cwd=files).refused()
+
+
+def _refused(files: Path, *arguments: str) -> str:
+    return tflq("compare", DIGITS, *arguments, "-i", "x.npy", cwd=files).refused()

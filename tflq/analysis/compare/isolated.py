@@ -1,0 +1,89 @@
+"""Runs each layer of one graph on the other side's tensors: its own error, not what came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.analysis.compare.matching import Match
+from tflq.analysis.compare.sides import Running
+from tflq.analysis.executions import real_values
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, Tensor
+from tflq.interpreter.control import CONTROL
+from tflq.interpreter.late import Late
+from tflq.interpreter.registry import kernel, kernel_name
+
+
+class Isolated:
+    """The first side, each layer of which gets the reference's inputs."""
+
+    def __init__(self, side: Running, matches: Mapping[int, Match]) -> None:
+        """Check that it can be done.
+
+        Args:
+            side: the model in question.
+            matches: by tensor of its graph: which tensor of the reference is the same.
+
+        Raises:
+            UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs
+                other graphs or keeps state.
+        """
+        self._side = side
+        self._graph = side.execution.graph
+        self._matches = matches
+        for index, node in enumerate(self._graph.nodes):
+            keeps = any(t != ABSENT and self._graph.tensors[t].is_variable for t in node.inputs)
+            if isinstance(node.integers, Late) or node.operator in CONTROL or keeps:
+                raise UnsupportedError(
+                    f"{self._graph.where(index)} depends on values or state of the run: layers cannot be fed one by "
+                    f"one; compare without --isolated"
+                )
+
+    def run(self, inputs: list[Array], reference: Mapping[str, Array]) -> dict[int, Array]:
+        """Return what each node computes from the reference's tensors.
+
+        Tensors that the reference lacks (between a target's convolution and its ReLU) are those just computed.
+
+        Args:
+            inputs: of the graph, in its encoding; used where the reference has none.
+            reference: by column name of the second side.
+        """
+        graph = self._graph
+        values: dict[int, Array] = {i: t.data[None] for i, t in enumerate(graph.tensors) if t.data is not None}
+        values.update(zip(graph.inputs, inputs, strict=True))
+        for t in graph.inputs:
+            self._feed(values, t, reference)
+        results: dict[int, Array] = {}
+        for node in graph.nodes:
+            if all(graph.tensors[t].is_constant for t in node.outputs):
+                continue
+            arrays = [None if t == ABSENT else values[t] for t in node.inputs]
+            found = kernel(node.arithmetic or "", kernel_name(node)).run(node.integers, *arrays)
+            for t, array in zip(node.outputs, found, strict=False):
+                samples = max(len(inputs[0]) if inputs else 1, len(array))
+                values[t] = results[t] = np.broadcast_to(array, (samples, *array.shape[1:]))
+                self._feed(values, t, reference)
+        return results
+
+    def _feed(self, values: dict[int, Array], t: int, reference: Mapping[str, Array]) -> None:
+        found = self._matches.get(t)
+        if found is not None:
+            values[t] = self._encoded(reference[found.second.name], found.second.tensor, self._graph.tensors[t])
+
+    def _encoded(self, array: Array, source: Tensor | None, tensor: Tensor) -> Array:
+        """Bring the reference's values to a tensor's encoding, by way of the real numbers where encodings differ."""
+        shaped = array.reshape(len(array), *tensor.shape)
+        if source is None or (source.dtype is tensor.dtype and source.quantisation == tensor.quantisation):
+            return shaped
+        real = real_values(array, source).reshape(shaped.shape)
+        target = self._side.execution.target
+        if target is not None and isinstance(tensor.quantisation, Affine):
+            return target.encode(real, tensor)
+        if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+            return np.asarray(real.astype(tensor.dtype.storage))
+        scale, zero_point = tensor.quantisation.along(len(tensor.shape))
+        ratio = real / scale
+        codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
+        return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))
