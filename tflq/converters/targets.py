@@ -66,6 +66,7 @@ class Target(Protocol):
 
 
 _TABLE = {
+    "aipu": "tflq.converters.aipu:AIPU",
     "gap9-ne16": "tflq.converters.gap9:NE16",
     "gap9-sq8": "tflq.converters.gap9:SQ8",
     "nnie": "tflq.converters.nnie:NNIE",

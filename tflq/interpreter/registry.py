@@ -77,6 +77,7 @@ _PACKAGES = {
     "gap9": "tflq.interpreter.kernels.gap9",
     "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
     "nnie": "tflq.interpreter.kernels.nnie",
+    "aipu": "tflq.interpreter.kernels.aipu",
     "openvino": "tflq.interpreter.kernels.openvino",
 }
 _arithmetics: dict[str, Arithmetic] = {}

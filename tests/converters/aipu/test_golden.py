@@ -1,0 +1,46 @@
+"""Every field of the vendor's quantised IR and every code of its tensors, from the float IR and the same ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.aipu_golden import KWS, golden
+
+DONE = (
+    "AVERAGE_POOL_2D",
+    "AVERAGE_POOL_2D_VALID_B",
+    "CONV_2D",
+    "CONV_2D_NOACT",
+    "DEPTHWISE_MULT2",
+    "FULLY_CONNECTED",
+    "GLOBAL_AVG",
+    "GROUP_CONV_B",
+    "MAX_POOL_2D",
+    "RELU",
+    "RESHAPE",
+    "SOFTMAX",
+    "SQUEEZE",
+)
+CASES = [(KWS, mode) for mode in ("sym_pt", "asym_pc")] + [(f"ops/{op}", m) for op in DONE for m in ("sym", "asym")]
+
+
+@pytest.mark.parametrize(("case", "mode"), CASES)
+def test_quantised_ir(case: str, mode: str) -> None:
+    found, wanted = golden(case, mode).found, golden(case, mode).wanted
+    assert list(found.header.items()) == list(wanted.header.items())
+    assert [layer.name for layer in found.layers] == [layer.name for layer in wanted.layers]
+    for ours, theirs in zip(found.layers, wanted.layers, strict=True):
+        assert (ours.type, ours.bottoms, ours.tops) == (theirs.type, theirs.bottoms, theirs.tops)
+        assert list(ours.entries) == list(theirs.entries)
+        for key, entry in theirs.entries.items():
+            assert (type(ours.entries[key]), ours.entries[key]) == (type(entry), entry), (theirs.name, key)
+
+
+@pytest.mark.parametrize(("case", "mode"), CASES)
+def test_every_tensor(case: str, mode: str) -> None:
+    expected = golden(case, mode).tensors
+    found = golden(case, mode).run()
+    assert found.keys() == expected.keys()
+    for name, codes in expected.items():
+        np.testing.assert_array_equal(np.broadcast_to(found[name], codes.shape), codes, err_msg=name)

@@ -1,0 +1,121 @@
+"""TFLite models for Zhouyi: accuracy on keywords, the emitted files, and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_path
+from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import read_model
+from tflq.errors import OptionError, UnsupportedError
+from tflq.graph import DType, Graph, Model, Range
+from tflq.graph.builder import GraphBuilder
+from tflq.interpreter import Engine, lower
+from tflq.schemas.aipu import Edge, Layer, Network, Value, read_network
+
+
+def _model() -> Graph:
+    """A float model: convolution with RELU6, softmax over its channels; ranges stand on every tensor."""
+    rng = np.random.default_rng(4)
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 5, 6, 3), DType.FLOAT32)
+    weights = builder.constant("w", rng.normal(size=(4, 3, 3, 3)).astype(np.float32))
+    window: dict[str, Any] = {"padding": "same", "stride_h": 1, "stride_w": 2, "fused_activation_function": "relu6"}
+    y = builder.add("conv_2d", (x, weights), (1, 5, 3, 4), DType.FLOAT32, **window)
+    out = builder.add("softmax", (y,), (1, 5, 3, 4), DType.FLOAT32, beta=1.0)
+    graph = builder.build((out,))
+    for t, (low, high) in {x: (-2.0, 3.0), y: (0.0, 6.0), out: (0.0, 1.0)}.items():
+        found = Range(np.array([low], np.float32), np.array([high], np.float32))
+        graph.tensors[t] = replace(graph.tensors[t], range=found)
+    return graph
+
+
+@pytest.mark.parametrize("activations", ["symmetric", "asymmetric"])
+@pytest.mark.parametrize("weights", ["per_tensor", "per_channel"])
+def test_emitted_files_can_be_read(activations: str, weights: str) -> None:
+    settings = parse_settings(AIPU.settings, [f"activations={activations}", f"weights={weights}"])
+    graph = AIPU.quantise(_model(), settings)
+    files = AIPU.emit(graph, Model([graph], source="a b.tflite"))
+    network = read_network(files["a_b_o.txt"].decode(), files["a_b_o.bin"])
+    assert network.is_quantised
+    assert [layer.type for layer in network.layers] == ["Input", "Convolution", "Softmax"]
+    assert network.layers[1].tops[0].dtype == "uint8"
+    assert network.layers[1].entries["with_activation"] == "RELU6"
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_close_to_the_float_model(bits: int) -> None:
+    graph = _model()
+    assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
+    settings = parse_settings(AIPU.settings, [f"activation_bits={bits}", f"weight_bits={bits}", "lut_items_in_bits=10"])
+    quantised = lower(AIPU.quantise(graph, settings), "aipu")
+    real = np.random.default_rng(5).uniform(-2, 3, (20, 1, 5, 6, 3)).astype(np.float32)
+    codes = Engine(quantised).run([AIPU.encode(real, quantised.tensors[quantised.inputs[0]])])
+    expected = Engine(lower(graph, "float")).run([real])[graph.outputs[0]]
+    tensor = quantised.tensors[quantised.outputs[0]]
+    found = (codes[quantised.outputs[0]].astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
+    assert np.abs(found - expected).max() < (0.1 if bits == 8 else 0.02)
+
+
+def test_keywords() -> None:
+    model = read_model(data_path("models", "kws_ref_model.tflite"))
+    graph = AIPU.quantise(model.main, parse_settings(AIPU.settings))
+    assert [node.operator for node in graph.nodes[-4:]] == ["pooling", "reshape", "fully_connected", "softmax"]
+
+
+def test_unknown_operators_are_listed_at_once() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    graph = builder.build(
+        (builder.add("segment_sum", (builder.add("atan2", (x, x), (1, 4), DType.FLOAT32),), (1, 4), DType.FLOAT32),)
+    )
+    problems = AIPU.check(graph, parse_settings(AIPU.settings))
+    assert [line.partition(":")[0][:10] for line in problems] == ["operator 0", "operator 1"]
+    with pytest.raises(UnsupportedError, match=r"atan2.*segment_sum"):
+        AIPU.quantise(graph, parse_settings(AIPU.settings))
+
+
+def test_missing_ranges_are_listed_at_once() -> None:
+    graph = _model()
+    bare = replace(graph, tensors=[replace(t, range=None) for t in graph.tensors])
+    with pytest.raises(UnsupportedError, match=r"3 tensors have no range: 'x_0'.*calibrate"):
+        AIPU.quantise(bare, parse_settings(AIPU.settings))
+
+
+def test_long_softmax_is_refused() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4097), DType.FLOAT32)
+    graph = builder.build((builder.add("softmax", (x,), (1, 4097), DType.FLOAT32, beta=1.0),))
+    (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
+    assert "softmax over 4097 terms; allowed are 4096" in line
+
+
+def test_settings_of_one_layer() -> None:
+    settings = parse_settings(AIPU.settings, layers=["conv_2d:activation_bits=16"])
+    graph = AIPU.quantise(_model(), settings)
+    types = {node.operator: graph.tensors[node.outputs[0]].dtype for node in graph.nodes}
+    assert types == {"convolution": DType.UINT16, "softmax": DType.UINT8}
+    with pytest.raises(OptionError, match="matches no operator"):
+        AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["mul:activation_bits=16"]))
+
+
+def test_unknown_layers_of_an_ir_are_listed_at_once() -> None:
+    edges = tuple(Edge(name, (1, 2), "float32") for name in ("x_0", "a_0", "b_0"))
+    layers = (
+        Layer("x", "Input", (), edges[:1]),
+        Layer("a", "Warp", edges[:1], edges[1:2]),
+        Layer("b", "Bend", edges[1:2], edges[2:]),
+    )
+    header: dict[str, Value] = {"model_name": "m", "input_tensors": ("x_0",), "output_tensors": ("b_0",)}
+    with pytest.raises(UnsupportedError, match=r"Warp \(layer 1\); Bend \(layer 2\)"):
+        graph_of(Network(header, layers))
+
+
+def test_emit_needs_a_graph_of_the_target() -> None:
+    with pytest.raises(UnsupportedError, match="quantise it for aipu first"):
+        AIPU.emit(_model(), Model([_model()]))

@@ -1,0 +1,132 @@
+"""The quantised graph as Compass IR, in the Optimizer's order of layers and keys (docs/aipu.md, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.converters.aipu.layers import ARITHMETIC, RULES
+from tflq.converters.aipu.origin import Origin
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Graph, Node, Tensor
+from tflq.graph.attributes import Attribute
+from tflq.interpreter import lower
+from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
+from tflq.interpreter.kernels.aipu.written import Written
+from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
+
+_OWN_KEYS = ("lut_items_in_bits",)
+
+
+def network_of(graph: Graph) -> Network:
+    """Return the quantised IR of a quantised graph, lowered or not.
+
+    Layers stand by generation (the longest way from a source), inside a generation in the order of the float IR.
+
+    Raises:
+        UnsupportedError: the graph was not made by this target.
+    """
+    if not isinstance(graph.extra, Origin):
+        raise UnsupportedError("the graph has no layers of Compass IR: quantise it for aipu first")
+    lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
+    generations, layers = _layers(lowered, graph.extra)
+    place = {name: i for i, name in enumerate(graph.extra.order)}
+    layers.sort(key=lambda layer: (generations[layer.name], place.get(layer.name, len(place))))
+    names = [graph.tensors[t].name for t in graph.inputs], [graph.tensors[t].name for t in graph.outputs]
+    header: dict[str, Value] = {
+        "model_name": graph.extra.name,
+        "layer_number": len(layers),
+        "input_tensors": tuple(names[0]),
+        "output_tensors": tuple(names[1]),
+    }
+    return Network(header, tuple(layers))
+
+
+def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
+    generation = dict.fromkeys(graph.inputs, 0)
+    generations: dict[str, int] = {}
+    layers = []
+    for t in graph.inputs:
+        tensor = graph.tensors[t]
+        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (_edge(tensor),), _framed([tensor], {}, {})))
+        generations[layers[-1].name] = 0
+    for node in graph.nodes:
+        reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
+        generation.update(dict.fromkeys(node.outputs, reached))
+        generations[node.name] = reached
+        layers.append(_layer(graph, node))
+    return generations, layers
+
+
+def _layer(graph: Graph, node: Node) -> Layer:
+    inputs, outputs = ([graph.tensors[t] for t in side] for side in (node.inputs, node.outputs))
+    constants = {t.name.rpartition("/")[2]: t for t in inputs if t.is_constant}
+    written = getattr(node.integers, "written", None)
+    assert isinstance(written, Written)
+    before: dict[str, Entry] = {key: _constant(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
+    before.update({key: _constant(data) for key, data in written.constants.items()})
+    scales = _scales_of(constants)
+    is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
+    if is_per_channel:
+        before.update(scales)
+    before.update(_attributes(node, written))
+    after: dict[str, Entry] = dict(written.keys)
+    if not is_per_channel:
+        after.update(scales)
+    bottoms = tuple(_edge(t) for t in inputs if not t.is_constant)
+    entries = _framed(outputs, before, after)
+    return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(_edge, outputs)), entries)
+
+
+def _framed(outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry]) -> dict[str, Entry]:
+    return {
+        "layer_top_range": tuple(code_limits(t) for t in outputs),
+        "layer_top_scale": tuple(float(scale_of(t)) for t in outputs),
+        "layer_top_zp": tuple(offset_of(t) for t in outputs),
+        **before,
+        "is_perf_mode": True,
+        "unquantifiable": False,
+        **after,
+        "activation_quantization_axis": ("None",) * len(outputs),
+    }
+
+
+def _edge(tensor: Tensor) -> Edge:
+    return Edge(tensor.name, tensor.shape, tensor.dtype.value)
+
+
+def _constant(data: Array, dtype: DType | None = None) -> Constant:
+    return Constant(data, (dtype or DType.of(data.dtype)).value)
+
+
+def _scales_of(constants: Mapping[str, Tensor]) -> dict[str, Entry]:
+    """Return weights_scale, weights_zp, biases_scale, biases_zp: numbers, or tensors where there are several."""
+    if "weights" not in constants or "biases" not in constants:
+        return {}
+    weights, biases = (reciprocal(constants[key].affine) for key in ("weights", "biases"))
+    if weights.size == 1:
+        return {"weights_scale": float(weights[0]), "weights_zp": 0, "biases_scale": float(biases[0]), "biases_zp": 0}
+    return {
+        "weights_scale": _constant(weights),
+        "weights_zp": _constant(np.zeros(weights.shape, np.int32)),
+        "biases_scale": _constant(biases),
+        "biases_zp": _constant(np.zeros(1, np.int64)),
+    }
+
+
+def _attributes(node: Node, written: Written) -> dict[str, Entry]:
+    kept: dict[str, Entry] = {}
+    for key, value in node.attributes.items():
+        changed = written.changed.get(key, _value(value))
+        if key not in _OWN_KEYS and changed is not None:
+            kept[key] = changed
+    return kept
+
+
+def _value(attribute: Attribute) -> Value | None:
+    if isinstance(attribute, np.ndarray):
+        return tuple(tuple(row) for row in attribute.tolist())
+    if isinstance(attribute, bytes):
+        raise UnsupportedError("an attribute is bytes; Compass IR holds numbers and words")
+    return attribute

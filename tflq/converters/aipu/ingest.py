@@ -1,0 +1,94 @@
+"""Float Compass IR -> graph of Compass's layers: one node a layer, its keys as attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.converters.aipu.layers import OPERATORS
+from tflq.converters.aipu.origin import Origin
+from tflq.errors import UnsupportedError
+from tflq.graph import Attributes, DType, Graph, Node, Tensor, validate
+from tflq.graph.attributes import Attribute
+from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
+
+INPUT = "Input"
+_STATED = ("layer_top_range", "weights_range", "biases_range")
+
+
+def graph_of(network: Network) -> Graph:
+    """Return the graph of a float network.
+
+    Args:
+        network: as `tflq.schemas.aipu.read_network` returns it.
+
+    Raises:
+        UnsupportedError: layers without a kernel, all at once; a quantised network.
+        GraphError: a graph that contradicts itself.
+    """
+    _refuse(network)
+    names = {layer.tops[0].name: layer.name for layer in network.layers if layer.type == INPUT}
+    graph = Graph([], [], (), (), network.name)
+    graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers))
+    places: dict[str, int] = {}
+    for layer in network.layers:
+        for edge in layer.tops:
+            places[edge.name] = graph.add_tensor(_tensor(edge))
+        if layer.type != INPUT:
+            graph.nodes.append(_node(graph, layer, places))
+    graph.inputs = tuple(places[name] for name in _names(network, "input_tensors"))
+    graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
+    validate(graph, "Compass IR")
+    return graph
+
+
+def _refuse(network: Network) -> None:
+    if network.is_quantised:
+        raise UnsupportedError(f"'{network.name}' is quantised already; allowed is a float network")
+    missing: dict[str, list[str]] = {}
+    for index, layer in enumerate(network.layers):
+        if layer.type != INPUT and layer.type not in OPERATORS:
+            missing.setdefault(layer.type, []).append(str(index))
+    if missing:
+        found = "; ".join(f"{kind} (layer {', '.join(numbers)})" for kind, numbers in missing.items())
+        raise UnsupportedError(f"no kernel in arithmetic 'aipu' for {found}; it has {', '.join(sorted(OPERATORS))}")
+
+
+def _names(network: Network, key: str) -> tuple[str, ...]:
+    value = network.header[key]
+    return tuple(str(name) for name in value) if isinstance(value, tuple) else ()
+
+
+def _tensor(edge: Edge) -> Tensor:
+    return Tensor(edge.name, edge.shape, DType.of(np.dtype(STORAGE[edge.dtype])))
+
+
+def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
+    constants = tuple(_constant(graph, layer, key, constant) for key, constant in layer.constants.items())
+    inputs = tuple(places[edge.name] for edge in layer.bottoms)
+    outputs = tuple(places[edge.name] for edge in layer.tops)
+    return Node(OPERATORS[layer.type], inputs + constants, outputs, _attributes(layer.entries), layer.name)
+
+
+def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:
+    dtype = DType.of(constant.data.dtype)
+    return graph.add_tensor(Tensor(f"{layer.name}/{key}", constant.data.shape, dtype, data=constant.data))
+
+
+def _attributes(entries: Mapping[str, Entry]) -> Attributes:
+    kept: dict[str, Attribute] = {}
+    for key, entry in entries.items():
+        if not isinstance(entry, Constant) and key not in _STATED:
+            kept[key] = _attribute(entry)
+    return Attributes(kept)
+
+
+def _attribute(value: Value) -> Attribute:
+    if not isinstance(value, tuple):
+        return value
+    if any(isinstance(item, tuple) for item in value):
+        return np.asarray(value)
+    if all(isinstance(item, int) for item in value):
+        return tuple(int(item) for item in value if isinstance(item, int))
+    return tuple(float(item) for item in value if isinstance(item, (int, float)))

@@ -1,0 +1,73 @@
+"""The keys of the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.converters.settings import Setting, Settings, Value
+from tflq.graph import Graph
+
+SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
+PER_TENSOR, PER_CHANNEL = "per_tensor", "per_channel"
+FULL, RESTRICTED = "full", "restricted"
+
+KNOWN = (
+    Setting("activations", SYMMETRIC, "zero points on activations or none", (SYMMETRIC, ASYMMETRIC)),
+    Setting("activation_range", FULL, "restricted leaves out the lowest code", (FULL, RESTRICTED)),
+    Setting("activation_bits", 8, "width of a layer's output; 16 is always symmetric", (8, 16)),
+    Setting("weights", PER_TENSOR, "one scale a layer or one each channel", (PER_TENSOR, PER_CHANNEL)),
+    Setting("weight_range", RESTRICTED, "restricted leaves out the lowest code", (FULL, RESTRICTED)),
+    Setting("weight_bits", 8, "width of weights", minimum=2, maximum=16),
+    Setting("bias_bits", 0, "width of biases; 0 for 32, or 48 where activations have 16 bits", (0, 16, 32, 48)),
+    Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
+)
+
+
+@dataclass(frozen=True)
+class LayerOptions:
+    """What was asked of one layer.
+
+    Attributes:
+        is_symmetric: whether its output has no zero point.
+        restricted: whether its output leaves out the lowest code.
+        activation_bits: width of its output.
+        per_channel: whether its weights have one scale each channel.
+        restricted_weights: whether its weights leave out the lowest code.
+        weight_bits: width of its weights.
+        bias_bits: width of its biases.
+        table_bits: log2 of the most entries of its table.
+    """
+
+    is_symmetric: bool
+    restricted: bool
+    activation_bits: int
+    per_channel: bool
+    restricted_weights: bool
+    weight_bits: int
+    bias_bits: int
+    table_bits: int
+
+
+def options_of(values: dict[str, Value]) -> LayerOptions:
+    """Return the options that complete values stand for."""
+    bits = int(values["activation_bits"])
+    return LayerOptions(
+        values["activations"] == SYMMETRIC,
+        values["activation_range"] == RESTRICTED,
+        bits,
+        values["weights"] == PER_CHANNEL,
+        values["weight_range"] == RESTRICTED,
+        int(values["weight_bits"]),
+        int(values["bias_bits"]) or (48 if bits > 8 else 32),
+        int(values["lut_items_in_bits"]),
+    )
+
+
+def layer_options(graph: Graph, settings: Settings) -> dict[str, LayerOptions]:
+    """Return the options of each node by its name.
+
+    Raises:
+        OptionError: a layer pattern that matches nothing.
+    """
+    layers = settings.of_layers(graph)
+    return {node.name: options_of(dict(values)) for node, values in zip(graph.nodes, layers, strict=True)}

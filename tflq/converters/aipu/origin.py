@@ -1,0 +1,20 @@
+"""What a graph of Compass's layers keeps of the file it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Names that the graph itself has no place for.
+
+    Attributes:
+        name: of the model.
+        inputs: tensor name of a graph input -> name of its Input layer.
+        order: names of the layers in the order of the float IR.
+    """
+
+    name: str
+    inputs: dict[str, str]
+    order: tuple[str, ...]

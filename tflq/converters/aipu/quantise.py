@@ -1,0 +1,102 @@
+"""From a float graph of Compass's layers, with ranges, to the quantised one (docs/aipu.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.converters.aipu.weights import quantise_biases, quantise_weights
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType, Graph, Node, Tensor, validate
+
+_DEPTHWISE = "depthwise_conv"
+
+
+@dataclass
+class _Quantiser:
+    graph: Graph
+    options: Mapping[str, LayerOptions]
+    whole: LayerOptions
+
+    def run(self) -> Graph:
+        for t in self.graph.inputs:
+            self.graph.tensors[t] = _input(self.graph.tensors[t], self.whole)
+        for index, node in enumerate(self.graph.nodes):
+            self._outputs(index, node)
+            if RULES[node.operator].is_linear:
+                self._constants(node)
+            attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
+            self.graph.nodes[index] = replace(node, arithmetic=ARITHMETIC, attributes=attributes)
+        validate(self.graph, "aipu graph")
+        return self.graph
+
+    def _of(self, node: Node) -> LayerOptions:
+        return self.options.get(node.name, self.whole)
+
+    def _outputs(self, index: int, node: Node) -> None:
+        rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
+        for t in node.outputs:
+            if rule.signs is Signs.PASS:
+                source = tensors[node.inputs[0]]
+                tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
+            else:
+                signed = rule.signed(node, self.graph.operands(index))
+                tensors[t] = _typed(tensors[t], signed, asked)
+
+    def _constants(self, node: Node) -> None:
+        tensors, asked = self.graph.tensors, self._of(node)
+        places = {tensors[t].name.rpartition("/")[2]: t for t in node.inputs if tensors[t].is_constant}
+        if "weights" not in places or "biases" not in places:
+            raise UnsupportedError(f"layer '{node.name}': weights and biases must both be constants")
+        x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
+        per_channel = asked.per_channel or node.operator == _DEPTHWISE
+        weights = quantise_weights(w, x, y, asked, per_channel)
+        tensors[places["weights"]] = weights
+        tensors[places["biases"]] = quantise_biases(b, weights, x, asked)
+
+
+def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: LayerOptions) -> Graph:
+    """Return the quantised graph of Compass's layers.
+
+    Args:
+        graph: float, with ranges; of `ingest.graph_of` or `translate`.
+        options: name of a layer -> what was asked of it.
+        whole: for the rest, and for inputs.
+
+    Raises:
+        UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
+    """
+    _refuse_missing_ranges(graph)
+    return _Quantiser(graph.copy(), options, whole).run()
+
+
+def code_type(affine: Affine) -> DType:
+    """Return the element type that holds codes."""
+    return DType(f"{'int' if affine.signed else 'uint'}{8 if affine.bits <= 8 else 16}")
+
+
+def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:
+    if tensor.dtype.is_integer:
+        return tensor
+    return _typed(tensor, range_of(tensor)[0] < 0, asked)
+
+
+def _typed(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
+    low, high = range_of(tensor)
+    affine = type_of_range(low, high, asked.activation_bits, signed, asked.is_symmetric, asked.restricted)
+    return replace(tensor, dtype=code_type(affine), quantisation=affine)
+
+
+def _refuse_missing_ranges(graph: Graph) -> None:
+    needed = [t for t in graph.inputs if not graph.tensors[t].dtype.is_integer]
+    needed += [t for node in graph.nodes if RULES[node.operator].signs is Signs.OWN for t in node.outputs]
+    missing = [f"'{graph.tensors[t].name}'" for t in needed if graph.tensors[t].range is None]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise UnsupportedError(
+            f"{len(missing)} tensors have no range: {', '.join(missing[:3])}{more}; calibrate the model or give a "
+            f"quantised one"
+        )

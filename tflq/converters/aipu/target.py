@@ -1,0 +1,96 @@
+"""The target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.converters.aipu.check import problems_of
+from tflq.converters.aipu.emit import network_of
+from tflq.converters.aipu.layers import ARITHMETIC
+from tflq.converters.aipu.options import KNOWN, layer_options, options_of
+from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.quantise import quantise_layers
+from tflq.converters.aipu.translate import translate
+from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.settings import Setting, Settings
+from tflq.converters.targets import Artefacts, Specification
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph, Model, Tensor, float_view
+from tflq.interpreter.kernels.aipu.scales import encode
+from tflq.schemas.aipu import specification, write_network
+
+
+@dataclass(frozen=True)
+class AipuTarget:
+    """Zhouyi by way of the Compass Optimizer; the fields of `tflq.converters.targets.Target`.
+
+    Attributes:
+        name: "aipu".
+        summary: one line.
+        arithmetic: its kernels.
+    """
+
+    name: str = "aipu"
+    summary: str = "Arm China Zhouyi by Compass: 8 or 16 bits, symmetric or asymmetric"
+    arithmetic: str = ARITHMETIC
+
+    @property
+    def specification(self) -> Specification:
+        """Read from tflq/schemas/aipu/specification.json."""
+        return specification()
+
+    @property
+    def settings(self) -> Sequence[Setting]:
+        """The keys that it knows."""
+        return KNOWN
+
+    def check(self, graph: Graph, settings: Settings) -> tuple[str, ...]:
+        """Return one line for each operator that cannot be mapped."""
+        layer_options(graph, settings)
+        if isinstance(graph.extra, Origin):
+            return ()
+        return problems_of(float_view(ranges_from_quantisation(graph)))
+
+    def quantise(self, graph: Graph, settings: Settings) -> Graph:
+        """Return Zhouyi's graph.
+
+        Args:
+            graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges.
+            settings: complete.
+
+        Raises:
+            UnsupportedError: what `check` lists, all at once; tensors without a range.
+            OptionError: a layer pattern that matches nothing.
+        """
+        options, whole = layer_options(graph, settings), options_of(dict(settings.values))
+        if isinstance(graph.extra, Origin):
+            return quantise_layers(graph, options, whole)
+        network = float_view(ranges_from_quantisation(graph))
+        problems = problems_of(network)
+        if problems:
+            raise UnsupportedError("; ".join(problems))
+        layers = translate(network, graph.name or "model")
+        renamed = {new.name: options[old.name] for old, new in zip(network.nodes, layers.nodes, strict=True)}
+        return quantise_layers(layers, renamed, whole)
+
+    def encode(self, real: Array, tensor: Tensor) -> Array:
+        """Return codes: clamp(RNE(f32(s * x) - zp))."""
+        return encode(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
+
+    def emit(self, graph: Graph, source: Model) -> Artefacts:
+        """Return file name -> content: NAME_o.txt and NAME_o.bin, the quantised Compass IR.
+
+        Raises:
+            UnsupportedError: the graph was not made by this target.
+        """
+        network = network_of(graph)
+        name = source.source.rpartition("/")[2].rpartition("\\")[2].removesuffix(".tflite") or network.name
+        plain = "".join("_" if c in "=,[] \n" else c for c in name)
+        text, binary = write_network(replace(network, header={**network.header, "model_name": plain}))
+        return {f"{plain}_o.txt": text.encode(), f"{plain}_o.bin": binary}
+
+
+AIPU = AipuTarget()

@@ -1,0 +1,169 @@
+"""A float TFLite graph -> the graph of Compass's layers, as the Compass Parser maps them (docs/aipu.md, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tflq.converters.aipu.origin import Origin
+from tflq.graph import ABSENT, Array, Attributes, DType, Graph, Node, Tensor, validate
+from tflq.graph.attributes import Attribute
+from tflq.interpreter.accumulate import window_of
+
+_RESERVED = str.maketrans(dict.fromkeys("=,[] \n", "_"))
+FUSED = {"none": "NONE", "relu": "RELU", "relu6": "RELU6"}
+
+
+@dataclass
+class _Translation:
+    source: Graph
+    graph: Graph
+    places: dict[int, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def layer_name(self, wanted: str) -> str:
+        """Return a name that no layer has."""
+        name = base = wanted.translate(_RESERVED) or "layer"
+        number = 1
+        while name in self.names:
+            name = f"{base}_{number}"
+            number += 1
+        self.names.add(name)
+        return name
+
+    def tensor(self, t: int, layer: str) -> int:
+        """Add the tensor that a layer writes."""
+        old = self.source.tensors[t]
+        self.places[t] = self.graph.add_tensor(replace(old, name=f"{layer}_0", extra=None))
+        return self.places[t]
+
+    def constant(self, layer: str, key: str, data: Array) -> int:
+        """Add a constant of a layer."""
+        value = np.ascontiguousarray(data, np.float32)
+        value.setflags(write=False)
+        return self.graph.add_tensor(Tensor(f"{layer}/{key}", value.shape, DType.FLOAT32, data=value))
+
+    def append(self, node: Node, operator: str, constants: dict[str, Array], **attributes: Attribute) -> None:
+        """Add the layer of a node that reads one computed tensor."""
+        layer = self.layer_name(self.source.tensors[node.outputs[0]].name)
+        inputs = (self.places[node.inputs[0]], *(self.constant(layer, k, v) for k, v in constants.items()))
+        self.graph.nodes.append(
+            Node(operator, inputs, (self.tensor(node.outputs[0], layer),), Attributes(attributes), layer)
+        )
+
+
+Rule = Callable[[_Translation, Node], None]
+
+
+def translate(source: Graph, name: str) -> Graph:
+    """Return the graph of Compass's layers; ranges come along.
+
+    Args:
+        source: float, with the operators that `TRANSLATED` names, and nothing that `check` refuses.
+        name: of the model.
+    """
+    work = _Translation(source, Graph([], [], (), (), name))
+    layers = {}
+    for t in source.inputs:
+        layer = work.layer_name(source.tensors[t].name)
+        layers[work.graph.tensors[work.tensor(t, layer)].name] = layer
+    work.graph.inputs = tuple(work.places[t] for t in source.inputs)
+    for node in source.nodes:
+        RULES[node.operator](work, node)
+    work.graph.outputs = tuple(work.places[t] for t in source.outputs)
+    order = (*layers.values(), *(node.name for node in work.graph.nodes))
+    work.graph.extra = Origin(name.translate(_RESERVED), layers, order)
+    validate(work.graph, "Compass layers")
+    return work.graph
+
+
+def _filter(work: _Translation, node: Node) -> None:
+    weights, biases = _weights(work.source, node)
+    is_depthwise = node.operator == "depthwise_conv_2d"
+    if is_depthwise:
+        weights = weights.transpose(3, 1, 2, 0)
+    channels = work.source.tensors[node.inputs[0]].shape[3]
+    multiplier = weights.shape[0] // channels if is_depthwise else 1
+    group = channels if is_depthwise else channels // weights.shape[3]
+    operator = "depthwise_conv" if is_depthwise and multiplier == 1 else "convolution"
+    extra: dict[str, Attribute] = {"multiplier": 1} if operator == "depthwise_conv" else {}
+    window = _window(work.source, node, (weights.shape[1], weights.shape[2]))
+    constants = {"weights": weights, "biases": biases}
+    attributes: dict[str, Attribute] = {"num_output": weights.shape[0], **window, "group": group}
+    attributes["with_activation"] = _fused(node)
+    work.append(node, operator, constants, **attributes, **extra)
+
+
+def _fully_connected(work: _Translation, node: Node) -> None:
+    weights, biases = _weights(work.source, node)
+    constants = {"weights": weights, "biases": biases}
+    work.append(node, "fully_connected", constants, num_output=weights.shape[0], with_activation=_fused(node))
+
+
+def _pool(work: _Translation, node: Node) -> None:
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    is_average = node.operator == "average_pool_2d"
+    keys: dict[str, Attribute] = {"method": "AVG" if is_average else "MAX", "ceil_mode": False}
+    if is_average:
+        keys["count_include_pad"] = False
+    work.append(node, "pooling", {}, **_window(work.source, node, kernel), **keys)
+
+
+def _reshape(work: _Translation, node: Node) -> None:
+    work.append(node, "reshape", {}, shape=work.source.tensors[node.outputs[0]].shape)
+
+
+def _softmax(work: _Translation, node: Node) -> None:
+    work.append(node, "softmax", {}, axis=len(work.source.tensors[node.inputs[0]].shape) - 1)
+
+
+def _activation(work: _Translation, node: Node) -> None:
+    work.append(node, "activation", {}, method=FUSED[node.operator])
+
+
+def _fused(node: Node) -> str:
+    return FUSED[node.attributes.text("fused_activation_function", "none")]
+
+
+def _weights(graph: Graph, node: Node) -> tuple[Array, Array]:
+    """Return weights, and biases, zeros where the node has none."""
+    weights = graph.tensors[node.inputs[1]].data
+    assert weights is not None
+    outputs = weights.shape[3 if node.operator == "depthwise_conv_2d" else 0]
+    place = node.inputs[2] if len(node.inputs) > 2 else ABSENT
+    biases = None if place == ABSENT else graph.tensors[place].data
+    return weights, np.zeros(outputs, np.float32) if biases is None else biases
+
+
+def _window(graph: Graph, node: Node, kernel: tuple[int, int]) -> dict[str, Attribute]:
+    x = graph.tensors[node.inputs[0]]
+    found = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
+    return {
+        "kernel_x": kernel[1],
+        "kernel_y": kernel[0],
+        "stride_x": found.stride[1],
+        "stride_y": found.stride[0],
+        "pad_left": found.left,
+        "pad_right": found.right,
+        "pad_top": found.top,
+        "pad_bottom": found.bottom,
+        "dilation_x": found.dilation[1],
+        "dilation_y": found.dilation[0],
+    }
+
+
+RULES: dict[str, Rule] = {
+    "average_pool_2d": _pool,
+    "conv_2d": _filter,
+    "depthwise_conv_2d": _filter,
+    "expand_dims": _reshape,
+    "fully_connected": _fully_connected,
+    "max_pool_2d": _pool,
+    "relu": _activation,
+    "relu6": _activation,
+    "reshape": _reshape,
+    "softmax": _softmax,
+    "squeeze": _reshape,
+}

@@ -1,0 +1,56 @@
+"""Convolution: int8 x int8 products, bias of 32 or 48 bits, M / 2^N per tensor or per channel (docs/aipu.md, 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
+from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.scales import magnitude_of
+from tflq.interpreter.kernels.aipu.windows import window_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionIntegers:
+    """The integers of one convolution.
+
+    Attributes:
+        filter: weights [O, KH, KW, C / groups], bias, M and N.
+        prepared: the weights made ready for accumulation, and the window.
+    """
+
+    filter: FilterIntegers
+    prepared: Convolution
+
+    @property
+    def written(self) -> Written:
+        """What stands in the IR."""
+        return self.filter.written
+
+
+def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+    """Decide the integers of Convolution.
+
+    Raises:
+        UnsupportedError: as `lower_filter`; weights that do not fit the groups.
+        GraphError: shapes that contradict each other.
+    """
+    x, output = operands.input(0), operands.output()
+    found = lower_filter(node, operands)
+    groups = node.attributes.integer("group", 1)
+    if found.weights.shape[3] * groups != x.shape[3]:
+        raise UnsupportedError(
+            f"group={groups}: weights of {found.weights.shape[3]} channels do not fit an input of {x.shape[3]}"
+        )
+    window = window_of(node, x, output)
+    width = window.output_size((x.shape[1], x.shape[2]))[1]
+    return ConvolutionIntegers(found, prepare_convolution(found.weights, window, groups, magnitude_of(x), width))
+
+
+def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run Convolution: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
+    accumulators = accumulate_convolution(integers.prepared, x, integers.filter.pad)
+    return (integers.filter.finish(accumulators),)

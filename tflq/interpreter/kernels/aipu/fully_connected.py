@@ -1,0 +1,45 @@
+"""FullyConnected: x [B, K], weights [O, K] (docs/aipu.md, 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.scales import magnitude_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+
+@dataclass(frozen=True, eq=False)
+class ProductIntegers:
+    """The integers of one fully connected layer.
+
+    Attributes:
+        filter: weights [O, K], bias, M and N.
+        prepared: the weights made ready for accumulation.
+        shape: of the output.
+    """
+
+    filter: FilterIntegers
+    prepared: MatrixProduct
+    shape: tuple[int, ...]
+
+    @property
+    def written(self) -> Written:
+        """What stands in the IR."""
+        return self.filter.written
+
+
+def lower(node: Node, operands: Operands) -> ProductIntegers:
+    """Decide the integers of FullyConnected; raises as `lower_filter`."""
+    found = lower_filter(node, operands)
+    prepared = prepare_product(found.weights, magnitude_of(operands.input(0)))
+    return ProductIntegers(found, prepared, operands.output().shape)
+
+
+def run(integers: ProductIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run FullyConnected: codes [S, B, ...] flattened to [S, B, K] -> codes [S, B, O]."""
+    rows = x.reshape(x.shape[0], -1, integers.filter.weights.shape[1])
+    codes = integers.filter.finish(accumulate_product(integers.prepared, rows))
+    return (codes.reshape(x.shape[0], *integers.shape),)

@@ -1,0 +1,92 @@
+"""Multipliers M / 2^N of a ratio of scales (docs/aipu.md, 2).
+
+Source: Compass Optimizer, utils/quant_tool_utils.py, get_linear_quant_params_from_tensor and unify_shifts_for_aiff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.interpreter.fixed_point import Integers
+
+WIDEST = 15
+LARGEST = (1 << WIDEST) - 1
+USUAL_SHIFT = 31
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplier:
+    """y = RNE(x * M * 2^-N).
+
+    Attributes:
+        m: int64[1] or int64[C].
+        n: int64 of the same shape; below 0 for ratios above the widest M.
+    """
+
+    m: Integers
+    n: Integers
+
+    @property
+    def first_m(self) -> int:
+        """M of a ratio that is one number."""
+        return int(self.m[0])
+
+    @property
+    def first_n(self) -> int:
+        """N of a ratio that is one number."""
+        return int(self.n[0])
+
+    def apply(self, x: Integers) -> Doubles:
+        """Return RNE(x * M * 2^-N) in float64, exact while |x * M| < 2^53."""
+        scaled: Doubles = np.rint(np.asarray(x, np.float64) * self.m * np.exp2(-self.n.astype(np.float64)))
+        return scaled
+
+
+def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
+    """Return M / 2^N of one ratio.
+
+    m = min(bits, 15); N = min(floor(log2((2^m - 1) / r)), largest_shift); M = floor(r * 2^N + 0.5); a power of two
+    becomes 1 / 1 where M = 2^N.
+
+    Raises:
+        UnsupportedError: the ratio is no positive finite number.
+    """
+    return find_multipliers(np.atleast_1d(np.asarray(ratio, np.float32)), bits, largest_shift)
+
+
+def find_multipliers(ratios: NDArray[np.float32], bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
+    """Return M / 2^N of each of several ratios; as `find_multiplier`."""
+    if not np.all(np.isfinite(ratios) & (ratios > 0)):
+        raise UnsupportedError(f"a ratio of scales is {ratios.min():g}: no multiplier stands for it; calibrate again")
+    widest = np.float32((1 << min(bits, WIDEST)) - 1)
+    n = np.floor(np.log2((widest / ratios).astype(np.float32)))
+    n = np.minimum(n, largest_shift)
+    m = np.floor(ratios.astype(np.float64) * np.exp2(n.astype(np.float64)) + 0.5)
+    is_one = np.abs(m - np.exp2(n.astype(np.float64))) < np.finfo(np.float32).eps
+    return Multiplier(np.where(is_one, 1, m).astype(np.int64), np.where(is_one, 0, n).astype(np.int64))
+
+
+def unify_shifts(found: Multiplier) -> Multiplier:
+    """Return multipliers with one shift for all channels.
+
+    S = max(0, max N); M <<= S - N; where the largest M leaves 15 bits, a = ceil(log2(max M / 32767)), S -= a, M >>= a.
+    """
+    shift = max(0, int(found.n.max()))
+    m: Integers = np.left_shift(found.m, shift - found.n)
+    largest = int(m.max())
+    if largest > LARGEST:
+        excess = int(np.ceil(np.log2(largest / LARGEST)))
+        shift -= excess
+        m = m >> excess
+    return Multiplier(m, np.full(m.shape, shift, np.int64))
+
+
+def type_of_multiplier(bits: int) -> str:
+    """Return the type in which the IR stores multipliers of a width."""
+    return "uint8" if bits <= 8 else "uint16"

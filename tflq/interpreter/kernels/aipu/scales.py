@@ -1,0 +1,83 @@
+"""Compass's side of a quantisation: x_q = clamp(RNE(s * x - zp)), s = 1 / scale, zp = -zero point, all in float32.
+
+The graph keeps scale = 1 / s in float64; rounding 1 / scale to float32 returns s unchanged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Affine, Array, Operands, Tensor
+from tflq.interpreter.fixed_point import Integers
+
+Single = NDArray[np.float32]
+
+
+def affine_of(s: Single | np.float32, zp: int = 0, bits: int = 8, signed: bool = True, narrow: bool = False) -> Affine:
+    """Return the type of Compass's numbers; several scales lie along axis 0."""
+    scale = 1.0 / np.atleast_1d(np.asarray(s, np.float32)).astype(np.float64)
+    axis = 0 if scale.size > 1 else None
+    return Affine(scale, np.full(scale.shape, -zp, np.int64), axis, bits, signed, narrow)
+
+
+def reciprocal(affine: Affine) -> Single:
+    """Return s, float32[1] or [C]."""
+    s: Single = (1.0 / affine.scale).astype(np.float32)
+    return s
+
+
+def scale_of(tensor: Tensor) -> np.float32:
+    """Return s of a tensor; 1 where it has no quantisation (indices, truth values)."""
+    s: np.float32 = np.float32(1)
+    if isinstance(tensor.quantisation, Affine):
+        s = reciprocal(tensor.affine)[0]
+    return s
+
+
+def offset_of(tensor: Tensor) -> int:
+    """Return zp of a tensor; 0 where it has no quantisation."""
+    return -int(tensor.affine.zero_point[0]) if isinstance(tensor.quantisation, Affine) else 0
+
+
+def bits_of(tensor: Tensor) -> int:
+    """Return the width of a tensor's codes."""
+    return tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
+
+
+def is_signed(tensor: Tensor) -> bool:
+    """Whether a tensor's codes are signed."""
+    return tensor.affine.signed if isinstance(tensor.quantisation, Affine) else tensor.dtype.is_signed
+
+
+def code_limits(tensor: Tensor) -> tuple[int, int]:
+    """Return the smallest and the largest code of a tensor."""
+    if isinstance(tensor.quantisation, Affine):
+        return tensor.affine.minimum_code, tensor.affine.maximum_code
+    return tensor.dtype.minimum, tensor.dtype.maximum
+
+
+def encode(real: Array, affine: Affine) -> Integers:
+    """Return codes of real numbers: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
+
+    Source: Compass Optimizer, utils/quant_tool_utils.py, linear_quantize_clip.
+    """
+    x = np.asarray(real, np.float32)
+    shape = (-1,) + (1,) * (x.ndim - 1) if affine.is_per_axis else (1,) * max(x.ndim, 1)
+    s, zero_point = reciprocal(affine).reshape(shape), affine.zero_point.reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = (x * s).astype(np.float32) + zero_point.astype(np.float32)
+    codes = np.clip(np.rint(scaled), affine.minimum_code, affine.maximum_code)
+    whole: Integers = np.where(np.isnan(codes), 0, codes).astype(np.int64)
+    return whole.reshape(x.shape)
+
+
+def magnitude_of(tensor: Tensor) -> int:
+    """Return the largest |code| of a tensor's element type."""
+    return max(-tensor.dtype.minimum, tensor.dtype.maximum)
+
+
+def constant_named(operands: Operands, key: str) -> Tensor | None:
+    """Return the constant of a layer by its key; None where it has none."""
+    found = (t for t in operands.inputs if t is not None and t.is_constant and t.name.endswith(f"/{key}"))
+    return next(found, None)

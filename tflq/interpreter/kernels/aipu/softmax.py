@@ -1,0 +1,123 @@
+"""Softmax by a table of exponentials (quantize_method=LUT) (docs/aipu.md, 5).
+
+e = t[x - rowmax + 2^b - 1], S = sum e, (M, N) of s_y, L = 31 - ceil(log2 M);
+R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y).
+Where an axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the tool divides with rounding instead.
+
+Source: Compass Optimizer, ops/softmax.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits
+from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+
+EXPONENT_BITS = 20
+LARGEST_AXIS = 4096
+SMALL_AXIS = 8
+SMALL_ROWS = 128
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxIntegers:
+    """The integers of one softmax.
+
+    Attributes:
+        table: of exp, entries below 2^20.
+        axis: of the sample's own axes.
+        span: 2^b - 1, the index of the row's maximum.
+        rescale: M and N of s_y.
+        offset: zp_y.
+        minimum: smallest code of the output.
+        maximum: largest code.
+        is_small: whether the division rounds.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    table: Table
+    axis: int
+    span: int
+    rescale: Multiplier
+    offset: int
+    minimum: int
+    maximum: int
+    is_small: bool
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
+    """Decide the integers of Softmax.
+
+    Raises:
+        UnsupportedError: more than 4096 terms.
+    """
+    x, output = operands.input(0), operands.output()
+    axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
+    count = x.shape[axis]
+    if count > LARGEST_AXIS:
+        raise UnsupportedError(
+            f"softmax over {count} terms; allowed are {LARGEST_AXIS}: split it or use a target's float"
+        )
+    bits = bits_of(x)
+    table = _exponentials(node, operands)
+    found = find_multiplier(scale_of(output), bits_of(output))
+    keys = {"quantize_method": "LUT", **rescale_keys(CURVED, found, type_of_multiplier(bits_of(output)))}
+    written = Written({"lut": table.entries.astype(np.uint32)}, keys)
+    rows = x.size // count
+    is_small = count < SMALL_AXIS and rows % SMALL_ROWS == 0 and bits == 8
+    low, high = code_limits(output)
+    span = (1 << bits) - 1
+    return SoftmaxIntegers(
+        table, axis, span, found, offset_of(output), low, high, is_small, output.dtype.storage, written
+    )
+
+
+def run(integers: SoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+    """Run Softmax: codes [S, ...] -> codes [S, ...]."""
+    axis = integers.axis + 1
+    wide = x.astype(np.int64)
+    e = integers.table.lookup(wide - wide.max(axis=axis, keepdims=True) + integers.span)
+    total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
+    m, n = integers.rescale.first_m, integers.rescale.first_n
+    largest = int(integers.table.entries.max())
+    if integers.is_small:
+        shift = 31 - _log2_up(largest)
+        z = ((e << shift) + (total >> 1)) // total
+        scaled = np.rint(z.astype(np.float64) * m * np.exp2(-float(n + shift)))
+    else:
+        shift = (30 if largest == 1 else 31) - _log2_up(m)
+        r = (m << shift) // total
+        scaled = np.rint(e.astype(np.float64) * r * np.exp2(-float(n + shift)))
+    codes = np.clip(scaled - integers.offset, integers.minimum, integers.maximum)
+    return (codes.astype(integers.dtype),)
+
+
+def _log2_up(value: int) -> int:
+    return int(np.ceil(np.log2(value)))
+
+
+def _exponentials(node: Node, operands: Operands) -> Table:
+    """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))), in float32; g = i where n = 2^b."""
+    x = operands.input(0)
+    bits, entries = bits_of(x), table_bits(node, x)
+    span = (1 << bits) - 1
+    limit = (1 << EXPONENT_BITS) - 1
+    zp, inverse = np.float32(offset_of(x)), np.float32(1) / scale_of(x)
+    grid = np.linspace(0, span, 1 << entries, dtype=np.float32) - np.float32(span) + zp
+    shift = np.float32(np.log(np.float64(limit)) - float(offset_of(x)) / float(scale_of(x)))
+    argument = (grid * inverse).astype(np.float32) + shift
+    # exp in float64, rounded once: a correctly rounded expf, which gives the tool's entries
+    values = np.exp(argument.astype(np.float64)).astype(np.float32)
+    codes: Integers = np.clip(np.rint(values), 0, limit).astype(np.int64)
+    return Table(codes, 0, bits - entries, 0, limit)

@@ -1,0 +1,80 @@
+"""Tables of a function and their lookup, interpolated where the codes are wider than the table (docs/aipu.md, 4).
+
+Source: Compass Optimizer, ops/activation.py and utils/math_utils.py, lookup_lut_powerof2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, Node, Tensor
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of
+
+Single = NDArray[np.float32]
+TABLE_BITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A function of codes.
+
+    Attributes:
+        entries: int64[n], a power of two.
+        lowest: the code of the first entry: the smallest value of the input's element type.
+        shift: bits of the code below the index.
+        minimum: smallest value of the entries' type.
+        maximum: largest value.
+    """
+
+    entries: Integers
+    lowest: int
+    shift: int
+    minimum: int
+    maximum: int
+
+    def lookup(self, codes: Array) -> Integers:
+        """Y = t[i >> k] + (((t[(i >> k) + 1] - t[i >> k]) * (i & (2^k - 1))) >> k), i = code - lowest."""
+        i = codes.astype(np.int64) - self.lowest
+        if self.shift == 0:
+            return self.entries[i]
+        above = np.append(self.entries[1:], self.entries[-1])
+        index, rest = i >> self.shift, i & ((1 << self.shift) - 1)
+        base: Integers = self.entries[index]
+        found: Integers = np.clip(base + (((above[index] - base) * rest) >> self.shift), self.minimum, self.maximum)
+        return found
+
+
+def table_bits(node: Node, x: Tensor) -> int:
+    """Return log2 of the number of entries: the input's bits, at most what the layer allows."""
+    return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
+
+
+def code_grid(x: Tensor, bits: int) -> NDArray[np.float32]:
+    """Return the codes at which a table of 2^bits entries is computed: evenly spaced, both ends included.
+
+    A restricted range has one point less; its first entry stands twice.
+    """
+    low, high = code_limits(x)
+    count = (1 << bits) - x.affine.narrow_range
+    grid = np.linspace(low, high, count, dtype=np.float32)
+    return np.concatenate([grid[:1], grid]) if x.affine.narrow_range else grid
+
+
+def table_of(node: Node, x: Tensor, output: Tensor, function: Callable[[Single], Array]) -> Table:
+    """Return the table clamp(RNE(s_y * f((q + zp_x) / s_x) - zp_y)) of a function.
+
+    Dequantising multiplies by the float32 reciprocal of s_x, as the tool does.
+    """
+    bits = table_bits(node, x)
+    grid = code_grid(x, bits)
+    inverse = np.float32(1) / scale_of(x)
+    real = ((grid + np.float32(offset_of(x))) * inverse).astype(np.float32)
+    with np.errstate(all="ignore"):
+        value = function(real)
+    low, high = output.dtype.minimum, output.dtype.maximum
+    return Table(encode(value, output.affine), x.dtype.minimum, bits_of(x) - bits, low, high)
