@@ -10,6 +10,7 @@ import click
 from tflq.cli import output
 from tflq.cli.calibration_options import CalibrationChoice, calibrated, calibration
 from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
+from tflq.cli.convert_all import convert_all
 from tflq.cli.target_options import choose_target, target_settings
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ DEFAULT_SAMPLES = 32
 
 @click.command("convert")
 @MODEL_ARGUMENT
-@click.option("-t", "--target", "target_name", required=True, metavar="TARGET", help="`tflq targets` lists them.")
+@click.option(
+    "-t",
+    "--target",
+    "target_name",
+    required=True,
+    metavar="TARGET",
+    help="`tflq targets` lists them; `all` is every one.",
+)
 @target_settings
 @calibration
 @click.option(
@@ -36,6 +44,11 @@ DEFAULT_SAMPLES = 32
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder to write into; it is made where it is missing.",
+)
+@click.option(
+    "--accuracy",
+    metavar="TASK=DIR",
+    help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
 )
 @sampling(DEFAULT_SAMPLES)
 @reporting
@@ -51,19 +64,29 @@ def command(
     seed: int,
     as_json: bool,
     calibration: CalibrationChoice,
-) -> None:
+    accuracy: str | None,
+) -> int:
     """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
 
     The .tflite among them is run by TFLite on the samples (random ones without --input) and compared with the target's
     own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is left out.
+
+    `--target all` writes a folder for each target, with its defaults, and compares them in one table; the status is 1
+    if a target refuses the model.
     """
     from tflq.analysis.executions import for_target
     from tflq.files import output_folder
 
+    if target_name == "all" and (assignments or layers):
+        raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    if accuracy is not None and target_name != "all":
+        raise click.UsageError("--accuracy is a column of --target all; `tflq bench` measures one target")
+    original = read_model(model)
+    chosen = choose_samples(original, inputs, real, samples or DEFAULT_SAMPLES, seed)
+    found = calibrated(original, calibration, real)
+    if target_name == "all":
+        return convert_all(model, original, found, chosen, accuracy, folder, as_json)
     target, settings = choose_target(target_name, assignments, layers)
-    found = read_model(model)
-    chosen = choose_samples(found, inputs, real, samples or DEFAULT_SAMPLES, seed)
-    found = calibrated(found, calibration, real)
     execution = for_target(found.main, target, settings)
     with output_folder(folder) as scratch:
         artefacts = target.emit(execution.graph, found)
@@ -74,6 +97,7 @@ def command(
         output.json_report(_report(model, execution.graph, target_name, folder, artefacts, compared))
     else:
         _print(execution.graph, target_name, folder, artefacts, compared)
+    return 0
 
 
 def check_emitted(

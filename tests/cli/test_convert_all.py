@@ -1,0 +1,50 @@
+"""`tflq convert --target all`: every target's files, and one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import tflq
+from tests.support.data import data_path
+from tests.support.tracked import ROOT
+from tflq.converters.targets import target_names
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+
+
+def test_every_target_writes_its_files(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx], and two targets write with it")
+    done = tflq("convert", DIGITS, "-t", "all", "-n", "8", "-o", "out", "--json", cwd=tmp_path)
+    assert (done.status, done.err) == (0, "")
+    rows = {row["target"]: row for row in done.json["targets"]}
+    assert set(rows) == set(target_names())
+    for name, row in rows.items():
+        written = {path.name: path.stat().st_size for path in (tmp_path / "out" / name).iterdir()}
+        assert row["files"] == written
+        assert row["size_bytes"] == sum(written.values())
+        assert 0 <= row["score_percent"] <= 100
+        assert row["worst_layer"] or name in ("tflite", "aipu")  # the same integers; tensors of other names
+    assert any("use_ne16 is false" in text for text in rows["gap9-sq8"]["constraints"])
+
+
+def test_a_target_that_refuses_has_its_row_and_the_others_their_files(tmp_path: Path) -> None:
+    model = data_path("corpus", "single_op_float", "CONV_2D.tflite")
+    done = tflq("convert", model, "-t", "all", "-n", "2", "-o", "out", cwd=tmp_path)
+    assert done.status == 1
+    assert "GAP9 takes ranges from the file" in done.out
+    assert not (tmp_path / "out" / "gap9-ne16").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-t", "all", "-s", "weight_bits=4"), "--target all takes each one's defaults"),
+        (("-t", "all", "--accuracy", "kws01"), "give it as TASK=DIR"),
+        (("-t", "gap9-ne16", "--accuracy", "kws01=x"), "a column of --target all"),
+    ],
+)
+def test_refusals(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    assert words in tflq("convert", DIGITS, *options, "-o", "out", cwd=tmp_path).refused()
+    assert not (tmp_path / "out").exists()

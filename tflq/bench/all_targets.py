@@ -1,0 +1,109 @@
+"""One model for every target: what each makes of it, in one row each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.analysis.compare.comparison import compare_sides
+from tflq.analysis.compare.sides import Running
+from tflq.analysis.executions import Execution, as_is, for_target
+from tflq.analysis.inputs import Samples
+from tflq.bench.accuracy import LabelledSamples, measure, predictions
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import Target
+from tflq.errors import InputError, TflqError
+from tflq.graph import Graph, Model
+
+COMPARED_SAMPLES = 64
+"""Samples over which layers are compared: a ratio in dB needs no more, and every target runs them all."""
+
+
+@dataclass(frozen=True)
+class TargetRow:
+    """What a target makes of a model.
+
+    Attributes:
+        target: its name.
+        score_percent: accuracy on labelled data; without any, the share of samples whose highest output is that of
+            the model as it is. None where the target refuses the model.
+        artefacts: file name -> content; empty where it refuses.
+        worst_layer: name of the layer with the smallest signal-to-noise ratio against the model as it is; empty where
+            no layer differs, None where the target's tensors have no counterpart in the model.
+        worst_sqnr_db: that ratio, 10 log10(sum of squares / sum of squared differences).
+        constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere.
+    """
+
+    target: str
+    score_percent: float | None
+    artefacts: Mapping[str, bytes]
+    worst_layer: str | None
+    worst_sqnr_db: float
+    constraints: tuple[str, ...]
+
+    @property
+    def refused(self) -> bool:
+        """Whether the target does not take the model."""
+        return self.score_percent is None
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all files together."""
+        return sum(map(len, self.artefacts.values()))
+
+
+def summarise(
+    model: Model, ranged: Model, target: Target, samples: Samples, labelled: LabelledSamples | None
+) -> TargetRow:
+    """Quantise with the target's defaults, emit, run and compare.
+
+    Args:
+        model: as it is.
+        ranged: the same with ranges, where the user gave any.
+        target: one of the table.
+        samples: in the model's encoding, for the comparison of layers.
+        labelled: for accuracy; None to count agreement with the model as it is.
+    """
+    try:
+        execution = for_target(ranged.main, target, parse_settings(target.settings))
+        artefacts = target.emit(execution.graph, ranged)
+    except TflqError as error:
+        return TargetRow(target.name, None, {}, "", float("inf"), (str(error),))
+    reference = as_is(model)
+    layer, ratio = _worst_layer(execution, reference, samples)
+    score = measure(execution, labelled).percent if labelled else _agreement(execution, reference, samples)
+    return TargetRow(target.name, score, artefacts, layer, ratio, _constraints(execution.graph))
+
+
+def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -> tuple[str | None, float]:
+    count = min(samples.count, COMPARED_SAMPLES)
+    try:
+        found = compare_sides(Running(execution, samples), Running(reference, samples), count)
+    except InputError:
+        return None, float("inf")
+    layers = [t for t in found.diverging if t.node]
+    if not layers:
+        return "", float("inf")
+    worst = min(layers, key=lambda t: t.figures.sqnr_db)
+    return worst.node, worst.figures.sqnr_db
+
+
+def _agreement(execution: Execution, reference: Execution, samples: Samples) -> float:
+    equal = []
+    for mine, theirs in zip(execution.iterate(samples), reference.iterate(samples), strict=True):
+        ours = predictions(mine[execution.graph.outputs[0]])
+        equal.append(ours == predictions(theirs[reference.graph.outputs[0]]))
+    return 100.0 * float(np.concatenate(equal).mean())
+
+
+def _constraints(graph: Graph) -> tuple[str, ...]:
+    """Return why layers do not run where the target is fastest, each reason with the number of layers."""
+    reasons = Counter(
+        f"{node.attributes.text('engine', '')}: {node.attributes.text('engine_reason', '')}"
+        for node in graph.nodes
+        if node.attributes.text("engine", "") == "sq8" and "follows" not in node.attributes.text("engine_reason", "")
+    )
+    return tuple(f"{reason} ({count})" for reason, count in sorted(reasons.items()))
