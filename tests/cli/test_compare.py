@@ -61,7 +61,7 @@ def test_models_targets_and_arithmetics(files: Path) -> None:
         done = tflq("compare", DIGITS, *second, "-n", "4", "--json")
         assert (done.status, done.json["first_only"]) == (1, [])
     far = tflq("compare", f"{DIGITS}@gap9-ne16", "@tflite", "-n", "4", "--json").json
-    assert far["second_only"] == []
+    assert len(far["second_only"]) == 1  # GAP9 pools in front of that ReLU
     assert tflq("compare", DIGITS, "-n", "4", "--tolerance", "100").status == 0
 
 

@@ -39,17 +39,19 @@ def match(first: Sequence[Column], second: Sequence[Column]) -> Matching:
     """Match by tensor name, then what is left by node name; shapes must agree but for axes of size 1.
 
     A target's graph has nodes of its own (a ReLU behind its convolution). The convolution then carries the name of the
-    node and the ReLU that of the tensor, so that names first, nodes second, finds what means the same.
+    node and the ReLU that of the tensor, so that names first, nodes second, finds what means the same. What stands in
+    front of such a ReLU has no counterpart in a graph whose layer holds its activation.
     """
     by_name = {c.name: c for c in second}
     found = {c.name: by_name[c.name] for c in first if c.name in by_name and _fits(c, by_name[c.name])}
     taken = {c.name for c in found.values()}
     by_node: dict[str, Column] = {}
+    inner = _before_activations(first) ^ _before_activations(second)
     for c in second:
-        if c.node and c.name not in taken:
+        if c.node and c.name not in taken and c.node not in inner:
             by_node.setdefault(_base(c.node), c)
     for c in first:
-        other = by_node.get(_base(c.node)) if c.name not in found and c.node else None
+        other = by_node.get(_base(c.node)) if c.name not in found and c.node and c.node not in inner else None
         if other is not None and other.name not in taken and _fits(c, other):
             found[c.name] = other
             taken.add(other.name)
@@ -76,6 +78,11 @@ def require_known(names: Sequence[str], known: Sequence[str], where: str) -> Non
         each = "; ".join(f"'{name}' (nearest: {nearest(name, known)})" for name in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise InputError(f"{where}: no tensor is called {each}{more}")
+
+
+def _before_activations(columns: Sequence[Column]) -> set[str]:
+    """Return the nodes whose activation is a node of its own."""
+    return {c.node.removesuffix("_activation") for c in columns if c.node.endswith("_activation")}
 
 
 def _base(node: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.rewrite import POOLS, derived_tensor, pruned, redirect, with_attributes
+from tflq.converters.gap9.rewrite import POOLS, derived_tensor, only_reader, pruned, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", *POOLS, "add", "sub", "mul", "div")
@@ -49,6 +49,7 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
         if node.operator in ("relu", "relu6"):
             limit = 6.0 if node.operator == "relu6" else np.inf
             if known[0] is not None and known[0] <= limit:
+                _take_name(result, node.inputs[0], node.outputs[0])
                 redirect(result, node.outputs[0], node.inputs[0])
             bounds[node.outputs[0]] = min(limit, np.inf if known[0] is None else known[0])
         elif node.operator in _KEEP_SIGN:
@@ -57,6 +58,12 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
                 kept = max((b for b in operands if b is not None), default=np.inf)
                 bounds.update(dict.fromkeys(node.outputs, kept if node.operator in _KEEP_BOUND else np.inf))
     return pruned(result)
+
+
+def _take_name(graph: Graph, kept: int, removed: int) -> None:
+    """Let what the layer writes carry the file's name of what the ReLU wrote, where both are the same value."""
+    if only_reader(graph, kept) is not None:
+        graph.tensors[kept] = replace(graph.tensors[kept], name=graph.tensors[removed].name)
 
 
 def _activation(node: Node, range_: Range | None) -> str | None:
