@@ -7,22 +7,61 @@ import pytest
 
 from tests.support.aipu_golden import KWS, golden
 
-DONE = (
+OPS = (
+    "ABS",
+    "ADD_N",
     "AVERAGE_POOL_2D",
     "AVERAGE_POOL_2D_VALID_B",
+    "BATCH_TO_SPACE_ND",
+    "BROADCAST_TO",
+    "CLIP",
     "CONV_2D",
     "CONV_2D_NOACT",
+    "COS",
     "DEPTHWISE_MULT2",
+    "DEPTH_TO_SPACE_B",
+    "EXP",
+    "FILL",
     "FULLY_CONNECTED",
     "GLOBAL_AVG",
     "GROUP_CONV_B",
+    "HARD_SWISH",
+    "LEAKY_RELU_B",
     "MAX_POOL_2D",
+    "MEAN_B",
+    "MINIMUM",
+    "MUL_B",
+    "NEG",
+    "PAD",
+    "PADV2_B",
+    "PRELU",
+    "REDUCE_MIN",
     "RELU",
+    "RELU_0_TO_1",
     "RESHAPE",
+    "ROUND",
+    "SIN",
     "SOFTMAX",
+    "SPACE_TO_BATCH_ND_B",
+    "SPACE_TO_DEPTH",
+    "SPLIT_V",
+    "SQUARE",
     "SQUEEZE",
+    "SUB",
+    "SUM_B",
+    "TANH",
 )
-CASES = [(KWS, mode) for mode in ("sym_pt", "asym_pc")] + [(f"ops/{op}", m) for op in DONE for m in ("sym", "asym")]
+LAYERS = (
+    "BATCH_TO_DEPTH",
+    "BNLL_LAYER",
+    "CROP",
+    "DATA_STRIDE",
+    "DEPTH_TO_SPACE_CRD",
+    "SELU_LAYER",
+    "SPACE_TO_BATCH_PAD",
+)
+FOLDERS = [f"ops/{name}" for name in OPS] + [f"layers/{name}" for name in LAYERS]
+CASES = [(KWS, mode) for mode in ("sym_pt", "asym_pc")] + [(f, mode) for f in FOLDERS for mode in ("sym", "asym")]
 
 
 @pytest.mark.parametrize(("case", "mode"), CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -55,13 +55,14 @@ def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
         reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
         generation.update(dict.fromkeys(node.outputs, reached))
         generations[node.name] = reached
-        layers.append(_layer(graph, node))
+        layers.append(_layer(graph, node, generation))
     return generations, layers
 
 
-def _layer(graph: Graph, node: Node) -> Layer:
-    inputs, outputs = ([graph.tensors[t] for t in side] for side in (node.inputs, node.outputs))
-    constants = {t.name.rpartition("/")[2]: t for t in inputs if t.is_constant}
+def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
+    outputs = [graph.tensors[t] for t in node.outputs]
+    own = {t for t in node.inputs if t not in computed}
+    constants = {graph.tensors[t].name.rpartition("/")[2]: graph.tensors[t] for t in node.inputs if t in own}
     written = getattr(node.integers, "written", None)
     assert isinstance(written, Written)
     before: dict[str, Entry] = {key: _constant(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
@@ -74,7 +75,7 @@ def _layer(graph: Graph, node: Node) -> Layer:
     after: dict[str, Entry] = dict(written.keys)
     if not is_per_channel:
         after.update(scales)
-    bottoms = tuple(_edge(t) for t in inputs if not t.is_constant)
+    bottoms = tuple(_edge(graph.tensors[t]) for t in node.inputs if t not in own)
     entries = _framed(outputs, before, after)
     return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(_edge, outputs)), entries)
 
@@ -102,8 +103,10 @@ def _constant(data: Array, dtype: DType | None = None) -> Constant:
 
 def _scales_of(constants: Mapping[str, Tensor]) -> dict[str, Entry]:
     """Return weights_scale, weights_zp, biases_scale, biases_zp: numbers, or tensors where there are several."""
-    if "weights" not in constants or "biases" not in constants:
+    if "weights" not in constants:
         return {}
+    if "biases" not in constants:
+        return {"weights_scale": float(scale_of(constants["weights"])), "weights_zp": offset_of(constants["weights"])}
     weights, biases = (reciprocal(constants[key].affine) for key in ("weights", "biases"))
     if weights.size == 1:
         return {"weights_scale": float(weights[0]), "weights_zp": 0, "biases_scale": float(biases[0]), "biases_zp": 0}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tflq.graph import Node, Operands
+from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.scales import is_signed
 
 
@@ -15,7 +16,7 @@ class Signs(Enum):
 
     PASS = "the input's own type"
     OWN = "the output's range"
-    FIXED = "codes as they are: scale 1, zero point 0"
+    FIXED = "a rule of its own (special.py)"
 
 
 Signed = Callable[[Node, Operands], bool]
@@ -40,6 +41,7 @@ class LayerRule:
 
 
 UNSIGNED_ACTIVATIONS = ("RELU", "RELU6")
+UNSIGNED_METHODS = (*UNSIGNED_ACTIVATIONS, "SIGMOID", "SOFTPLUS")
 
 
 def _never(_node: Node, _operands: Operands) -> bool:
@@ -50,8 +52,15 @@ def _unless_rectified(node: Node, _operands: Operands) -> bool:
     return node.attributes.text("with_activation", "NONE") not in UNSIGNED_ACTIVATIONS
 
 
+def _always(_node: Node, _operands: Operands) -> bool:
+    return True
+
+
 def _activation(node: Node, _operands: Operands) -> bool:
-    return node.attributes.text("method") not in UNSIGNED_ACTIVATIONS
+    method = node.attributes.text("method")
+    if method == "CLIP":
+        return node.attributes.real("clip_min") < 0
+    return method not in UNSIGNED_METHODS
 
 
 def follows_input(_node: Node, operands: Operands) -> bool:
@@ -59,7 +68,53 @@ def follows_input(_node: Node, operands: Operands) -> bool:
     return any(is_signed(t) for t in operands.inputs if t is not None and not t.is_constant)
 
 
+def _pair(node: Node, operands: Operands) -> bool:
+    rectified = not _unless_rectified(node, operands)
+    is_difference = method_of(node) == "SUB"
+    return not rectified and (is_difference or any(is_signed(t) for t in operands.inputs if t is not None))
+
+
+def _curve(type_name: str, signed: Signed) -> LayerRule:
+    return LayerRule(type_name, Signs.OWN, signed)
+
+
+def _layout(type_name: str) -> LayerRule:
+    return LayerRule(type_name, Signs.PASS)
+
+
 RULES = {
+    "abs": LayerRule("Abs", Signs.OWN, _never),
+    "add": LayerRule("Add", Signs.OWN, _pair),
+    "batch_to_depth": _layout("BatchToDepth"),
+    "batch_to_space": _layout("BatchToSpace"),
+    "bnll": _curve("BNLL", _never),
+    "ceil": _curve("Ceil", follows_input),
+    "concat": LayerRule("Concat", Signs.OWN, follows_input),
+    "constant": LayerRule("Constant", Signs.OWN),
+    "cosine": _curve("Cosine", _always),
+    "crop": _layout("Crop"),
+    "data_stride": _layout("DataStride"),
+    "depth_to_space": _layout("DepthToSpace"),
+    "eltwise": LayerRule("Eltwise", Signs.OWN, _pair),
+    "exp": _curve("Exp", _never),
+    "floor": _curve("Floor", follows_input),
+    "log": _curve("Log", _always),
+    "mul": LayerRule("Mul", Signs.OWN, _pair),
+    "negative": LayerRule("Negative", Signs.FIXED),
+    "pad": _layout("Pad"),
+    "reduce": LayerRule("Reduce", Signs.OWN, follows_input),
+    "round": _curve("Round", follows_input),
+    "rsqrt": _curve("Rsqrt", _never),
+    "sine": _curve("Sine", _always),
+    "slice": _layout("Slice"),
+    "space_to_batch": _layout("SpaceToBatch"),
+    "space_to_depth": _layout("SpaceToDepth"),
+    "split": _layout("Split"),
+    "sqrt": _curve("Sqrt", _never),
+    "square": _curve("Square", _never),
+    "sub": LayerRule("Sub", Signs.OWN, _pair),
+    "tile": _layout("Tile"),
+    "transpose": _layout("Transpose"),
     "activation": LayerRule("Activation", Signs.OWN, _activation),
     "convolution": LayerRule("Convolution", Signs.OWN, _unless_rectified, True),
     "depthwise_conv": LayerRule("DepthwiseConv", Signs.OWN, _unless_rectified, True),

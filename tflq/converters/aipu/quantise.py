@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.converters.aipu.special import negative_type, passes, quantise_constant
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, Node, Tensor, validate
@@ -39,7 +40,12 @@ class _Quantiser:
     def _outputs(self, index: int, node: Node) -> None:
         rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
         for t in node.outputs:
-            if rule.signs is Signs.PASS:
+            if node.operator == "constant":
+                tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
+            elif rule.signs is Signs.FIXED:
+                affine = negative_type(tensors[node.inputs[0]])
+                tensors[t] = replace(tensors[t], dtype=code_type(affine), quantisation=affine)
+            elif rule.signs is Signs.PASS or passes(node):
                 source = tensors[node.inputs[0]]
                 tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
             else:

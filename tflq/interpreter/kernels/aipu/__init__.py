@@ -9,14 +9,43 @@ from __future__ import annotations
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.aipu"
+_CURVES = ("bnll", "ceil", "cosine", "exp", "floor", "log", "round", "rsqrt", "sine", "sqrt", "square")
+_LAYOUTS = (
+    "batch_to_depth",
+    "batch_to_space",
+    "crop",
+    "data_stride",
+    "depth_to_space",
+    "pad",
+    "slice",
+    "space_to_batch",
+    "space_to_depth",
+    "split",
+    "tile",
+    "transpose",
+)
 _OPERATORS = (
     "activation",
+    "concat",
+    "constant",
     "convolution",
     "depthwise_conv",
+    "eltwise",
     "fully_connected",
     "pooling",
+    "reduce",
     "reshape",
     "softmax",
 )
 
-ARITHMETIC = Arithmetic("aipu", {operator: f"{_HERE}.{operator}" for operator in _OPERATORS}, "float")
+ARITHMETIC = Arithmetic(
+    "aipu",
+    {
+        **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS},
+        **dict.fromkeys(_CURVES, f"{_HERE}.curve"),
+        **dict.fromkeys(_LAYOUTS, f"{_HERE}.layout"),
+        **dict.fromkeys(("add", "sub", "mul"), f"{_HERE}.eltwise"),
+        **dict.fromkeys(("abs", "negative"), f"{_HERE}.signed_rescale"),
+    },
+    "float",
+)

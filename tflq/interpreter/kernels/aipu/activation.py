@@ -1,51 +1,40 @@
-"""Activation: RELU and RELU6 that no linear layer took: y = clamp(RNE(max(x + zp_x, 0) * M * 2^-N) - zp_y)."""
+"""Activation: each method has its module; all give integers with `apply` and `written`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Callable
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.written import CURVED, LINEAR, Written, rescale_keys
+from tflq.interpreter.kernels.aipu import clip, curve, rectifier, signed_rescale
 
-_ORDERS = {"RELU": LINEAR, "RELU6": CURVED}
-
-
-@dataclass(frozen=True, eq=False)
-class RectifierIntegers:
-    """The integers of one rectifier: zp_x, M and N, zp_y, the output's limits."""
-
-    input_offset: int
-    rescale: Multiplier
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+ActivationIntegers = (
+    rectifier.RectifierIntegers | curve.CurveIntegers | clip.ClipIntegers | signed_rescale.SignedIntegers
+)
+_Lower = Callable[[Node, Operands], ActivationIntegers]
+_OTHERS: dict[str, _Lower] = {
+    "RELU": rectifier.lower,
+    "RELU6": rectifier.lower,
+    "CLIP": clip.lower,
+    "LEAKYRELU": signed_rescale.lower,
+}
+METHODS = (*_OTHERS, *curve.METHODS)
 
 
-def lower(node: Node, operands: Operands) -> RectifierIntegers:
-    """Decide M and N of s_y / s_x.
+def lower(node: Node, operands: Operands) -> ActivationIntegers:
+    """Decide the integers of Activation.
 
     Raises:
         UnsupportedError: another method.
     """
     method = node.attributes.text("method")
-    if method not in _ORDERS:
-        raise UnsupportedError(f"method={method}; allowed is {', '.join(_ORDERS)}")
-    x, output = operands.input(0), operands.output()
-    found = find_multiplier(scale_of(output) / scale_of(x), bits_of(output))
-    written = Written(keys=rescale_keys(_ORDERS[method], found, type_of_multiplier(bits_of(output))))
-    low, high = code_limits(output)
-    return RectifierIntegers(offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written)
+    if method in curve.METHODS:
+        return curve.lower(node, operands)
+    if method not in _OTHERS:
+        raise UnsupportedError(f"method={method}; allowed is {', '.join(METHODS)}")
+    return _OTHERS[method](node, operands)
 
 
-def run(integers: RectifierIntegers, x: Array) -> tuple[Array, ...]:
-    """Run RELU or RELU6: codes [S, ...] -> codes [S, ...]."""
-    total = np.maximum(x.astype(np.int64) + integers.input_offset, 0)
-    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+def run(integers: ActivationIntegers, x: Array) -> tuple[Array, ...]:
+    """Run Activation: codes [S, ...] -> codes [S, ...]."""
+    return (integers.apply(x),)

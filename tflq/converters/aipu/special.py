@@ -1,0 +1,59 @@
+"""Outputs whose type neither passes nor comes from a range and a sign: Constant, Negative, Reduce MIN and MAX."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, DType, Node, Tensor
+from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, reciprocal
+
+_PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
+_UNSIGNED_SHIFT = 127
+
+
+def passes(node: Node) -> bool:
+    """Whether a layer passes the type of its input because of its method."""
+    return node.operator == "reduce" and node.attributes.text("method") in ("MIN", "MAX")
+
+
+def negative_type(x: Tensor) -> Affine:
+    """Return the type of -x: s_y = s_x; zp_y = 1 - zp_x, for unsigned codes -zp_x - 127, always signed.
+
+    Source: Compass Optimizer, ops/neg.py.
+    """
+    zp = 1 - offset_of(x) if x.affine.signed else -offset_of(x) - _UNSIGNED_SHIFT
+    return affine_of(reciprocal(x.affine), zp, x.affine.bits, True)
+
+
+def constant_type(tensor: Tensor, data: Array, asked: LayerOptions) -> tuple[Affine, DType]:
+    """Return the type of a Constant: whole numbers as they are (s = 1), others as an input.
+
+    Source: Compass Optimizer, ops/constant.py; dtype_utils.py, range_to_dtype.
+    """
+    values = np.asarray(data, np.float64)
+    if np.array_equal(values, np.rint(values)):
+        low, high = values.min(initial=0), values.max(initial=0)
+        kinds = [d for d in _PLAIN if d.minimum <= low and high <= d.maximum]
+        if not kinds:
+            raise UnsupportedError(f"constant '{tensor.name}' holds {low:g}..{high:g}; allowed is int32")
+        return affine_of(np.float32(1), 0, kinds[0].bits, kinds[0].is_signed), kinds[0]
+    low, high = range_of(tensor)
+    affine = type_of_range(low, high, asked.activation_bits, low < 0, asked.is_symmetric, asked.restricted)
+    return affine, DType(f"{'int' if affine.signed else 'uint'}{8 if affine.bits <= 8 else 16}")
+
+
+def quantise_constant(top: Tensor, weights: Tensor, asked: LayerOptions) -> tuple[Tensor, Tensor]:
+    """Return the output of a Constant and its weights, both in the same type."""
+    assert weights.data is not None
+    affine, dtype = constant_type(top, weights.data, asked)
+    data = encode(weights.data, affine).astype(dtype.storage)
+    data.setflags(write=False)
+    return (
+        replace(top, dtype=dtype, quantisation=affine),
+        replace(weights, dtype=dtype, quantisation=affine, data=data, range=None),
+    )

@@ -1,0 +1,61 @@
+"""Activation CLIP: limits on a scale 256 times finer at 8 bits, two roundings (docs/aipu.md, 5).
+
+u = clamp(RNE((x + zp_x) * M * 2^-(N - 8)), cmin, cmax), c = RNE(limit * 256 * s_y); y = clamp(RNE(u / 256) - zp_y).
+
+Source: Compass Optimizer, ops/clip.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import ADDITIVE, Written, rescale_keys
+
+EXTRA_BITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ClipIntegers:
+    """The integers of one clip: offsets, M and N as the IR has them, limits, and the extra bits."""
+
+    input_offset: int
+    rescale: Multiplier
+    limits: tuple[int, int]
+    extra_bits: int
+    offset: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+    def apply(self, x: Array) -> Array:
+        """Return codes of codes."""
+        finer = Multiplier(self.rescale.m, self.rescale.n - self.extra_bits)
+        u = np.clip(finer.apply(x.astype(np.int64) + self.input_offset), *self.limits)
+        y = np.rint(u * 2.0**-self.extra_bits) - self.offset
+        codes: Array = np.clip(y, self.minimum, self.maximum).astype(self.dtype)
+        return codes
+
+
+def lower(node: Node, operands: Operands) -> ClipIntegers:
+    """Decide M, N of s_y / s_x and the limits."""
+    x, output = operands.input(0), operands.output()
+    bits = bits_of(output)
+    extra = EXTRA_BITS if bits <= EXTRA_BITS else 0
+    fine = np.float32(scale_of(output) * np.float32(1 << extra))
+    given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
+    low, high = (int(np.clip(np.rint(np.float32(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
+    found = find_multiplier(scale_of(output) / scale_of(x), bits)
+    written = Written(
+        keys=rescale_keys(ADDITIVE, found, type_of_multiplier(bits)), changed={"clip_min": low, "clip_max": high}
+    )
+    limits = code_limits(output)
+    return ClipIntegers(
+        offset_of(x), found, (low, high), extra, offset_of(output), *limits, output.dtype.storage, written
+    )

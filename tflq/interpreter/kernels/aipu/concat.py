@@ -1,0 +1,75 @@
+"""Concat: every branch on the scale of the output by its own M / 2^N (docs/aipu.md, 5).
+
+Source: Compass Optimizer, ops/concat.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+
+
+@dataclass(frozen=True, eq=False)
+class ConcatIntegers:
+    """The integers of one concatenation.
+
+    Attributes:
+        axis: behind the sample axis.
+        input_offsets: zp of each branch.
+        rescales: M and N of each branch; empty where all have the output's type.
+        offset: zp_y.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    axis: int
+    input_offsets: tuple[int, ...]
+    rescales: tuple[Multiplier, ...]
+    offset: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> ConcatIntegers:
+    """Decide M, N of s_y / s_i for each branch."""
+    output = operands.output()
+    branches = [t for t in operands.inputs if t is not None]
+    bits = bits_of(output)
+    same = all((scale_of(t), offset_of(t)) == (scale_of(output), offset_of(output)) for t in branches)
+    found = () if same else tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
+    written = NOTHING
+    if found:
+        written = Written(
+            keys={
+                "scale_value": tuple(f.first_m for f in found),
+                "shift_value": tuple(f.first_n for f in found),
+                "scale_type": (type_of_multiplier(bits),) * len(found),
+                "shift_type": ("int8",) * len(found),
+            }
+        )
+    axis = node.attributes.integer("axis") % len(output.shape) + 1
+    low, high = code_limits(output)
+    offsets = tuple(offset_of(t) for t in branches)
+    return ConcatIntegers(axis, offsets, found, offset_of(output), low, high, output.dtype.storage, written)
+
+
+def run(integers: ConcatIntegers, *branches: Array) -> tuple[Array, ...]:
+    """Run Concat: codes [S, ...] of each branch -> codes [S, ...]."""
+    samples = max(b.shape[0] for b in branches)
+    parts = [np.broadcast_to(b, (samples, *b.shape[1:])) for b in branches]
+    if integers.rescales:
+        parts = [
+            np.clip(m.apply(p.astype(np.int64) + zp) - integers.offset, integers.minimum, integers.maximum)
+            for p, zp, m in zip(parts, integers.input_offsets, integers.rescales, strict=True)
+        ]
+    return (np.concatenate(parts, axis=integers.axis).astype(integers.dtype),)

@@ -1,0 +1,106 @@
+"""Functions by table: Exp, Square, Sqrt, Rsqrt, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
+
+Source: Compass Optimizer, ops/activation.py, apply_lut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.scales import bits_of
+from tflq.interpreter.kernels.aipu.tables import Table, table_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+Doubles = NDArray[np.float64]
+Function = Callable[[Doubles], Doubles]
+
+
+def _sigmoid(x: Doubles) -> Doubles:
+    return 1 / (1 + np.exp(-x))
+
+
+def _hard_swish(x: Doubles) -> Doubles:
+    return x * np.clip(x + 3, 0, 6) / 6
+
+
+def _softplus(x: Doubles) -> Doubles:
+    softened: Doubles = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+    return softened
+
+
+def _elu(x: Doubles, alpha: float) -> Doubles:
+    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
+
+
+_FUNCTIONS: dict[str, Function] = {
+    "bnll": _softplus,
+    "ceil": np.ceil,
+    "cosine": np.cos,
+    "exp": np.exp,
+    "floor": np.floor,
+    "log": np.log,
+    "round": np.rint,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sine": np.sin,
+    "sqrt": np.sqrt,
+    "square": np.square,
+    "HARDSWISH": _hard_swish,
+    "SIGMOID": _sigmoid,
+    "SILU": lambda x: x * _sigmoid(x),
+    "SOFTPLUS": _softplus,
+    "SOFTSIGN": lambda x: x / (1 + np.abs(x)),
+    "TANH": np.tanh,
+}
+PARAMETRIC = ("ELU", "SELU")
+METHODS = (*(name for name in _FUNCTIONS if name.isupper()), *PARAMETRIC)
+OPERATORS = tuple(name for name in _FUNCTIONS if name.islower())
+
+
+@dataclass(frozen=True, eq=False)
+class CurveIntegers:
+    """A table and the type of its entries."""
+
+    table: Table
+    dtype: np.dtype[np.generic]
+    written: Written
+
+    def apply(self, x: Array) -> Array:
+        """Return codes of codes."""
+        return self.table.lookup(x).astype(self.dtype)
+
+
+def lower(node: Node, operands: Operands) -> CurveIntegers:
+    """Compute the table.
+
+    Raises:
+        UnsupportedError: a periodic function of 16 bits: the tool reduces its argument there.
+    """
+    x, output = operands.input(0), operands.output()
+    if node.operator in ("cosine", "sine") and bits_of(x) > 8:
+        raise UnsupportedError(f"{node.operator} of {bits_of(x)} bits; allowed are 8")
+    function = _function(node)
+    table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
+    changed = dict.fromkeys(("alpha", "gamma")) if node.operator == "activation" else {}
+    return CurveIntegers(
+        table, output.dtype.storage, Written({"lut": table.entries.astype(output.dtype.storage)}, changed=changed)
+    )
+
+
+def run(integers: CurveIntegers, x: Array) -> tuple[Array, ...]:
+    """Run the table: codes [S, ...] -> codes [S, ...]."""
+    return (integers.apply(x),)
+
+
+def _function(node: Node) -> Function:
+    method = node.attributes.text("method", "")
+    if method in PARAMETRIC:
+        alpha = node.attributes.real("alpha", 1.0)
+        gamma = node.attributes.real("gamma", 1.0) if method == "SELU" else 1.0
+        return lambda x: gamma * _elu(x, alpha)
+    return _FUNCTIONS[method if method in METHODS else node.operator]

@@ -1,0 +1,185 @@
+"""Layers that only move codes, and pass their input's type (docs/aipu.md, 5).
+
+Each takes codes [N, ...] with the samples folded into N where only the other axes move, or works axis by axis behind
+the sample axis. What is filled in holds -zp, which stands for 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutIntegers:
+    """One move.
+
+    Attributes:
+        move: from codes [S, ...] to each output's [S, ...].
+        written: for the IR.
+    """
+
+    move: Callable[[Array], tuple[Array, ...]]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> LayoutIntegers:
+    """Decide the move.
+
+    Raises:
+        UnsupportedError: a mode that is not known.
+    """
+    return _MOVES[node.operator](node, operands)
+
+
+def run(integers: LayoutIntegers, x: Array, *_others: Array) -> tuple[Array, ...]:
+    """Move: codes [S, ...] -> codes [S, ...] of each output."""
+    return integers.move(x)
+
+
+def _pad(node: Node, operands: Operands) -> LayoutIntegers:
+    x = operands.input(0)
+    mode = node.attributes.text("mode", "CONSTANT")
+    pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
+    low, high = code_limits(x)
+    constant = np.float32(node.attributes.real("constant_value", 0.0))
+    code = float(np.clip(np.rint(constant * scale_of(x) - np.float32(offset_of(x))), low, high))
+    changed = {"constant_value": code + 0.0} if "constant_value" in node.attributes else {}
+    written = Written(changed=changed)
+    if mode == "CONSTANT":
+        return LayoutIntegers(lambda v: (np.pad(v, pads, constant_values=int(code)),), written)
+    if mode == "REFLECT":
+        return LayoutIntegers(lambda v: (np.pad(v, pads, mode="reflect"),), written)
+    if mode == "SYMMETRIC":
+        return LayoutIntegers(lambda v: (np.pad(v, pads, mode="symmetric"),), written)
+    raise UnsupportedError(f"mode={mode}; allowed is CONSTANT, REFLECT, SYMMETRIC")
+
+
+def _tile(node: Node, _operands: Operands) -> LayoutIntegers:
+    repeats = (1, *node.attributes.integers("repeats"))
+    return LayoutIntegers(lambda v: (np.tile(v, repeats),), Written())
+
+
+def _transpose(node: Node, _operands: Operands) -> LayoutIntegers:
+    order = (0, *(axis + 1 for axis in node.attributes.integers("perm")))
+    return LayoutIntegers(lambda v: (v.transpose(order),), Written())
+
+
+def _split(node: Node, _operands: Operands) -> LayoutIntegers:
+    axis, sizes = node.attributes.integer("axis"), node.attributes.integers("splits")
+    place = axis + 1 if axis >= 0 else axis
+    ends = np.cumsum(sizes)[:-1]
+    return LayoutIntegers(lambda v: tuple(np.split(v, ends, axis=place)), Written())
+
+
+def _slice(node: Node, _operands: Operands) -> LayoutIntegers:
+    begin, end, strides = (node.attributes.integers(key) for key in ("begin", "end", "strides"))
+    parts = tuple(slice(b, None if e < 0 and s < 0 else e, s) for b, e, s in zip(begin, end, strides, strict=True))
+    whole = (slice(None), *parts)
+    return LayoutIntegers(lambda v: (v[whole],), Written())
+
+
+def _crop(node: Node, operands: Operands) -> LayoutIntegers:
+    sizes = operands.input(0).shape
+    limits = np.asarray(node.attributes["crops"])
+    parts = tuple(slice(int(b) % n if b < 0 else int(b), int(e)) for (b, e), n in zip(limits, sizes, strict=True))
+    whole = (slice(None), *parts)
+    return LayoutIntegers(lambda v: (v[whole],), Written())
+
+
+def _depth_to_space(node: Node, operands: Operands) -> LayoutIntegers:
+    n, h, w, c = operands.input(0).shape
+    by, bx = _block(node)
+    depth = c // (by * bx)
+    if node.attributes.text("mode", "DCR") == "CRD":
+        split, order = (-1, n, h, w, depth, by, bx), (0, 1, 2, 5, 3, 6, 4)
+    else:
+        split, order = (-1, n, h, w, by, bx, depth), (0, 1, 2, 4, 3, 5, 6)
+    return _regrouped(split, order, operands)
+
+
+def _space_to_depth(node: Node, operands: Operands) -> LayoutIntegers:
+    n, h, w, c = operands.input(0).shape
+    by, bx = _block(node)
+    return _regrouped((-1, n, h // by, by, w // bx, bx, c), (0, 1, 2, 4, 3, 5, 6), operands)
+
+
+def _batch_to_depth(node: Node, operands: Operands) -> LayoutIntegers:
+    n, h, w, c = operands.input(0).shape
+    group = node.attributes.integer("block_size")
+    return _regrouped((-1, n // group, group, h, w, c), (0, 1, 3, 4, 2, 5), operands)
+
+
+def _space_to_batch(node: Node, operands: Operands) -> LayoutIntegers:
+    n, _, _, c = operands.input(0).shape
+    by, bx = _block(node)
+    top, bottom, left, right = _sides(node, "pad")
+    fill = -offset_of(operands.input(0))
+    shape = operands.output().shape
+    pads = ((0, 0), (0, 0), (top, bottom), (left, right), (0, 0))
+
+    def move(v: Array) -> tuple[Array, ...]:
+        padded = np.pad(v, pads, constant_values=fill)
+        split = padded.reshape(-1, n, padded.shape[2] // by, by, padded.shape[3] // bx, bx, c)
+        return (split.transpose(0, 3, 5, 1, 2, 4, 6).reshape(-1, *shape),)
+
+    return LayoutIntegers(move, Written())
+
+
+def _batch_to_space(node: Node, operands: Operands) -> LayoutIntegers:
+    n, h, w, c = operands.input(0).shape
+    by, bx = _block(node)
+    top, bottom, left, right = _sides(node, "crop")
+    rows, columns = slice(top, h * by - bottom), slice(left, w * bx - right)
+
+    def move(v: Array) -> tuple[Array, ...]:
+        split = v.reshape(-1, by, bx, n // (by * bx), h, w, c).transpose(0, 3, 4, 1, 5, 2, 6)
+        return (split.reshape(-1, n // (by * bx), h * by, w * bx, c)[:, :, rows, columns],)
+
+    return LayoutIntegers(move, Written())
+
+
+def _data_stride(node: Node, operands: Operands) -> LayoutIntegers:
+    value = node.attributes.integer
+    ky, kx, sy, sx = (value(f"{name}_{axis}") for name in ("kernel", "stride") for axis in ("y", "x"))
+    shape = operands.output().shape
+    rows = (np.arange(shape[1] // ky)[:, None] * sy + np.arange(ky)).reshape(-1)
+    columns = (np.arange(shape[2] // kx)[:, None] * sx + np.arange(kx)).reshape(-1)
+    return LayoutIntegers(lambda v: (v[:, :, rows][:, :, :, columns],), Written())
+
+
+def _regrouped(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutIntegers:
+    shape = operands.output().shape
+    return LayoutIntegers(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),), Written())
+
+
+def _block(node: Node) -> tuple[int, int]:
+    return node.attributes.integer("block_size_y"), node.attributes.integer("block_size_x")
+
+
+def _sides(node: Node, name: str) -> tuple[int, ...]:
+    return tuple(node.attributes.integer(f"{name}_{side}", 0) for side in ("top", "bottom", "left", "right"))
+
+
+_MOVES: dict[str, Callable[[Node, Operands], LayoutIntegers]] = {
+    "batch_to_depth": _batch_to_depth,
+    "batch_to_space": _batch_to_space,
+    "crop": _crop,
+    "data_stride": _data_stride,
+    "depth_to_space": _depth_to_space,
+    "pad": _pad,
+    "slice": _slice,
+    "space_to_batch": _space_to_batch,
+    "space_to_depth": _space_to_depth,
+    "split": _split,
+    "tile": _tile,
+    "transpose": _transpose,
+}
+OPERATORS = tuple(_MOVES)
