@@ -62,6 +62,60 @@ def test_close_to_the_float_model(bits: int) -> None:
     assert np.abs(found - expected).max() < (0.1 if bits == 8 else 0.02)
 
 
+PAIRS = ("add", "sub", "mul", "maximum", "minimum")
+SINGLES = (
+    "abs",
+    "ceil",
+    "cos",
+    "elu",
+    "floor",
+    "hard_swish",
+    "logistic",
+    "neg",
+    "relu",
+    "relu6",
+    "round",
+    "sin",
+    "tanh",
+)
+
+
+@pytest.mark.parametrize("activations", ["symmetric", "asymmetric"])
+@pytest.mark.parametrize("operator", [*PAIRS, *SINGLES, "square", "exp"])
+def test_close_to_the_float_operator(operator: str, activations: str) -> None:
+    """One operator between -3 and 3; a code of the output and what a code of the input changes are allowed."""
+    count = 2 if operator in PAIRS else 1
+    builder = GraphBuilder()
+    inputs = [builder.input(f"x{i}", (1, 200), DType.FLOAT32) for i in range(count)]
+    graph = builder.build((builder.add(operator, inputs, (1, 200), DType.FLOAT32),))
+    real = [np.random.default_rng(i).uniform(-3, 3, (5, 1, 200)).astype(np.float32) for i in range(count)]
+    expected = Engine(lower(graph)).run(real)[graph.outputs[0]]
+    for t, values in zip((*graph.inputs, *graph.outputs), (*real, expected), strict=True):
+        found = Range(np.array([values.min()], np.float32), np.array([values.max()], np.float32))
+        graph.tensors[t] = replace(graph.tensors[t], range=found)
+    assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
+    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings, [f"activations={activations}"])), "aipu")
+    codes = [AIPU.encode(x, quantised.tensors[t]) for x, t in zip(real, quantised.inputs, strict=True)]
+    tensor = quantised.tensors[quantised.outputs[0]]
+    result = Engine(quantised).run(codes)[quantised.outputs[0]]
+    y = (result.astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
+    error = np.abs(y - expected)
+    if operator in ("ceil", "floor", "round"):
+        assert (error < 0.02).mean() > 0.97  # steps move by up to a code of the input
+    else:
+        steepest = {"mul": 3.0, "square": 6.0, "exp": 21.0}.get(operator, 1.2)
+        assert error.max() < 1.5 * tensor.affine.scale[0] + count * steepest * 6 / 255 + 0.004 * np.abs(expected).max()
+
+
+def test_constant_operands_are_refused() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    two = builder.constant("two", np.full(4, 2, np.float32))
+    graph = builder.build((builder.add("mul", (x, two), (1, 4), DType.FLOAT32),))
+    (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
+    assert "one operand is a constant" in line
+
+
 def test_keywords() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     graph = AIPU.quantise(model.main, parse_settings(AIPU.settings))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tflq.converters.aipu.translate import FUSED, RULES
+from tflq.converters.aipu.translate import RULES
+from tflq.converters.aipu.translate_others import CONSTANT_SECOND, PAIRS, pair_problem
+from tflq.converters.aipu.translation import FUSED
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.kernels.aipu.softmax import LARGEST_AXIS
 
 _FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+_FUSING = (*_FILTERS, "add", "sub", "mul")
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
@@ -21,13 +24,18 @@ def _reason(graph: Graph, node: Node) -> str:
     if node.operator not in RULES:
         return f"no mapping to Zhouyi; it takes {', '.join(sorted(RULES))}"
     x = graph.tensors[node.inputs[0]]
-    if x.is_constant:
+    computed = node.inputs if node.operator == "concatenation" else node.inputs[:1]
+    if any(graph.tensors[t].is_constant for t in computed) and node.operator not in PAIRS:
         return "its input is a constant; fold it"
+    if node.operator in CONSTANT_SECOND and not graph.tensors[node.inputs[1]].is_constant:
+        return "its second input is computed at run time; allowed is a constant"
     fused = node.attributes.text("fused_activation_function", "none")
-    if fused != "none" and (node.operator not in _FILTERS or fused not in FUSED):
-        return f"fused activation {fused}; allowed is relu or relu6 in {', '.join(_FILTERS)}: make it an operator"
+    if fused != "none" and (node.operator not in _FUSING or fused not in FUSED):
+        return f"fused activation {fused}; allowed is relu or relu6 in {', '.join(_FUSING)}: make it an operator"
     if node.operator in _FILTERS:
         return _filter_reason(graph, node)
+    if node.operator in PAIRS:
+        return pair_problem(graph, node)
     if node.operator == "softmax":
         return _softmax_reason(node, x.shape[-1] if x.shape else 1)
     return ""

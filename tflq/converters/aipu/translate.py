@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 
 from tflq.converters.aipu.origin import Origin
-from tflq.graph import ABSENT, Array, Attributes, DType, Graph, Node, Tensor, validate
+from tflq.converters.aipu.translate_others import OTHERS, Rule
+from tflq.converters.aipu.translation import FUSED, RESERVED, Translation
+from tflq.graph import ABSENT, Array, Attributes, Graph, Node, validate
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.accumulate import window_of
-
-_RESERVED = str.maketrans(dict.fromkeys("=,[] \n", "_"))
-FUSED = {"none": "NONE", "relu": "RELU", "relu6": "RELU6"}
-
-
-@dataclass
-class _Translation:
-    source: Graph
-    graph: Graph
-    places: dict[int, int] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-
-    def layer_name(self, wanted: str) -> str:
-        """Return a name that no layer has."""
-        name = base = wanted.translate(_RESERVED) or "layer"
-        number = 1
-        while name in self.names:
-            name = f"{base}_{number}"
-            number += 1
-        self.names.add(name)
-        return name
-
-    def tensor(self, t: int, layer: str) -> int:
-        """Add the tensor that a layer writes."""
-        old = self.source.tensors[t]
-        self.places[t] = self.graph.add_tensor(replace(old, name=f"{layer}_0", extra=None))
-        return self.places[t]
-
-    def constant(self, layer: str, key: str, data: Array) -> int:
-        """Add a constant of a layer."""
-        value = np.ascontiguousarray(data, np.float32)
-        value.setflags(write=False)
-        return self.graph.add_tensor(Tensor(f"{layer}/{key}", value.shape, DType.FLOAT32, data=value))
-
-    def append(self, node: Node, operator: str, constants: dict[str, Array], **attributes: Attribute) -> None:
-        """Add the layer of a node that reads one computed tensor."""
-        layer = self.layer_name(self.source.tensors[node.outputs[0]].name)
-        inputs = (self.places[node.inputs[0]], *(self.constant(layer, k, v) for k, v in constants.items()))
-        self.graph.nodes.append(
-            Node(operator, inputs, (self.tensor(node.outputs[0], layer),), Attributes(attributes), layer)
-        )
-
-
-Rule = Callable[[_Translation, Node], None]
 
 
 def translate(source: Graph, name: str) -> Graph:
@@ -64,7 +19,7 @@ def translate(source: Graph, name: str) -> Graph:
         source: float, with the operators that `TRANSLATED` names, and nothing that `check` refuses.
         name: of the model.
     """
-    work = _Translation(source, Graph([], [], (), (), name))
+    work = Translation(source, Graph([], [], (), (), name))
     layers = {}
     for t in source.inputs:
         layer = work.layer_name(source.tensors[t].name)
@@ -74,12 +29,12 @@ def translate(source: Graph, name: str) -> Graph:
         RULES[node.operator](work, node)
     work.graph.outputs = tuple(work.places[t] for t in source.outputs)
     order = (*layers.values(), *(node.name for node in work.graph.nodes))
-    work.graph.extra = Origin(name.translate(_RESERVED), layers, order)
+    work.graph.extra = Origin(name.translate(RESERVED), layers, order)
     validate(work.graph, "Compass layers")
     return work.graph
 
 
-def _filter(work: _Translation, node: Node) -> None:
+def _filter(work: Translation, node: Node) -> None:
     weights, biases = _weights(work.source, node)
     is_depthwise = node.operator == "depthwise_conv_2d"
     if is_depthwise:
@@ -93,34 +48,31 @@ def _filter(work: _Translation, node: Node) -> None:
     constants = {"weights": weights, "biases": biases}
     attributes: dict[str, Attribute] = {"num_output": weights.shape[0], **window, "group": group}
     attributes["with_activation"] = _fused(node)
-    work.append(node, operator, constants, **attributes, **extra)
+    work.append(node, operator, constants, Attributes({**attributes, **extra}))
 
 
-def _fully_connected(work: _Translation, node: Node) -> None:
+def _fully_connected(work: Translation, node: Node) -> None:
     weights, biases = _weights(work.source, node)
     constants = {"weights": weights, "biases": biases}
-    work.append(node, "fully_connected", constants, num_output=weights.shape[0], with_activation=_fused(node))
+    keys = Attributes({"num_output": weights.shape[0], "with_activation": _fused(node)})
+    work.append(node, "fully_connected", constants, keys)
 
 
-def _pool(work: _Translation, node: Node) -> None:
+def _pool(work: Translation, node: Node) -> None:
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     is_average = node.operator == "average_pool_2d"
     keys: dict[str, Attribute] = {"method": "AVG" if is_average else "MAX", "ceil_mode": False}
     if is_average:
         keys["count_include_pad"] = False
-    work.append(node, "pooling", {}, **_window(work.source, node, kernel), **keys)
+    work.append(node, "pooling", {}, Attributes({**_window(work.source, node, kernel), **keys}))
 
 
-def _reshape(work: _Translation, node: Node) -> None:
-    work.append(node, "reshape", {}, shape=work.source.tensors[node.outputs[0]].shape)
+def _reshape(work: Translation, node: Node) -> None:
+    work.append(node, "reshape", {}, Attributes({"shape": work.source.tensors[node.outputs[0]].shape}))
 
 
-def _softmax(work: _Translation, node: Node) -> None:
-    work.append(node, "softmax", {}, axis=len(work.source.tensors[node.inputs[0]].shape) - 1)
-
-
-def _activation(work: _Translation, node: Node) -> None:
-    work.append(node, "activation", {}, method=FUSED[node.operator])
+def _softmax(work: Translation, node: Node) -> None:
+    work.append(node, "softmax", {}, Attributes({"axis": len(work.source.tensors[node.inputs[0]].shape) - 1}))
 
 
 def _fused(node: Node) -> str:
@@ -155,14 +107,13 @@ def _window(graph: Graph, node: Node, kernel: tuple[int, int]) -> dict[str, Attr
 
 
 RULES: dict[str, Rule] = {
+    **OTHERS,
     "average_pool_2d": _pool,
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,
     "expand_dims": _reshape,
     "fully_connected": _fully_connected,
     "max_pool_2d": _pool,
-    "relu": _activation,
-    "relu6": _activation,
     "reshape": _reshape,
     "softmax": _softmax,
     "squeeze": _reshape,
