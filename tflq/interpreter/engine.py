@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
+from tflq.interpreter.memory import byte_limit, enough_memory, require_memory
 from tflq.interpreter.program import Library, Listener
 from tflq.interpreter.session import Session
 from tflq.interpreter.values import concatenate, for_all_samples
@@ -38,6 +39,7 @@ class Engine:
         graphs: Sequence[Graph] | None = None,
         state: State | None = None,
         session: Session | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
@@ -49,13 +51,16 @@ class Engine:
             state: for models that keep state (variables, resources, random generators): `independent` gives each
                 sample a fresh one, `stream` makes the samples successive invocations that share it.
             session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
+            max_bytes: the largest tensor of one sample; None for the environment's TFLQ_MAX_BYTES, else 1 GiB.
 
         Raises:
-            UnsupportedError: an operator or type without a kernel.
+            UnsupportedError: an operator or type without a kernel, or a tensor beyond `max_bytes`.
         """
         family = [graph] if graphs is None else list(graphs)
         number = next(i for i, g in enumerate(family) if g is graph)
-        self._program = Library(family, arithmetic).program(number)
+        require_memory(family, byte_limit(max_bytes))
+        with enough_memory():
+            self._program = Library(family, arithmetic).program(number)
         self.graph = self._program.graph
         self.listeners = tuple(listeners)
         self._state: State | None = state
@@ -112,7 +117,8 @@ class Engine:
             session = self._session if self._state == "stream" else Session()
             chunk = [x[start : start + size] for x in arrays]
             count = min(size, samples - start)
-            values = self._program.run(chunk, count, session, kept, steps, self.listeners)
+            with enough_memory():
+                values = self._program.run(chunk, count, session, kept, steps, self.listeners)
             yield {t: for_all_samples(values[t], count) for t in kept}
 
     def reset(self) -> None:

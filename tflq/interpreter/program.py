@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
+from tflq.interpreter.calls import require_call
 from tflq.interpreter.computations import name_computations
 from tflq.interpreter.control import CONTROL, RESOURCES, called_graphs
 from tflq.interpreter.late import Late, LateNode
@@ -40,8 +41,9 @@ class Step:
         index: of the node.
         node: lowered.
         kernel: None for what the engine itself executes.
-        late: lowers the node at run time; None where its operands and shapes are known.
-        shapes: the input shapes that the integers were decided for; None where they cannot change.
+        late: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
+        shapes: the input shapes that the integers were decided for: those that the file states, which may be wrong;
+            None where they are decided when the node runs.
         release: tensors that nobody needs after this step.
     """
 
@@ -76,14 +78,26 @@ class Library:
         return self._programs[number]
 
     def reachable(self, number: int) -> set[int]:
-        """Return the graphs that graph `number` may run, itself included; raises as `program`."""
-        found, waiting = set(), [number]
-        while waiting:
-            current = waiting.pop()
-            if current not in found:
-                found.add(current)
-                waiting += [g for node in self.program(current).graph.nodes for g in called_graphs(node)]
+        """Return the graphs that graph `number` may run, itself included.
+
+        Raises:
+            GraphError: as `program`, or a graph runs itself, by way of others or not.
+            UnsupportedError: as `program`.
+        """
+        found: set[int] = set()
+        self._visit(number, (), found)
         return found
+
+    def _visit(self, number: int, path: tuple[int, ...], found: set[int]) -> None:
+        if number in path:
+            names = " -> ".join(map(str, (*path, number)))
+            raise GraphError(f"subgraphs run each other in a circle: {names}; such a model never ends")
+        if number in found:
+            return
+        found.add(number)
+        for node in self.program(number).graph.nodes:
+            for called in called_graphs(node):
+                self._visit(called, (*path, number), found)
 
 
 class Program:
@@ -93,13 +107,13 @@ class Program:
         self.library = library
         self.number = number
         graph = library.graphs[number]
-        self._is_called = number in library.called  # with inputs of other shapes than the file states
+        is_called = number in library.called  # with inputs of other shapes than the file states
         is_lowered = all(n.integers is not None for n in graph.nodes)
-        self.graph = graph if is_lowered else lower(graph, library.arithmetic, self._is_called)
+        self.graph = graph if is_lowered else lower(graph, library.arithmetic, is_called)
         self.constants: dict[int, Value] = {
             i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
         }
-        self._steps = [self._step(i, changing) for i, changing in self._computed()]
+        self._steps = [self._step(i) for i in self._computed()]
         self._prepared: dict[tuple[int, ...], list[Step]] = {}
 
     @property
@@ -210,17 +224,16 @@ class Program:
         for t, value in zip(variables, results[len(node.outputs) :], strict=True):
             session.variables[self.number, t] = value
 
-    def _computed(self) -> list[tuple[int, bool]]:
-        """Return the nodes that are not folded, and whether shapes may change in front of them."""
-        found, changing = [], self._is_called
-        for i, node in enumerate(self.graph.nodes):
-            if node.outputs and all(self.graph.tensors[t].is_constant for t in node.outputs):
-                continue
-            found.append((i, changing))
-            changing = changing or isinstance(node.integers, Late)
-        return found
+    def _computed(self) -> list[int]:
+        """Return the nodes that are not folded."""
+        tensors = self.graph.tensors
+        return [
+            i
+            for i, node in enumerate(self.graph.nodes)
+            if not (node.outputs and all(tensors[t].is_constant for t in node.outputs))
+        ]
 
-    def _step(self, index: int, changing: bool) -> Step:
+    def _step(self, index: int) -> Step:
         node = self.graph.nodes[index]
         if node.operator in CONTROL:
             return Step(index, node, None, None, None, ())
@@ -229,9 +242,9 @@ class Program:
         operands = self.graph.operands(index)
         if found.stateful:
             operands = replace(operands, inputs=(*operands.inputs, None))
-        later = LateNode(node, operands, found) if late or changing else None
+        later = LateNode(node, operands, found)
         known = tuple(None if t is None else t.shape for t in operands.inputs)
-        return Step(index, node, found, later, known if changing and not late else None, ())
+        return Step(index, node, found, later, None if late else known, ())
 
 
 class _Context:
@@ -243,6 +256,7 @@ class _Context:
 
     def run_graph(self, graph: int, inputs: Sequence[Value], samples: int) -> list[Value]:
         program = self._library.program(graph)
+        require_call(graph, program.graph, inputs)
         outputs = program.graph.outputs
         kept = tuple(dict.fromkeys(outputs))
         results = program.run(inputs, samples, self.session, kept, program.steps(kept))
@@ -266,7 +280,7 @@ def _execute(step: Step, context: _Context, operands: Sequence[Value | None], sa
 
 
 def _fits(shapes: tuple[tuple[int, ...] | None, ...], operands: Sequence[Value | None]) -> bool:
-    return all(
-        v is None or (isinstance(v, np.ndarray) and v.shape[1:] == shape)
-        for shape, v in zip(shapes, operands, strict=True)
-    )
+    for shape, value in zip(shapes, operands, strict=True):
+        if value is not None and not (isinstance(value, np.ndarray) and value.shape[1:] == shape):
+            return False
+    return True

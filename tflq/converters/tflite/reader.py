@@ -93,6 +93,8 @@ def _signatures(table: schema.Model, graphs: list[Graph], where: str) -> list[Si
 def _signature(table: schema.SignatureDef, graphs: list[Graph], where: str) -> Signature:
     if not 0 <= table.subgraph_index < len(graphs):
         raise FormatError(f"{where}: found subgraph {table.subgraph_index}; {count_of('subgraphs', len(graphs))}")
+    if table.signature_key is None:
+        raise FormatError(f"{where}: has no key; signatures need one")
     count = len(graphs[table.subgraph_index].tensors)
     inputs, outputs = (_names(entries or [], count, where) for entries in (table.inputs, table.outputs))
     return Signature(table.signature_key or "", table.subgraph_index, inputs, outputs)

@@ -1,14 +1,16 @@
-"""Shapes of FULLY_CONNECTED, the same in every arithmetic.
+"""Shapes and options of FULLY_CONNECTED, the same in every arithmetic.
 
-Source: TFLite kernels/fully_connected.cc, UpdateOutputSize.
+Source: TFLite kernels/fully_connected.cc, UpdateOutputSize and Prepare.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.errors import GraphError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Tensor
+
+_CLIPPING = ("none", "relu", "relu_n1_to_1", "relu6")
 
 
 def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
@@ -28,6 +30,17 @@ def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
     if keep and (not x.shape or x.shape[-1] != weights.shape[1]):
         raise GraphError(f"input {x.shape} must end with {weights.shape[1]}, because keep_num_dims is set")
     return keep
+
+
+def require_clipping(node: Node) -> None:
+    """Check that the fused activation clips, as TFLite demands but for hybrid layers.
+
+    Raises:
+        UnsupportedError: it is another one.
+    """
+    activation = node.attributes.text("fused_activation_function", "none")
+    if activation not in _CLIPPING:
+        raise UnsupportedError(f"fused activation '{activation}'; the kernel takes {', '.join(_CLIPPING)}")
 
 
 def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:

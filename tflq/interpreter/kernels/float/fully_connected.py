@@ -14,7 +14,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_clipping
 from tflq.interpreter.operand_checks import require_type
 
 
@@ -37,7 +37,7 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     """Check the operands.
 
     Raises:
-        UnsupportedError: a type other than float32, or shuffled weights.
+        UnsupportedError: a type other than float32, shuffled weights, or an activation that does not clip.
         GraphError: an input that does not fall into rows.
     """
     for tensor in (*operands.inputs, operands.output()):
@@ -46,6 +46,7 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     layout = node.attributes.text("weights_format", "default")
     if layout != "default":
         raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    require_clipping(node)
     return FloatFullyConnected(check_shapes(node, operands.input(0), operands.input(1)), *float_bounds(node))
 
 

@@ -18,7 +18,8 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accumulator_range, prepare_product
 from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_clipping
+from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     HybridFullyConnected,
     is_hybrid,
@@ -91,9 +92,12 @@ def lower(node: Node, operands: Operands) -> FullyConnected | HybridFullyConnect
     layout = node.attributes.text("weights_format", "default")
     if layout != "default":
         raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    require_clipping(node)
     if dtype is DType.INT16:
         require_zero_points_of_zero(x, output)
     bits = _accumulator_bits(node, dtype, bias)
+    if bias is not None and not weights.affine.is_per_axis:
+        require_bias_scale(x, weights, bias, output)
     rule = make_rule(node, output, _scale(x, weights, output), Rounding.REAL, bits)
     keep = check_shapes(node, x, weights)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])

@@ -26,6 +26,7 @@ from tflq.interpreter.accumulate import (
     window_of,
 )
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operand_checks import require_zero_points_of_zero as require_symmetric
@@ -104,6 +105,8 @@ def lower_convolution(
             f"weights '{weights.name}' have a zero point other than 0; for {dtype.value} it must be 0"
         )
     rounding, bits = _accumulator_of(node, dtype, bias, allow_int32_bias_for_int16)
+    if dtype is DType.UINT8 and bias is not None:
+        require_bias_scale(x, weights, bias, output)
     rule = make_rule(node, output, effective_scale(x, weights, output, outputs), rounding, bits)
     window = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
