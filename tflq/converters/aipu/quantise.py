@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
-from tflq.converters.aipu.special import negative_type, passes, quantise_constant
+from tflq.converters.aipu.special import fixed_type, passes, quantise_constant
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, Node, Tensor, validate
 
 _DEPTHWISE = "depthwise_conv"
+_NORMALISATION = "batch_norm"
+_NORMALISATION_BITS = 16
 
 
 @dataclass
@@ -43,7 +45,7 @@ class _Quantiser:
             if node.operator == "constant":
                 tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
             elif rule.signs is Signs.FIXED:
-                affine = negative_type(tensors[node.inputs[0]])
+                affine = fixed_type(node, tensors[node.inputs[0]])
                 tensors[t] = replace(tensors[t], dtype=code_type(affine), quantisation=affine)
             elif rule.signs is Signs.PASS or passes(node):
                 source = tensors[node.inputs[0]]
@@ -59,6 +61,8 @@ class _Quantiser:
             raise UnsupportedError(f"layer '{node.name}': weights and biases must both be constants")
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
         per_channel = asked.per_channel or node.operator == _DEPTHWISE
+        if node.operator == _NORMALISATION:
+            asked = replace(asked, weight_bits=max(asked.weight_bits, _NORMALISATION_BITS))
         weights = quantise_weights(w, x, y, asked, per_channel)
         tensors[places["weights"]] = weights
         tensors[places["biases"]] = quantise_biases(b, weights, x, asked)

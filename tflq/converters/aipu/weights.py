@@ -38,8 +38,11 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
     s = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
     affine = affine_of(s, 0, options.bias_bits)
     codes = np.asarray(weights.data, np.int64)
-    folded = encode(np.asarray(biases.data), affine) + offset_of(x) * codes.reshape(codes.shape[0], -1).sum(axis=1)
-    return _constant(biases, np.clip(folded, affine.minimum_code, affine.maximum_code), affine)
+    sums = offset_of(x) * codes.reshape(codes.shape[0], -1).sum(axis=1)
+    # The tool adds in float32: biases beyond 2^24 lose bits.
+    folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums.astype(np.float32)).astype(np.float64)
+    limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
+    return _constant(biases, limited, affine)
 
 
 def _type(largest: Single | np.float32, options: LayerOptions) -> Affine:

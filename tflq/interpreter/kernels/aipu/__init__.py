@@ -26,15 +26,22 @@ _LAYOUTS = (
 )
 _OPERATORS = (
     "activation",
+    "arg_min_max",
+    "batch_norm",
     "concat",
     "constant",
     "convolution",
     "depthwise_conv",
+    "div",
     "eltwise",
     "fully_connected",
+    "logical",
+    "mat_mul",
     "pooling",
     "reduce",
     "reshape",
+    "resize",
+    "sign",
     "softmax",
 )
 

@@ -1,0 +1,45 @@
+"""BatchNorm: one weight and bias a channel, r = s_y / (s_x * s_w) (docs/aipu.md, 3).
+
+Source: Compass Optimizer, ops/bn.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.written import Written
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNormIntegers:
+    """The integers of one batch normalisation, the channel last."""
+
+    filter: FilterIntegers
+
+    @property
+    def written(self) -> Written:
+        """What stands in the IR."""
+        return self.filter.written
+
+
+def lower(node: Node, operands: Operands) -> BatchNormIntegers:
+    """Decide M and N.
+
+    Raises:
+        UnsupportedError: another axis than the last.
+    """
+    rank = len(operands.input(0).shape)
+    axis = node.attributes.integer("axis", -1)
+    if axis % rank != rank - 1:
+        raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
+    return BatchNormIntegers(lower_filter(node, operands))
+
+
+def run(integers: BatchNormIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run BatchNorm: codes [S, ..., C] -> codes [S, ..., C]."""
+    return (integers.filter.finish(x.astype(np.int64) * integers.filter.weights),)

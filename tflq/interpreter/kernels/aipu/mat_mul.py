@@ -1,0 +1,76 @@
+"""MatMul of two computed matrices: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y) (docs/aipu.md, 5).
+
+Source: Compass Optimizer, ops/matmul.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import exact_dtype
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, magnitude_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
+
+
+@dataclass(frozen=True, eq=False)
+class MatMulIntegers:
+    """The integers of one product.
+
+    Attributes:
+        transposed: whether each input's last two axes change places.
+        input_offsets: zp_x and zp_y.
+        accumulator: a type in which every sum is exact.
+        rescale: M and N.
+        offset: zp_z.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    transposed: tuple[bool, bool]
+    input_offsets: tuple[int, int]
+    accumulator: np.dtype[np.generic]
+    rescale: Multiplier
+    offset: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> MatMulIntegers:
+    """Decide M and N."""
+    a, b, output = operands.input(0), operands.input(1), operands.output()
+    transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
+    found = find_multiplier(scale_of(output) / np.float32(scale_of(a) * scale_of(b)), bits_of(output))
+    depth = a.shape[-2 if transposed[0] else -1]
+    offsets = (offset_of(a), offset_of(b))
+    largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
+    low, high = code_limits(output)
+    return MatMulIntegers(
+        transposed,
+        offsets,
+        exact_dtype(depth * largest[0] * largest[1]),
+        found,
+        offset_of(output),
+        low,
+        high,
+        output.dtype.storage,
+        Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits_of(output)))),
+    )
+
+
+def run(integers: MatMulIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+    """Run MatMul: codes [S, ..., I, K] and [S, ..., K, J] -> codes [S, ..., I, J]."""
+    sides = []
+    for x, zp, is_transposed in zip((a, b), integers.input_offsets, integers.transposed, strict=True):
+        real = x.astype(integers.accumulator) + integers.accumulator.type(zp)
+        sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
+    total = np.matmul(sides[0], sides[1]).astype(np.int64)
+    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
+    return (codes.astype(integers.dtype),)
