@@ -56,6 +56,11 @@ class Trial:
         return ""
 
     @property
+    def is_stricter(self) -> bool:
+        """Whether tflq refuses what TFLite runs."""
+        return self.ours.outcome == "refused" and self.theirs.outcome == "runs"
+
+    @property
     def is_unregistered(self) -> bool:
         """Whether TFLite only lacks the operator or its version."""
         return any(words in self.theirs.words for words in _UNREGISTERED)

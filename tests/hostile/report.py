@@ -36,4 +36,6 @@ def table(trials: Sequence[Trial]) -> str:
 def line(trial: Trial) -> str:
     """One failure."""
     words = trial.ours.words or trial.theirs.words
-    return f"{trial.failure}: {trial.model} seed {trial.seed} ({trial.mutation}): {words[:300]}"
+    return (
+        f"{trial.failure or 'refused by tflq alone'}: {trial.model} seed {trial.seed} ({trial.mutation}): {words[:300]}"
+    )

@@ -116,3 +116,15 @@ def test_a_subgraph_with_other_inputs_than_it_is_given():
         values = [np.zeros((1, *shape), dtype.storage) for shape, dtype in (kinds[name] for name in inputs)]
         with pytest.raises(GraphError, match=message):
             Engine(main, graphs=[main, called]).run(values)
+
+
+def test_strides_of_a_convolution(oracle):
+    b = GraphBuilder()
+    x, weights = b.input("x", (1, 4, 4, 1), INT8, Q), b.constant("w", np.ones((1, 1, 1, 1), np.int8), Q)
+    bias = b.constant("b", np.zeros(1, np.int32), affine(DType.INT32, 0.25))
+    options = {"padding": "valid", "stride_h": 1 << 15, "stride_w": 1}
+    graph = b.build([b.add("conv_2d", [x, weights, bias], (1, 1, 4, 1), INT8, Q, **options)])
+    with pytest.raises(OracleError):
+        oracle.run(model_to_bytes(graph), [np.zeros((1, 1, 4, 4, 1), np.int8)])
+    with pytest.raises(UnsupportedError, match="takes up to 32767"):
+        Engine(graph)

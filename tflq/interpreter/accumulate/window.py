@@ -9,9 +9,6 @@ from tflq.graph import Attributes
 
 Pair = tuple[int, int]
 
-_LARGEST_STRIDE = (1 << 15) - 1
-"""As TFLite's CONV_2D has it."""
-
 
 @dataclass(frozen=True)
 class Window:
@@ -100,8 +97,6 @@ def window_of(attributes: Attributes, input_size: Pair, kernel: Pair) -> Window:
     """
     stride = (attributes.integer("stride_h"), attributes.integer("stride_w"))
     dilation = (attributes.integer("dilation_h_factor", 1), attributes.integer("dilation_w_factor", 1))
-    if max(stride) > _LARGEST_STRIDE:
-        raise GraphError(f"strides {stride}; at most {_LARGEST_STRIDE} is allowed")
     window = Window(kernel, stride, dilation)
     padding = attributes.text("padding")
     if padding == "valid":

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.kernels.conv_2d_strides import require_strides
 from tflq.interpreter.kernels.float.convolution import FloatConvolution, lower_convolution, run_convolution
 
 
 def lower(node: Node, operands: Operands) -> FloatConvolution:
     """Decide window, groups and bounds of CONV_2D; raises as `lower_convolution`."""
+    require_strides(node)
     return lower_convolution(node, operands, channels_last=False)
 
 

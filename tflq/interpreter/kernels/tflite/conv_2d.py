@@ -6,6 +6,7 @@ Source: TFLite kernels/conv.cc; the arithmetic is in quantised_convolution.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.conv_2d_strides import require_strides
 from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
@@ -16,6 +17,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
 
 def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvolution:
     """Decide the integers of CONV_2D; raises as `lower_convolution` and, for float inputs, `lower_hybrid`."""
+    require_strides(node)
     if is_hybrid(operands):
         return lower_hybrid(node, operands, depthwise=False)
     return lower_convolution(node, operands, channels_last=False, allow_int32_bias_for_int16=True)
