@@ -16,6 +16,9 @@ from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
 from tflq.interpreter.values import concatenate
 
+LONGEST_NAME = 100
+"""Letters of a layer's identifier, which names its files: file systems stop at 255 with what is added to it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Vector:
@@ -142,6 +145,6 @@ def _tensors(graph: Graph, node: Node) -> list[tuple[str, int, str]]:
 def _identifiers(graph: Graph) -> list[str]:
     names = [re.sub(r"\W", "_", node.name, flags=re.ASCII).lower() for node in graph.nodes]
     return [
-        name if name and names.count(name) == 1 and not name[0].isdigit() else f"layer_{i}"
+        name if 0 < len(name) <= LONGEST_NAME and names.count(name) == 1 and not name[0].isdigit() else f"layer_{i}"
         for i, name in enumerate(names)
     ]
