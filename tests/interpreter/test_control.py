@@ -61,7 +61,6 @@ def while_model() -> Model:
 
 
 def test_while_ends_for_each_sample_on_its_own(oracle):
-    pytest.importorskip("tflq.interpreter.kernels.float.less", reason="LESS is not there yet")
     model = while_model()
     limits = np.array([[0], [3], [1], [3], [7]], np.float32)
     x = np.random.default_rng(1).normal(size=(5, 1, 3)).astype(np.float32)

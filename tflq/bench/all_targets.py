@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.analysis.compare.comparison import compare_sides
 from tflq.analysis.compare.sides import Running
-from tflq.analysis.executions import Execution, as_is, for_target
+from tflq.analysis.executions import Execution, for_target
 from tflq.analysis.inputs import Samples
 from tflq.bench.accuracy import LabelledSamples, measure, predictions
 from tflq.converters.settings import parse_settings
@@ -56,13 +56,13 @@ class TargetRow:
 
 
 def summarise(
-    model: Model, ranged: Model, target: Target, samples: Samples, labelled: LabelledSamples | None
+    reference: Execution, ranged: Model, target: Target, samples: Samples, labelled: LabelledSamples | None
 ) -> TargetRow:
     """Quantise with the target's defaults, emit, run and compare.
 
     Args:
-        model: as it is.
-        ranged: the same with ranges, where the user gave any.
+        reference: the model as it is.
+        ranged: the same model with ranges, where the user gave any.
         target: one of the table.
         samples: in the model's encoding, for the comparison of layers.
         labelled: for accuracy; None to count agreement with the model as it is.
@@ -72,7 +72,6 @@ def summarise(
         artefacts = target.emit(execution.graph, ranged)
     except TflqError as error:
         return TargetRow(target.name, None, {}, "", float("inf"), (str(error),))
-    reference = as_is(model)
     layer, ratio = _worst_layer(execution, reference, samples)
     score = measure(execution, labelled).percent if labelled else _agreement(execution, reference, samples)
     return TargetRow(target.name, score, artefacts, layer, ratio, _constraints(execution.graph))

@@ -28,16 +28,17 @@ def convert_all(
         UsageError: `accuracy` is not TASK=DIR.
         InputError, OutputError: data that cannot be read, files that cannot be written.
     """
+    from tflq.analysis.executions import as_is
     from tflq.bench.all_targets import summarise
     from tflq.converters.targets import find_target, target_names
     from tflq.files import output_folder
 
     labelled = _labelled(accuracy, model)
-    names = target_names()
+    names, reference = target_names(), as_is(model)
     with output.Bar("convert", len(names)) as bar:
         rows = []
         for name in names:
-            rows.append(summarise(model, ranged, find_target(name), samples, labelled))
+            rows.append(summarise(reference, ranged, find_target(name), samples, labelled))
             bar.advance(1)
     with output_folder(folder) as scratch:
         for row in rows:
