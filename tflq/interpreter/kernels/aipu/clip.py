@@ -13,8 +13,9 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_of
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, Written, rescale_keys
 
 EXTRA_BITS = 8
@@ -48,10 +49,8 @@ def lower(node: Node, operands: Operands) -> ClipIntegers:
     x, output = operands.input(0), operands.output()
     bits = bits_of(output)
     extra = EXTRA_BITS if bits <= EXTRA_BITS else 0
-    fine = np.float32(scale_of(output) * np.float32(1 << extra))
-    given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
-    low, high = (int(np.clip(np.rint(np.float32(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
-    found = find_multiplier(scale_of(output) / scale_of(x), bits)
+    low, high = _limits(node, scale_of(output), extra)
+    found = multiplier_of(node, scale_of(output) / scale_of(x), bits)
     written = Written(
         keys=rescale_keys(ADDITIVE, found, type_of_multiplier(bits)), changed={"clip_min": low, "clip_max": high}
     )
@@ -59,3 +58,13 @@ def lower(node: Node, operands: Operands) -> ClipIntegers:
     return ClipIntegers(
         offset_of(x), found, (low, high), extra, offset_of(output), *limits, output.dtype.storage, written
     )
+
+
+def _limits(node: Node, s: np.float32, extra: int) -> tuple[int, int]:
+    """Return the limits as integers: those of a quantised IR are."""
+    if is_stated(node):
+        return node.attributes.integer("clip_min"), node.attributes.integer("clip_max")
+    given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
+    fine = np.float32(s * np.float32(1 << extra))
+    low, high = (int(np.clip(np.rint(np.float32(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
+    return low, high

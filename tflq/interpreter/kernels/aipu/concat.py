@@ -12,6 +12,7 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
@@ -47,6 +48,9 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     bits = bits_of(output)
     same = all((scale_of(t), offset_of(t)) == (scale_of(output), offset_of(output)) for t in branches)
     found = () if same else tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
+    given = stated_multiplier(node)
+    if given is not None and given.m.size == len(branches) == given.n.size:
+        found = tuple(Multiplier(given.m[i : i + 1], given.n[i : i + 1]) for i in range(len(branches)))
     written = NOTHING
     if found:
         written = Written(

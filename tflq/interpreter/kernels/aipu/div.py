@@ -14,8 +14,9 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_table
 from tflq.interpreter.kernels.aipu.written import Written
 from tflq.interpreter.samples import align
 
@@ -37,7 +38,7 @@ class DivIntegers:
     written: Written
 
 
-def lower(_node: Node, operands: Operands) -> DivIntegers:
+def lower(node: Node, operands: Operands) -> DivIntegers:
     """Decide the table, M and N.
 
     Raises:
@@ -46,17 +47,24 @@ def lower(_node: Node, operands: Operands) -> DivIntegers:
     a, b, output = operands.input(0), operands.input(1), operands.output()
     if bits_of(b) > 8:
         raise UnsupportedError(f"a divisor of {bits_of(b)} bits; allowed are 8")
-    steps = np.arange(1 << bits_of(b), dtype=np.float64)
-    table: Integers = np.rint(NUMERATOR / np.maximum(steps, 1)).astype(np.int64) * (steps > 0)
+    table = stated_table(node, "lut")
+    if table is None:
+        table = _reciprocals(bits_of(b))
     bits = bits_of(output)
     ratio = np.float32(scale_of(output) * scale_of(b)) / np.float32(scale_of(a) * np.float32(NUMERATOR))
-    found = find_multiplier(ratio, bits)
+    found = multiplier_of(node, ratio, bits)
     values = (found.first_m, type_of_multiplier(bits), found.first_n, "int8")
     written = Written({"lut": table.astype(np.uint16)}, dict(zip(ORDER, values, strict=True)))
     low, high = code_limits(output)
     return DivIntegers(
         table, (offset_of(a), offset_of(b)), found, offset_of(output), low, high, output.dtype.storage, written
     )
+
+
+def _reciprocals(bits: int) -> Integers:
+    steps = np.arange(1 << bits, dtype=np.float64)
+    table: Integers = np.rint(NUMERATOR / np.maximum(steps, 1)).astype(np.int64) * (steps > 0)
+    return table
 
 
 def run(integers: DivIntegers, a: Array, b: Array) -> tuple[Array, ...]:

@@ -17,6 +17,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, WIDEST, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, LINEAR, Value, Written, rescale_keys
 from tflq.interpreter.samples import align
 
@@ -74,10 +75,10 @@ def lower(node: Node, operands: Operands) -> EltwiseIntegers:
     factors, found = (1, 1), find_multiplier(1.0, bits)
     keys: dict[str, Value]
     if method == "MUL":
-        found = find_multiplier(scale_of(output) / (scale_of(a) * scale_of(b)), bits)
+        found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
         keys = rescale_keys(LINEAR, found, type_of_multiplier(bits))
     else:
-        factors, found = _common_scale(method, a, b, output)
+        factors, found = _stated(node) or _common_scale(method, a, b, output)
         keys = rescale_keys(ADDITIVE, found, "uint16")
         keys.update(scale_value=(found.first_m, *factors), scale_type=("uint16",) * 3)
     low, high = code_limits(output)
@@ -114,6 +115,14 @@ def _combine(method: str, a: Integers, b: Integers) -> Integers:
         return a * b
     larger: Integers = np.maximum(a, b) if method == "MAX" else np.minimum(a, b)
     return larger
+
+
+def _stated(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
+    """Return (k0, k1) and M, N of a quantised IR: scale_value=[M,k0,k1]."""
+    found = stated_multiplier(node)
+    if found is None or found.m.size != 3:
+        return None
+    return (int(found.m[1]), int(found.m[2])), Multiplier(found.m[:1], found.n[:1])
 
 
 def _common_scale(method: str, a: Tensor, b: Tensor, output: Tensor) -> tuple[tuple[int, int], Multiplier]:

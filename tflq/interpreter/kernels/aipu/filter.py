@@ -23,6 +23,7 @@ from tflq.interpreter.kernels.aipu.scales import (
     reciprocal,
     scale_of,
 )
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier
 from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
 from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
 
@@ -93,7 +94,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterIntegers:
     weights, biases = _constants(operands)
     codes = np.asarray(weights.data, np.int64)
     bias = np.asarray(biases.data, np.int64)
-    rescale, written = _rescale(x, weights, output)
+    rescale, written = _rescale(node, x, weights, output)
     minimum, maximum = code_limits(output)
     found = FilterIntegers(
         codes,
@@ -128,10 +129,11 @@ def _constants(operands: Operands) -> tuple[Tensor, Tensor]:
     return weights, biases
 
 
-def _rescale(x: Tensor, weights: Tensor, output: Tensor) -> tuple[Multiplier, Written]:
+def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> tuple[Multiplier, Written]:
     bits = bits_of(output)
-    found = find_multipliers(filter_ratios(x, weights, output), bits)
-    if not weights.affine.is_per_axis:
+    given = stated_multiplier(node)
+    found = given or find_multipliers(filter_ratios(x, weights, output), bits)
+    if found.m.size == 1 and not weights.affine.is_per_axis:
         return found, Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)))
-    found = unify_shifts(found)
+    found = given or unify_shifts(found)
     return found, Written({"scale": found.m.astype(np.uint16), "shift": found.n.astype(np.int8)})

@@ -14,6 +14,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated
 from tflq.interpreter.kernels.aipu.written import Written
 
 
@@ -50,7 +51,9 @@ def _pad(node: Node, operands: Operands) -> LayoutIntegers:
     pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
     low, high = code_limits(x)
     constant = np.float32(node.attributes.real("constant_value", 0.0))
-    code = float(np.clip(np.rint(constant * scale_of(x) - np.float32(offset_of(x))), low, high))
+    if not is_stated(node):
+        constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
+    code = float(np.clip(constant, low, high))
     changed = {"constant_value": code + 0.0} if "constant_value" in node.attributes else {}
     written = Written(changed=changed)
     if mode == "CONSTANT":

@@ -13,6 +13,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_numbers
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.samples import align
 
@@ -57,7 +58,8 @@ def lower(node: Node, operands: Operands) -> LogicalIntegers:
     if method not in _COMPARE:
         raise UnsupportedError(f"method={method}; allowed is {', '.join((*_COMPARE, *_COMBINE, 'NOT'))}")
     a, b = operands.input(0), operands.input(1)
-    factors = _factors(a, b)
+    given = stated_numbers(node, "scale_value")
+    factors = _factors(a, b) if given is None or given.size != 2 else (int(given[0]), int(given[1]))
     written = Written(keys={"scale_value": factors, "scale_type": ("uint16", "uint16")})
     return LogicalIntegers(method, (offset_of(a), offset_of(b)), factors, written)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, LINEAR, Written, rescale_keys
 
 _ORDERS = {"RELU": LINEAR, "RELU6": CURVED}
@@ -37,7 +38,7 @@ def lower(node: Node, operands: Operands) -> RectifierIntegers:
     """Decide M and N of s_y / s_x."""
     method = node.attributes.text("method")
     x, output = operands.input(0), operands.output()
-    found = find_multiplier(scale_of(output) / scale_of(x), bits_of(output))
+    found = multiplier_of(node, scale_of(output) / scale_of(x), bits_of(output))
     written = Written(keys=rescale_keys(_ORDERS[method], found, type_of_multiplier(bits_of(output))))
     low, high = code_limits(output)
     return RectifierIntegers(offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written)

@@ -11,8 +11,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, NOTHING, Written, rescale_keys
 
 METHODS = ("SUM", "MEAN", "MIN", "MAX")
@@ -60,7 +61,8 @@ def lower(node: Node, operands: Operands) -> ReduceIntegers:
     rescale, written = None, NOTHING
     if method in ("SUM", "MEAN"):
         count = int(np.prod([x.shape[a] for a in axes])) if method == "MEAN" else 1
-        rescale = find_multiplier(scale_of(output) / np.float32(scale_of(x) * np.float32(count)), bits_of(output))
+        ratio = scale_of(output) / np.float32(scale_of(x) * np.float32(count))
+        rescale = multiplier_of(node, ratio, bits_of(output))
         written = Written(keys=rescale_keys(CURVED, rescale, type_of_multiplier(bits_of(output))))
     places = tuple(a + 1 for a in axes)
     low, high = code_limits(output)

@@ -11,8 +11,9 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, LINEAR, NOTHING, Value, Written, rescale_keys
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
@@ -67,12 +68,12 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
     x, output = operands.input(0), operands.output()
     kind = "leaky" if node.operator == "activation" else node.operator
     bits = bits_of(output)
-    found = find_multiplier(scale_of(output) / scale_of(x), bits)
+    found = multiplier_of(node, scale_of(output) / scale_of(x), bits)
     slope, written = 0, Written(keys=rescale_keys(CURVED, found, type_of_multiplier(bits)))
     if kind == "negative":
         written = NOTHING
     if kind == "leaky":
-        slope = int(np.rint(node.attributes.real("negative_slope_value") * (1 << bits)))
+        slope = _slope(node, bits)
         narrow = next((name for name, low, high in _NARROW if low <= slope <= high), "int32")
         changed: dict[str, Value | None] = {"negative_slope_type": narrow, "negative_slope_value": slope}
         written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)), changed=changed)
@@ -80,6 +81,11 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
     return SignedIntegers(
         kind, slope, bits, offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written
     )
+
+
+def _slope(node: Node, bits: int) -> int:
+    slope = node.attributes.real("negative_slope_value")
+    return int(slope if is_stated(node) else np.rint(slope * (1 << bits)))
 
 
 def run(integers: SignedIntegers, x: Array) -> tuple[Array, ...]:

@@ -16,8 +16,9 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
 
@@ -71,7 +72,7 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
         )
     bits = bits_of(x)
     table = _exponentials(node, operands)
-    found = find_multiplier(scale_of(output), bits_of(output))
+    found = multiplier_of(node, scale_of(output), bits_of(output))
     keys = {"quantize_method": "LUT", **rescale_keys(CURVED, found, type_of_multiplier(bits_of(output)))}
     written = Written({"lut": table.entries.astype(np.uint32)}, keys)
     rows = x.size // count
@@ -110,9 +111,12 @@ def _log2_up(value: int) -> int:
 def _exponentials(node: Node, operands: Operands) -> Table:
     """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))), in float32; g = i where n = 2^b."""
     x = operands.input(0)
+    given = stated_table(node, "lut")
     bits, entries = bits_of(x), table_bits(node, x)
     span = (1 << bits) - 1
     limit = (1 << EXPONENT_BITS) - 1
+    if given is not None:
+        return Table(given, 0, stated_shift(node, given, bits), 0, limit)
     zp, inverse = np.float32(offset_of(x)), np.float32(1) / scale_of(x)
     grid = np.linspace(0, span, 1 << entries, dtype=np.float32) - np.float32(span) + zp
     shift = np.float32(np.log(np.float64(limit)) - float(offset_of(x)) / float(scale_of(x)))

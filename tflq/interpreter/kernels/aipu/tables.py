@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, Node, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_shift, stated_table
 
 Single = NDArray[np.float32]
 TABLE_BITS = 8
@@ -70,11 +71,14 @@ def table_of(node: Node, x: Tensor, output: Tensor, function: Callable[[Single],
 
     Dequantising multiplies by the float32 reciprocal of s_x, as the tool does.
     """
+    low, high = output.dtype.minimum, output.dtype.maximum
+    given = stated_table(node, "lut")
+    if given is not None:
+        return Table(given, x.dtype.minimum, stated_shift(node, given, bits_of(x)), low, high)
     bits = table_bits(node, x)
     grid = code_grid(x, bits)
     inverse = np.float32(1) / scale_of(x)
     real = ((grid + np.float32(offset_of(x))) * inverse).astype(np.float32)
     with np.errstate(all="ignore"):
         value = function(real)
-    low, high = output.dtype.minimum, output.dtype.maximum
     return Table(encode(value, output.affine), x.dtype.minimum, bits_of(x) - bits, low, high)

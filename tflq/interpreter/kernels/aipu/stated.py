@@ -1,0 +1,91 @@
+"""Integers that a quantised IR states: they run as they stand, nothing is derived in their place (docs/aipu.md, 6).
+
+A node of a quantised IR keeps the computed keys and constants of its layer in `extra`, as `Written`. Its attributes
+hold what the Optimizer wrote in place of the float values (limits of CLIP, slope of LEAKYRELU, constant of Pad).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Node
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.aipu.written import Written
+
+LARGEST_SHIFT = 63
+
+
+def stated(node: Node) -> Written | None:
+    """Return the keys and constants that a quantised IR states for a layer; None for a layer that is to be decided."""
+    return node.extra if isinstance(node.extra, Written) else None
+
+
+def is_stated(node: Node) -> bool:
+    """Whether a layer comes from a quantised IR."""
+    return stated(node) is not None
+
+
+def stated_table(node: Node, key: str) -> Integers | None:
+    """Return a table of integers, int64[n]; None where the layer is to be decided or has none."""
+    found = stated(node)
+    if found is None or key not in found.constants:
+        return None
+    return found.constants[key].astype(np.int64)
+
+
+def stated_shift(node: Node, table: Integers, bits: int) -> int:
+    """Return the bits of a code below the index of a stated table.
+
+    Raises:
+        UnsupportedError: a table whose length is no power of two, or more entries than the code has values.
+    """
+    entries = table.size.bit_length() - 1
+    if table.size != 1 << entries or entries > bits:
+        raise UnsupportedError(
+            f"layer '{node.name}': a table of {table.size} entries; allowed is a power of two up to {1 << bits}"
+        )
+    return bits - entries
+
+
+def stated_numbers(node: Node, key: str) -> Integers | None:
+    """Return a computed key, one number or several, as int64[n]; None where the layer is to be decided or has none.
+
+    Raises:
+        UnsupportedError: the key holds something else than whole numbers.
+    """
+    found = stated(node)
+    if found is None or key not in found.keys:
+        return None
+    values = np.atleast_1d(np.asarray(found.keys[key]))
+    if values.dtype.kind not in "iu":
+        raise UnsupportedError(f"layer '{node.name}': {key}={found.keys[key]}: allowed are whole numbers")
+    return values.astype(np.int64)
+
+
+def stated_multiplier(node: Node, prefix: str = "") -> Multiplier | None:
+    """Return M and N of a quantised IR: the constants scale and shift, else the keys scale_value and shift_value.
+
+    Args:
+        node: the layer.
+        prefix: of the keys, such as "var_".
+
+    Raises:
+        UnsupportedError: numbers of another form, or a shift beyond 63.
+    """
+    m, n = stated_table(node, f"{prefix}scale"), stated_table(node, f"{prefix}shift")
+    if m is None or n is None:
+        m, n = stated_numbers(node, f"{prefix}scale_value"), stated_numbers(node, f"{prefix}shift_value")
+    if m is None or n is None:
+        return None
+    if np.abs(n).max(initial=0) > LARGEST_SHIFT:
+        raise UnsupportedError(
+            f"layer '{node.name}': a shift of {n[np.argmax(np.abs(n))]}; allowed is +-{LARGEST_SHIFT}"
+        )
+    return Multiplier(m, n)
+
+
+def multiplier_of(node: Node, ratio: np.float32 | float, bits: int) -> Multiplier:
+    """Return the M and N that a quantised IR states, else those of the ratio; raises as `find_multiplier`."""
+    return stated_multiplier(node) or find_multiplier(ratio, bits)
