@@ -1,6 +1,6 @@
 """Operators that apply a small graph to pairs of numbers: TFLite recognises its only operator instead of running it.
 
-Source: TFLite kernels/stablehlo_scatter.cc (GetComputationType).
+Source: TFLite kernels/stablehlo_scatter.cc (GetComputationType), stablehlo_reduce_window.cc (GetBodyFunction).
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from tflq.graph import Graph, Node
 COMPUTATION = "computation"
 """Attribute that holds the name of the operator; UPDATE where the graph has none."""
 UPDATE = "update"
-_BODIES = {"stablehlo_scatter": "update_computation_subgraph_index"}
+_BODIES = {
+    "stablehlo_scatter": "update_computation_subgraph_index",
+    "stablehlo_reduce_window": "body_subgraph_index",
+}
 
 
 def name_computations(graphs: Sequence[Graph]) -> tuple[Graph, ...]:

@@ -7,6 +7,7 @@ and random_distributions_utils.h.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +47,21 @@ def philox(seeds: tuple[int, int], position: int, count: int) -> Words:
     start = ((seeds[1] << 64) + position) & _MASK
     places = [(start + i) & _MASK for i in range(count)]
     counter = [np.array([(p >> shift) & 0xFFFFFFFF for p in places], np.uint64) for shift in (0, 32, 64, 96)]
-    key = [seeds[0] & 0xFFFFFFFF, seeds[0] >> 32]
+    return philox_words([np.uint64(seeds[0] & 0xFFFFFFFF), np.uint64(seeds[0] >> 32)], counter)
+
+
+def philox_words(key: Sequence[Words | np.uint64], counter: Sequence[Words]) -> Words:
+    """Return the group of each value of the counter: uint64[..., 4], 32 bits of each.
+
+    Args:
+        key: its two words.
+        counter: its four words, each of shape [...]; the key's words broadcast against them.
+    """
     for _ in range(_ROUNDS):
         products = [np.uint64(m) * counter[i] for m, i in zip(_MULTIPLIERS, (0, 2), strict=True)]
         high, low = [p >> _HALF for p in products], [p & _LOW for p in products]
-        counter = [high[1] ^ counter[1] ^ np.uint64(key[0]), low[1], high[0] ^ counter[3] ^ np.uint64(key[1]), low[0]]
-        key = [(k + w) & 0xFFFFFFFF for k, w in zip(key, _WEYL, strict=True)]
+        counter = [high[1] ^ counter[1] ^ key[0], low[1], high[0] ^ counter[3] ^ key[1], low[0]]
+        key = [(k + np.uint64(w)) & _LOW for k, w in zip(key, _WEYL, strict=True)]
     return np.stack(counter, axis=-1)
 
 

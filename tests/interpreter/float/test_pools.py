@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D of float32 against TFLite."""
+"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D of float32 against TFLite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.draw import FLOAT32, activations, kernel_settings, seeds
 from tests.support.layers import Geometry, geometries, pool_graph
 from tests.support.single_op import check_against_oracle, random_inputs
 
-POOLS = ["average_pool_2d", "max_pool_2d"]
+POOLS = ["average_pool_2d", "l2_pool_2d", "max_pool_2d"]
 
 
 @pytest.mark.parametrize("operator", POOLS)

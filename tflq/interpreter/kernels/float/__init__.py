@@ -29,6 +29,7 @@ _OPERATORS: tuple[str, ...] = (
     "greater_equal",
     "hard_swish",
     "l2_normalization",
+    "l2_pool_2d",
     "leaky_relu",
     "less",
     "less_equal",

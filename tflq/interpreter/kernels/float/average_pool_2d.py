@@ -52,6 +52,11 @@ def lower(node: Node, operands: Operands) -> FloatAveragePool:
 
 def run(integers: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
+    return (clamp_in_place(window_means(integers, x), integers.minimum, integers.maximum),)
+
+
+def window_means(integers: FloatAveragePool, x: Floats) -> Floats:
+    """Return total / n of each window, not clamped: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     window = integers.window
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = cast(Floats, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
@@ -61,5 +66,4 @@ def run(integers: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
             for kx in range(window.kernel[1]):
                 total += seen[:, :, :, ky, kx]
         total /= integers.counts[:, :, None]
-    clamped = clamp_in_place(total, integers.minimum, integers.maximum)
-    return (clamped.reshape(*x.shape[:2], *output, x.shape[4]),)
+    return total.reshape(*x.shape[:2], *output, x.shape[4])

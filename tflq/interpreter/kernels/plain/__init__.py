@@ -37,6 +37,7 @@ _OPERATORS: tuple[str, ...] = (
     "reduce_any",
     "reduce_max",
     "reduce_min",
+    "reduce_window",
     "rfft2d",
     "right_shift",
     "round",
@@ -50,6 +51,8 @@ _OPERATORS: tuple[str, ...] = (
     "stablehlo_maximum",
     "stablehlo_minimum",
     "stablehlo_multiply",
+    "stablehlo_reduce_window",
+    "stablehlo_rng_bit_generator",
     "stablehlo_shift_left",
     "zeros_like",
 )
