@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of, network_of
+from tflq.converters.aipu.hidden import HIDDEN, with_hidden_ranges
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Range
 from tflq.interpreter import Engine, lower
@@ -84,12 +85,22 @@ def golden(case: str, mode: str) -> Golden:
     float_folder = folder / "float_ir" if case == KWS else folder
     layers = json.loads((folder / mode / "layers.json").read_text(encoding="utf-8"))
     graph = with_ranges(graph_of(read_ir(float_folder, name)), layers)
+    for node in graph.nodes:
+        if node.operator in HIDDEN:
+            graph = with_hidden_ranges(graph, node.name, _batches(folder, len(graph.inputs)))
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[mode]))
     lowered = lower(quantised, AIPU.arithmetic)
     wanted = read_ir(folder / mode, f"{name}_o")
     with np.load(folder / mode / "golden.npz") as file:
         arrays = {key: file[key] for key in file.files}
     return Golden(wanted, network_of(lowered), lowered, _tensors(wanted, arrays), _inputs(wanted, arrays))
+
+
+def _batches(folder: Path, inputs: int) -> list[list[Array]]:
+    """Return the vendor's calibration batches; the layers with hidden ranges read the graph's inputs as they are."""
+    with np.load(folder / "calibration.npz") as file:
+        count = len(file.files) // inputs
+        return [[file[f"b{b}_in{i}"][None] for i in range(inputs)] for b in range(count)]
 
 
 def _samples(arrays: dict[str, Array]) -> list[str]:

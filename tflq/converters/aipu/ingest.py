@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tflq.converters.aipu.hidden import HIDDEN
 from tflq.converters.aipu.layers import OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.errors import UnsupportedError
@@ -68,7 +69,12 @@ def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
     constants = tuple(_constant(graph, layer, key, constant) for key, constant in layer.constants.items())
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     outputs = tuple(places[edge.name] for edge in layer.tops)
-    return Node(OPERATORS[layer.type], inputs + constants, outputs, _attributes(layer.entries), layer.name)
+    operator = OPERATORS[layer.type]
+    hidden = tuple(
+        graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32)) for name in HIDDEN.get(operator, ())
+    )
+    attributes = _attributes(layer.entries)
+    return Node(operator, inputs + constants, outputs, attributes, layer.name, intermediates=hidden or None)
 
 
 def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:

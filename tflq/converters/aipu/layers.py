@@ -16,7 +16,7 @@ class Signs(Enum):
 
     PASS = "the input's own type"
     OWN = "the output's range"
-    FIXED = "a rule of its own (special.py)"
+    FIXED = "a rule of its own (outputs.py)"
 
 
 Signed = Callable[[Node, Operands], bool]
@@ -107,6 +107,7 @@ RULES = {
     "mul": LayerRule("Mul", Signs.OWN, _pair),
     "negative": LayerRule("Negative", Signs.FIXED),
     "pad": _layout("Pad"),
+    "proposal": LayerRule("Proposal", Signs.FIXED),
     "reduce": LayerRule("Reduce", Signs.OWN, follows_input),
     "resize": _layout("Resize"),
     "round": _curve("Round", follows_input),

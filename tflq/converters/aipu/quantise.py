@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tflq.converters.aipu.constants import as_codes, constant_types
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.outputs import code_type, fixed_types
 from tflq.converters.aipu.ranges import range_of, type_of_range
-from tflq.converters.aipu.special import fixed_type, passes, quantise_constant
+from tflq.converters.aipu.special import passes, quantise_constant
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, DType, Graph, Node, Tensor, validate
+from tflq.graph import Graph, Node, Tensor, validate
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
 _NORMALISATION_BITS = 16
+HIDDEN_BITS = 16
 
 
 @dataclass
@@ -28,9 +31,14 @@ class _Quantiser:
         for t in self.graph.inputs:
             self.graph.tensors[t] = _input(self.graph.tensors[t], self.whole)
         for index, node in enumerate(self.graph.nodes):
+            for t in node.intermediates or ():
+                self.graph.tensors[t] = _hidden(self.graph.tensors[t], self._of(node))
             self._outputs(index, node)
             if RULES[node.operator].is_linear:
                 self._constants(node)
+            for key, affine in constant_types(node, self.graph.operands(index)).items():
+                place = self._place(node, key)
+                self.graph.tensors[place] = as_codes(self.graph.tensors[place], affine)
             attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
             self.graph.nodes[index] = replace(node, arithmetic=ARITHMETIC, attributes=attributes)
         validate(self.graph, "aipu graph")
@@ -41,12 +49,14 @@ class _Quantiser:
 
     def _outputs(self, index: int, node: Node) -> None:
         rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
+        if rule.signs is Signs.FIXED:
+            types = fixed_types(node, self.graph.operands(index))
+            for t, (dtype, quantisation) in zip(node.outputs, types, strict=True):
+                tensors[t] = replace(tensors[t], dtype=dtype, quantisation=quantisation)
+            return
         for t in node.outputs:
             if node.operator == "constant":
                 tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
-            elif rule.signs is Signs.FIXED:
-                affine = fixed_type(node, tensors[node.inputs[0]])
-                tensors[t] = replace(tensors[t], dtype=code_type(affine), quantisation=affine)
             elif rule.signs is Signs.PASS or passes(node):
                 source = tensors[node.inputs[0]]
                 tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
@@ -54,11 +64,16 @@ class _Quantiser:
                 signed = rule.signed(node, self.graph.operands(index))
                 tensors[t] = _typed(tensors[t], signed, asked)
 
+    def _place(self, node: Node, key: str) -> int:
+        tensors = self.graph.tensors
+        found = [t for t in node.inputs if tensors[t].is_constant and tensors[t].name.endswith(f"/{key}")]
+        if not found:
+            raise UnsupportedError(f"layer '{node.name}': {key} must be a constant of the layer")
+        return found[0]
+
     def _constants(self, node: Node) -> None:
         tensors, asked = self.graph.tensors, self._of(node)
-        places = {tensors[t].name.rpartition("/")[2]: t for t in node.inputs if tensors[t].is_constant}
-        if "weights" not in places or "biases" not in places:
-            raise UnsupportedError(f"layer '{node.name}': weights and biases must both be constants")
+        places = {key: self._place(node, key) for key in ("weights", "biases")}
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
         per_channel = asked.per_channel or node.operator == _DEPTHWISE
         if node.operator == _NORMALISATION:
@@ -83,11 +98,6 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     return _Quantiser(graph.copy(), options, whole).run()
 
 
-def code_type(affine: Affine) -> DType:
-    """Return the element type that holds codes."""
-    return DType(f"{'int' if affine.signed else 'uint'}{8 if affine.bits <= 8 else 16}")
-
-
 def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:
     if tensor.dtype.is_integer:
         return tensor
@@ -100,9 +110,17 @@ def _typed(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 
+def _hidden(tensor: Tensor, asked: LayerOptions) -> Tensor:
+    """Type what a layer computes within itself: symmetric, signed, at least 16 bits."""
+    low, high = range_of(tensor)
+    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), True, True, asked.restricted)
+    return replace(tensor, dtype=code_type(affine), quantisation=affine)
+
+
 def _refuse_missing_ranges(graph: Graph) -> None:
     needed = [t for t in graph.inputs if not graph.tensors[t].dtype.is_integer]
     needed += [t for node in graph.nodes if RULES[node.operator].signs is Signs.OWN for t in node.outputs]
+    needed += [t for node in graph.nodes for t in node.intermediates or ()]
     missing = [f"'{graph.tensors[t].name}'" for t in needed if graph.tensors[t].range is None]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""

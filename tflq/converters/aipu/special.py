@@ -21,14 +21,6 @@ def passes(node: Node) -> bool:
     return node.operator == "reduce" and node.attributes.text("method") in ("MIN", "MAX")
 
 
-def fixed_type(node: Node, x: Tensor) -> Affine:
-    """Return the type of an output that no range decides: Negative, or indices, truth values and signs at scale 1."""
-    if node.operator == "negative":
-        return negative_type(x)
-    bits = {"arg_min_max": 16, "logical": 8, "sign": x.affine.bits}[node.operator]
-    return affine_of(np.float32(1), 0, bits, node.operator == "sign")
-
-
 def negative_type(x: Tensor) -> Affine:
     """Return the type of -x: s_y = s_x; zp_y = 1 - zp_x, for unsigned codes -zp_x - 127, always signed.
 

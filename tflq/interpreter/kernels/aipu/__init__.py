@@ -38,6 +38,7 @@ _OPERATORS = (
     "logical",
     "mat_mul",
     "pooling",
+    "proposal",
     "reduce",
     "reshape",
     "resize",

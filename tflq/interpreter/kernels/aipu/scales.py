@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
 
@@ -81,3 +82,15 @@ def constant_named(operands: Operands, key: str) -> Tensor | None:
     """Return the constant of a layer by its key; None where it has none."""
     found = (t for t in operands.inputs if t is not None and t.is_constant and t.name.endswith(f"/{key}"))
     return next(found, None)
+
+
+def constant_codes(operands: Operands, key: str) -> Integers:
+    """Return the codes of a constant of a layer.
+
+    Raises:
+        GraphError: the layer has no such constant.
+    """
+    found = constant_named(operands, key)
+    if found is None or found.data is None:
+        raise GraphError(f"{operands.where}: the constant '{key}' is missing, the layer needs it")
+    return np.asarray(found.data, np.int64)

@@ -1,0 +1,96 @@
+"""What layers compute within themselves and quantise by its own range: the coordinates and deltas of box layers.
+
+A node lists such tensors as its intermediates; they need ranges as outputs do. Source: Compass Optimizer,
+ops/proposal.py and detectionoutput.py, placeholders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.calibration import CalibrationOptions
+from tflq.converters.calibration.statistics import Statistics
+from tflq.converters.calibration.strategies import bounds_of
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph, Node, Operands, Range
+from tflq.interpreter.kernels.aipu.proposal import ANCHORS, DEVIATIONS
+from tflq.interpreter.kernels.aipu.scales import constant_named
+
+HIDDEN: Mapping[str, tuple[str, ...]] = {"proposal": ("coords", "box")}
+"""Operator -> the names of its intermediates, in order."""
+
+Single = NDArray[np.float32]
+_Rule = Callable[[Node, Operands, Sequence[Array]], tuple[Single, ...]]
+
+
+def hidden_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+    """Return the real numbers whose ranges a layer's intermediates get.
+
+    Args:
+        node: of a float graph.
+        operands: its tensors; constants are real numbers.
+        inputs: real[S, *shape] of each input that is no constant.
+    """
+    return _RULES[node.operator](node, operands, inputs)
+
+
+def with_hidden_ranges(
+    graph: Graph, layer: str, batches: Iterable[Sequence[Array]], options: CalibrationOptions | None = None
+) -> Graph:
+    """Return the graph with ranges on a layer's intermediates.
+
+    Args:
+        graph: float, of Compass's layers.
+        layer: name of the node.
+        batches: real[S, *shape] of each input of the layer that is no constant, batch by batch.
+        options: the strategy; without, "mean" as the tool's default.
+
+    Raises:
+        UnsupportedError: no such layer, or one without intermediates; no batch.
+    """
+    chosen = options or CalibrationOptions("mean")
+    found = [i for i, node in enumerate(graph.nodes) if node.name == layer and node.operator in HIDDEN]
+    if not found:
+        raise UnsupportedError(f"no layer '{layer}' with values of its own; allowed are {', '.join(HIDDEN)}")
+    node, operands = graph.nodes[found[0]], graph.operands(found[0])
+    statistics = [Statistics(chosen) for _ in HIDDEN[node.operator]]
+    for batch in batches:
+        for one, values in zip(statistics, hidden_values(node, operands, batch), strict=True):
+            one.update(values)
+    if not statistics[0].batches:
+        raise UnsupportedError(f"layer '{layer}': there is no batch; give at least one")
+    ranged = graph.copy()
+    for t, one in zip(node.intermediates or (), statistics, strict=True):
+        limits = [np.asarray([bound], np.float32) for bound in bounds_of(one, chosen)]
+        ranged.tensors[t] = replace(ranged.tensors[t], range=Range(*limits))
+    return ranged
+
+
+def _proposal(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+    sizes, centres = _anchors(operands)
+    deltas = (np.asarray(inputs[1], np.float32) / np.asarray(DEVIATIONS, np.float32)).astype(np.float32)
+    window = [np.float32(node.attributes.real(key)) for key in ("height", "width")]
+    grown = np.exp(deltas[..., 2:])
+    centre, size = deltas[..., :2] * sizes + centres, grown * sizes
+    near, far = (np.clip(centre + sign * size / np.float32(2), 0, window) for sign in (-1, 1))
+    coordinates = (centre, size, near, far, deltas[..., :2] * size)
+    return _joined(coordinates), _joined((deltas, grown))
+
+
+def _anchors(operands: Operands) -> tuple[Single, Single]:
+    """Return sizes and centres, float32[K, 2], y first."""
+    found = [constant_named(operands, key) for key in ANCHORS]
+    ha, wa, ya, xa = (np.asarray(t.data, np.float32) for t in found if t is not None)
+    return np.stack([ha, wa], axis=-1), np.stack([ya, xa], axis=-1)
+
+
+def _joined(parts: Sequence[Array]) -> Single:
+    joined: Single = np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in parts])
+    return joined
+
+
+_RULES: dict[str, _Rule] = {"proposal": _proposal}

@@ -1,0 +1,103 @@
+"""What Proposal, DetectionOutput and BoundingBox share: tables of box deltas, and rows that pass a threshold.
+
+Source: Compass Optimizer, ops/proposal.py, detectionoutput.py, multibox_transform_Loc.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits
+
+INT16 = (-(1 << 15), (1 << 15) - 1)
+Function = Callable[[Array], Array]
+
+
+def identity(x: Array) -> Array:
+    """Return the deltas of a centre as they are."""
+    return x
+
+
+def exponential(x: Array) -> Array:
+    """Return e^x, computed in float64."""
+    return np.exp(x.astype(np.float64))
+
+
+def delta_table(
+    node: Node, deltas: Tensor, function: Function, deviation: float, s: np.float32 | float, scale: float | None = None
+) -> Table:
+    """Return the int16 table clamp(RNE(s * f((q + zp_d) / s_d / deviation))).
+
+    Its points are evenly spaced over the element type of the deltas, both ends included. All in float32, the function
+    itself in float64.
+
+    Args:
+        node: lut_items_in_bits limits the number of entries.
+        deltas: the type of the codes that the table is read with.
+        function: `identity` or `exponential`.
+        deviation: what deltas are divided by.
+        s: scale of the entries.
+        scale: s_d, where it is not that of the deltas.
+    """
+    bits = table_bits(node, deltas)
+    grid = np.linspace(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits, dtype=np.float32)
+    inverse = np.float32(1) / np.float32(scale_of(deltas) if scale is None else scale)
+    real: Single = ((grid + np.float32(offset_of(deltas))) * inverse).astype(np.float32)
+    value = function((real / np.float32(deviation)).astype(np.float32))
+    entries = encode(value, affine_of(np.float32(s), 0, 16))
+    return Table(entries, deltas.dtype.minimum, bits_of(deltas) - bits, *INT16)
+
+
+def hidden_scale(operands: Operands, position: int) -> np.float32:
+    """Return s of what a layer computes within itself.
+
+    Raises:
+        GraphError: the node has no such intermediate, or one without type.
+    """
+    hidden = operands.intermediates[position] if position < len(operands.intermediates) else None
+    if hidden is None or not isinstance(hidden.quantisation, Affine):
+        raise GraphError(f"{operands.where}: intermediate {position} has no type; give its tensor a range and quantise")
+    return scale_of(hidden)
+
+
+def score_threshold(real: float, scores: Tensor) -> int:
+    """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores."""
+    code = np.rint(np.float32(real) * scale_of(scores) - np.float32(offset_of(scores)))
+    return int(np.clip(code, 0, (1 << bits_of(scores)) - 1))
+
+
+def together(*arrays: Array) -> tuple[Array, ...]:
+    """Repeat arrays that all samples share: each [S or 1, ...] -> [S, ...]."""
+    samples = max(len(a) for a in arrays)
+    return tuple(np.broadcast_to(a, (samples, *a.shape[1:])) for a in arrays)
+
+
+def first_rows(kept: Array, limit: int) -> tuple[Integers, Integers]:
+    """Return where the first kept rows are, and how many there are.
+
+    Args:
+        kept: bool[..., K].
+        limit: the most that are taken.
+
+    Returns:
+        int64[..., limit], behind the count any place; int64[...], at most `limit`.
+    """
+    order = np.argsort(np.logical_not(kept), axis=-1, kind="stable")[..., :limit]
+    missing = limit - order.shape[-1]
+    padded = np.pad(order, [(0, 0)] * (order.ndim - 1) + [(0, max(0, missing))])
+    return padded, np.minimum(kept.sum(axis=-1), limit)
+
+
+def take_rows(values: Array, order: Integers, count: Integers) -> Array:
+    """Return the rows at `order`, 0 behind the count: values [..., K, *rest] -> [..., limit, *rest]."""
+    extra = values.ndim - order.ndim
+    places = order.reshape(order.shape + (1,) * extra)
+    used = np.arange(order.shape[-1]) < count[..., None]
+    found = np.take_along_axis(values, places, axis=order.ndim - 1)
+    return np.where(used.reshape(used.shape + (1,) * extra), found, 0)

@@ -1,0 +1,112 @@
+"""Proposal: anchors moved by deltas, clamped to the window, those above a score in anchor order (docs/aipu.md, 6).
+
+Source: Compass Optimizer, ops/proposal.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.boxes import (
+    delta_table,
+    exponential,
+    first_rows,
+    hidden_scale,
+    identity,
+    score_threshold,
+    take_rows,
+    together,
+)
+from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table
+from tflq.interpreter.kernels.aipu.written import Value, Written
+
+DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
+ANCHORS = ("ha", "wa", "ycenter", "xcenter")
+_TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
+
+
+@dataclass(frozen=True, eq=False)
+class ProposalIntegers:
+    """The integers of one Proposal.
+
+    Attributes:
+        sizes: ha and wa, int64[K] each.
+        centres: ycenter and xcenter, int64[K] each.
+        moves: tables of dy / 10 and dx / 10 at scale 2^shift.
+        growths: tables of exp(dh / 5) and exp(dw / 5) at scale 2^shift.
+        shift: of every product with a table's entry.
+        window: height and width.
+        threshold: a score's code must be above it.
+        limit: boxes of the output.
+        dtypes: of the four outputs.
+        written: for the IR.
+    """
+
+    sizes: tuple[Integers, Integers]
+    centres: tuple[Integers, Integers]
+    moves: tuple[Table, Table]
+    growths: tuple[Table, Table]
+    shift: int
+    window: tuple[int, int]
+    threshold: int
+    limit: int
+    dtypes: tuple[np.dtype[np.generic], ...]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> ProposalIntegers:
+    """Decide tables at 2^floor(log2(s_B)), the window at the boxes' scale and the threshold's code.
+
+    Inputs: scores [N, K, 2], deltas [N, K, 4] (dy, dx, dh, dw), constants wa, ha, xcenter, ycenter [K]. Outputs:
+    scores [N, M], boxes int16[N, M, 4] (y0, x0, y1, x1), count uint16[N, 1], classes uint16[1, 1], always 1.
+    """
+    scores, deltas = operands.input(0), operands.input(1)
+    shift = int(np.floor(np.log2(hidden_scale(operands, 1))))
+    functions = (identity, identity, exponential, exponential)
+    ty, tx, th, tw = (delta_table(node, deltas, f, d, 2.0**shift) for f, d in zip(functions, DEVIATIONS, strict=True))
+    ha, wa, ya, xa = (constant_codes(operands, key) for key in ANCHORS)
+    scale = float(scale_of(operands.output(1)))
+    height, width = (int(node.attributes.real(key) * scale) for key in ("height", "width"))
+    threshold = score_threshold(node.attributes.real("score_threshold"), scores)
+    keys: dict[str, Value] = {
+        "box_shift_value": shift,
+        "box_shift_type": "int8",
+        "score_threshold_value": threshold,
+        "score_threshold_type": "uint8" if bits_of(scores) <= 8 else "uint16",
+    }
+    tables = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, (ty, tx, th, tw), strict=True)}
+    written = Written(tables, keys, {"height": height, "width": width})
+    dtypes = tuple(t.dtype.storage for t in operands.outputs)
+    limit = operands.output(0).shape[1]
+    return ProposalIntegers(
+        (ha, wa), (ya, xa), (ty, tx), (th, tw), shift, (height, width), threshold, limit, dtypes, written
+    )
+
+
+def run(integers: ProposalIntegers, scores: Array, deltas: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run Proposal: codes [S, N, K, 2], [S, N, K, 4] -> scores, boxes, count, classes.
+
+    h = (th * ha) >> shift, cy = ((ty * ha) >> shift) + ya; y0, y1 = RNE(clamp(cy -+ h / 2, 0, height)).
+    """
+    chosen, deltas = together(scores[..., 1], deltas)
+    boxes = _boxes(integers, deltas)
+    order, count = first_rows(np.greater(chosen, integers.threshold), integers.limit)
+    results = (take_rows(chosen, order, count), take_rows(boxes, order, count), count[..., None])
+    ones = np.ones((len(chosen), 1, 1))
+    return tuple(r.astype(d) for r, d in zip((*results, ones), integers.dtypes, strict=True))
+
+
+def _boxes(integers: ProposalIntegers, deltas: Array) -> Array:
+    near, far = [], []
+    for axis in range(2):
+        size, shift = integers.sizes[axis], integers.shift
+        length = (integers.growths[axis].lookup(deltas[..., 2 + axis]) * size) >> shift
+        centre = ((integers.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + integers.centres[axis]
+        near.append(np.rint(np.clip(centre - length / 2, 0, integers.window[axis])))
+        far.append(np.rint(np.clip(centre + length / 2, 0, integers.window[axis])))
+    return np.stack([*near, *far], axis=-1)

@@ -1,0 +1,73 @@
+"""Where: of two inputs the one that a condition chooses, each on the scale of the output by its own M / 2^N.
+
+y = clamp(RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y), r_i = s_y / s_i; where exactly one input is plain integers its
+ratio is 1, and two plain ones are not rescaled (docs/aipu.md, 5).
+
+Source: Compass Optimizer, ops/select.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier
+from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class WhereIntegers:
+    """The integers of one choice.
+
+    Attributes:
+        offsets: zp of the condition and of both inputs.
+        rescales: M and N of both inputs.
+        codes: of the output.
+        written: for the IR.
+    """
+
+    offsets: tuple[int, ...]
+    rescales: tuple[Multiplier, ...]
+    codes: OutputCodes
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> WhereIntegers:
+    """Decide M and N of each input."""
+    branches, output = (operands.input(1), operands.input(2)), operands.output()
+    bits = bits_of(output)
+    found = stated_multiplier(node) or find_multipliers(np.array(_ratios(branches, output), np.float32), bits)
+    keys = {
+        "shift_value": tuple(found.n.tolist()),
+        "shift_type": ("int8", "int8"),
+        "scale_value": tuple(found.m.tolist()),
+        "scale_type": (type_of_multiplier(bits),) * 2,
+    }
+    each = tuple(Multiplier(found.m[i : i + 1], found.n[i : i + 1]) for i in range(2))
+    offsets = tuple(offset_of(t) for t in (operands.input(0), *branches))
+    return WhereIntegers(offsets, each, codes_of(output), Written(keys=keys))
+
+
+def run(integers: WhereIntegers, condition: Array, a: Array, b: Array) -> tuple[Array, ...]:
+    """Run Where: truth values and codes [S, ...] that broadcast -> codes [S, ...]."""
+    chosen, left, right = align(condition, a, b)
+    sides = [
+        integers.codes.requantise(x.astype(np.int64) + zp, m)
+        for x, zp, m in zip((left, right), integers.offsets[1:], integers.rescales, strict=True)
+    ]
+    return (np.where(chosen.astype(np.int64) + integers.offsets[0] != 0, sides[0], sides[1]),)
+
+
+def _ratios(branches: tuple[Tensor, Tensor], output: Tensor) -> tuple[float, float]:
+    plain = [is_plain(t) for t in branches]
+    first, second = (
+        1.0 if is_own and (all(plain) or not all(plain)) else float(scale_of(output) / scale_of(t))
+        for t, is_own in zip(branches, plain, strict=True)
+    )
+    return first, second
