@@ -8,6 +8,7 @@ import numpy as np
 
 from tflq.converters.aipu.layers import ARITHMETIC, RULES
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.rewrites import MERGED
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
@@ -16,7 +17,7 @@ from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, recipro
 from tflq.interpreter.kernels.aipu.written import Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_OWN_KEYS = ("lut_items_in_bits",)
+_OWN_KEYS = ("lut_items_in_bits", MERGED)
 
 
 def network_of(graph: Graph) -> Network:
@@ -49,7 +50,7 @@ def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
     layers = []
     for t in graph.inputs:
         tensor = graph.tensors[t]
-        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (_edge(tensor),), _framed([tensor], {}, {})))
+        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (_edge(tensor),), _framed([tensor], {}, {}, {})))
         generations[layers[-1].name] = 0
     for node in graph.nodes:
         reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
@@ -76,17 +77,20 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     if not is_per_channel:
         after.update(scales)
     bottoms = tuple(_edge(graph.tensors[t]) for t in node.inputs if t not in own)
-    entries = _framed(outputs, before, after)
+    entries = _framed(outputs, before, after, written.added)
     return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(_edge, outputs)), entries)
 
 
-def _framed(outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry]) -> dict[str, Entry]:
+def _framed(
+    outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry], added: Mapping[str, Entry]
+) -> dict[str, Entry]:
     return {
         "layer_top_range": tuple(code_limits(t) for t in outputs),
         "layer_top_scale": tuple(float(scale_of(t)) for t in outputs),
         "layer_top_zp": tuple(offset_of(t) for t in outputs),
         **before,
         "is_perf_mode": True,
+        **added,
         "unquantifiable": False,
         **after,
         "activation_quantization_axis": ("None",) * len(outputs),
@@ -122,7 +126,7 @@ def _attributes(node: Node, written: Written) -> dict[str, Entry]:
     kept: dict[str, Entry] = {}
     for key, value in node.attributes.items():
         changed = written.changed.get(key, _value(value))
-        if key not in _OWN_KEYS and changed is not None:
+        if key not in _OWN_KEYS and key not in written.added and changed is not None:
             kept[key] = changed
     return kept
 

@@ -32,12 +32,16 @@ class LayerRule:
         signs: where the output's type comes from.
         signed: for Signs.OWN.
         is_linear: whether it has weights and biases on the scale of its input.
+        passed: outputs that have the input's own type all the same.
+        keeps_whole: whether whole numbers in give whole numbers out, at scale 1.
     """
 
     type: str
     signs: Signs
     signed: Signed = lambda _node, _operands: True
     is_linear: bool = False
+    passed: tuple[int, ...] = ()
+    keeps_whole: bool = False
 
 
 UNSIGNED_ACTIVATIONS = ("RELU", "RELU6")
@@ -82,33 +86,41 @@ def _layout(type_name: str) -> LayerRule:
     return LayerRule(type_name, Signs.PASS)
 
 
+def _whole(type_name: str, signed: Signed) -> LayerRule:
+    return LayerRule(type_name, Signs.OWN, signed, keeps_whole=True)
+
+
 RULES = {
     "abs": LayerRule("Abs", Signs.OWN, _never),
-    "add": LayerRule("Add", Signs.OWN, _pair),
+    "add": _whole("Add", _pair),
     "arg_min_max": LayerRule("ArgMinMax", Signs.FIXED),
     "batch_norm": LayerRule("BatchNorm", Signs.OWN, _unless_rectified, True),
     "batch_to_depth": _layout("BatchToDepth"),
     "batch_to_space": _layout("BatchToSpace"),
     "bnll": _curve("BNLL", _never),
+    "cast": LayerRule("Cast", Signs.FIXED),
     "ceil": _curve("Ceil", follows_input),
     "concat": LayerRule("Concat", Signs.OWN, follows_input),
     "constant": LayerRule("Constant", Signs.OWN),
     "cosine": _curve("Cosine", _always),
     "crop": _layout("Crop"),
+    "cumulate": _whole("Cumulate", follows_input),
     "data_stride": _layout("DataStride"),
     "depth_to_space": _layout("DepthToSpace"),
     "div": LayerRule("Div", Signs.OWN, follows_input),
-    "eltwise": LayerRule("Eltwise", Signs.OWN, _pair),
+    "eltwise": _whole("Eltwise", _pair),
     "exp": _curve("Exp", _never),
     "floor": _curve("Floor", follows_input),
     "log": _curve("Log", _always),
     "logical": LayerRule("Logical", Signs.FIXED),
     "mat_mul": LayerRule("MatMul", Signs.OWN, follows_input),
-    "mul": LayerRule("Mul", Signs.OWN, _pair),
+    "moments": LayerRule("Moments", Signs.OWN, _never, passed=(0,)),
+    "mul": _whole("Mul", _pair),
     "negative": LayerRule("Negative", Signs.FIXED),
+    "nms": LayerRule("NMS", Signs.FIXED),
     "pad": _layout("Pad"),
     "proposal": LayerRule("Proposal", Signs.FIXED),
-    "reduce": LayerRule("Reduce", Signs.OWN, follows_input),
+    "reduce": _whole("Reduce", follows_input),
     "resize": _layout("Resize"),
     "round": _curve("Round", follows_input),
     "rsqrt": _curve("Rsqrt", _never),
@@ -120,9 +132,10 @@ RULES = {
     "split": _layout("Split"),
     "sqrt": _curve("Sqrt", _never),
     "square": _curve("Square", _never),
-    "sub": LayerRule("Sub", Signs.OWN, _pair),
+    "sub": _whole("Sub", _pair),
     "tile": _layout("Tile"),
     "transpose": _layout("Transpose"),
+    "where": _whole("Where", follows_input),
     "activation": LayerRule("Activation", Signs.OWN, _activation),
     "convolution": LayerRule("Convolution", Signs.OWN, _unless_rectified, True),
     "depthwise_conv": LayerRule("DepthwiseConv", Signs.OWN, _unless_rectified, True),

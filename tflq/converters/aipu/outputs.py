@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.special import negative_type
 from tflq.graph import Affine, DType, Node, Operands, Quantisation, Tensor
 from tflq.interpreter.kernels.aipu.boxes import hidden_scale
-from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, code_limits, is_plain, offset_of, scale_of
 
 OutputType = tuple[DType, Quantisation | None]
-_Rule = Callable[[Node, Operands], tuple[OutputType, ...]]
+_Rule = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...]]
 
 
-def fixed_types(node: Node, operands: Operands) -> tuple[OutputType, ...]:
+def fixed_types(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
     """Return the type of each output of a layer with `Signs.FIXED`; inputs and hidden tensors have theirs."""
-    return _RULES[node.operator](node, operands)
+    return _RULES[node.operator](node, operands, asked)
 
 
 def code_type(affine: Affine) -> DType:
@@ -39,16 +40,40 @@ def _like(tensor: Tensor) -> OutputType:
     return tensor.dtype, tensor.quantisation
 
 
-def _proposal(_node: Node, operands: Operands) -> tuple[OutputType, ...]:
+def _nms(node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Boxes: in pixels at scale 1, or as they are where they stay within 0..1; zp = 0. Scores pass."""
+    boxes = operands.input(0)
+    s, value = scale_of(boxes), node.attributes.integer
+    is_sized = "image_height" in node.attributes and "image_width" in node.attributes
+    if value("center_point_box", 0) and is_sized:
+        s = np.float32(max(value("image_height"), value("image_width")))
+    low, high = code_limits(boxes)
+    largest = (high + offset_of(boxes)) / float(scale_of(boxes))
+    if boxes.range is not None:
+        largest = float(np.max(boxes.range.maximum))
+    kept = s if s <= int(scale_of(boxes)) or largest <= 1 else np.float32(1)
+    affine = affine_of(kept, 0, boxes.affine.bits, low < 0, boxes.affine.narrow_range)
+    return _typed(affine), _plain(16), _like(operands.input(3)), _plain(16)
+
+
+def _cast(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Integers stay as they are; real numbers become integers of at most 32 bits, at scale 1."""
+    x, wanted = operands.input(0), operands.output().dtype
+    return (_like(x) if is_plain(x) else _plain(min(32, wanted.bits), wanted.is_signed),)
+
+
+def _proposal(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
     """Scores pass; boxes have the largest power of two below the scale of the coordinates."""
     s = np.exp2(np.floor(np.log2(hidden_scale(operands, 0))))
     return _like(operands.input(0)), _typed(affine_of(np.float32(s), 0, 16)), _plain(16), _plain(16)
 
 
 _RULES: dict[str, _Rule] = {
-    "arg_min_max": lambda _, o: (_plain(16),) * len(o.outputs),
-    "logical": lambda _, o: (_plain(8),) * len(o.outputs),
-    "negative": lambda _, o: (_typed(negative_type(o.input(0))),),
+    "arg_min_max": lambda _, o, __: (_plain(16),) * len(o.outputs),
+    "cast": _cast,
+    "logical": lambda _, o, __: (_plain(8),) * len(o.outputs),
+    "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),
+    "nms": _nms,
     "proposal": _proposal,
-    "sign": lambda _, o: (_plain(o.input(0).affine.bits, True),),
+    "sign": lambda _, o, __: (_plain(o.input(0).affine.bits, True),),
 }

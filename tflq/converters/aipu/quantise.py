@@ -10,10 +10,12 @@ from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.outputs import code_type, fixed_types
 from tflq.converters.aipu.ranges import range_of, type_of_range
-from tflq.converters.aipu.special import passes, quantise_constant
+from tflq.converters.aipu.rewrites import MERGED, rewrite
+from tflq.converters.aipu.special import passes, quantise_constant, whole_type
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, Tensor, validate
+from tflq.interpreter.kernels.aipu.scales import is_plain
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
@@ -50,19 +52,28 @@ class _Quantiser:
     def _outputs(self, index: int, node: Node) -> None:
         rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
         if rule.signs is Signs.FIXED:
-            types = fixed_types(node, self.graph.operands(index))
+            types = fixed_types(node, self.graph.operands(index), asked)
             for t, (dtype, quantisation) in zip(node.outputs, types, strict=True):
                 tensors[t] = replace(tensors[t], dtype=dtype, quantisation=quantisation)
             return
         for t in node.outputs:
             if node.operator == "constant":
                 tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
-            elif rule.signs is Signs.PASS or passes(node):
+            elif rule.signs is Signs.PASS or passes(node) or node.outputs.index(t) in rule.passed:
                 source = tensors[node.inputs[0]]
                 tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
             else:
-                signed = rule.signed(node, self.graph.operands(index))
-                tensors[t] = _typed(tensors[t], signed, asked)
+                tensors[t] = self._ranged(index, tensors[t])
+
+    def _ranged(self, index: int, tensor: Tensor) -> Tensor:
+        node = self.graph.nodes[index]
+        rule = RULES[node.operator]
+        signed = rule.signed(node, self.graph.operands(index))
+        read = [self.graph.tensors[t] for t in node.inputs]
+        if rule.keeps_whole and all(is_plain(t) for t in read):
+            affine = whole_type(tensor, read, signed)
+            return replace(tensor, dtype=code_type(affine), quantisation=affine)
+        return _typed(tensor, signed, self._of(node))
 
     def _place(self, node: Node, key: str) -> int:
         tensors = self.graph.tensors
@@ -76,7 +87,7 @@ class _Quantiser:
         places = {key: self._place(node, key) for key in ("weights", "biases")}
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
         per_channel = asked.per_channel or node.operator == _DEPTHWISE
-        if node.operator == _NORMALISATION:
+        if node.operator == _NORMALISATION and not node.attributes.boolean(MERGED, False):
             asked = replace(asked, weight_bits=max(asked.weight_bits, _NORMALISATION_BITS))
         weights = quantise_weights(w, x, y, asked, per_channel)
         tensors[places["weights"]] = weights
@@ -94,8 +105,9 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     Raises:
         UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
     """
-    _refuse_missing_ranges(graph)
-    return _Quantiser(graph.copy(), options, whole).run()
+    rewritten = rewrite(graph)
+    _refuse_missing_ranges(rewritten)
+    return _Quantiser(rewritten, options, whole).run()
 
 
 def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Tensor
-from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, reciprocal
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, offset_of, reciprocal
 
 _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
 _UNSIGNED_SHIFT = 127
@@ -19,6 +20,21 @@ _UNSIGNED_SHIFT = 127
 def passes(node: Node) -> bool:
     """Whether a layer passes the type of its input because of its method."""
     return node.operator == "reduce" and node.attributes.text("method") in ("MIN", "MAX")
+
+
+def whole_type(output: Tensor, inputs: Sequence[Tensor], signed: bool) -> Affine:
+    """Return the type of whole numbers made of whole numbers: s = 1, as many bits as the range or an input needs.
+
+    Source: Compass Optimizer, ops/eltwise.py, where both inputs are quantisation-invariant.
+    """
+    low, high = range_of(output)
+    needed = next((b for b in (8, 16) if _fits(low, high, b, signed)), 32)
+    return affine_of(np.float32(1), 0, max(needed, *(bits_of(t) for t in inputs)), signed)
+
+
+def _fits(low: float, high: float, bits: int, signed: bool) -> bool:
+    lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return lowest <= low and high <= highest
 
 
 def negative_type(x: Tensor) -> Affine:

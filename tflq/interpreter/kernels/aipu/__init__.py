@@ -28,15 +28,19 @@ _OPERATORS = (
     "activation",
     "arg_min_max",
     "batch_norm",
+    "cast",
     "concat",
     "constant",
     "convolution",
     "depthwise_conv",
+    "cumulate",
     "div",
     "eltwise",
     "fully_connected",
     "logical",
     "mat_mul",
+    "nms",
+    "moments",
     "pooling",
     "proposal",
     "reduce",
@@ -44,6 +48,7 @@ _OPERATORS = (
     "resize",
     "sign",
     "softmax",
+    "where",
 )
 
 ARITHMETIC = Arithmetic(

@@ -5,7 +5,7 @@ Source: Compass Optimizer, ops/bn.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +37,11 @@ def lower(node: Node, operands: Operands) -> BatchNormIntegers:
     axis = node.attributes.integer("axis", -1)
     if axis % rank != rank - 1:
         raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
-    return BatchNormIntegers(lower_filter(node, operands))
+    found = lower_filter(node, operands)
+    if node.attributes.boolean("is_merged", False):
+        added = {"axis": axis, "epsilon": node.attributes.integer("epsilon")}
+        found = replace(found, written=replace(found.written, added=added))
+    return BatchNormIntegers(found)
 
 
 def run(integers: BatchNormIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:

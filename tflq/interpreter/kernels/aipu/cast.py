@@ -1,4 +1,4 @@
-"""Cast: integers stay as they are; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1 (docs/aipu.md, 5).
+"""Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1 (docs/aipu.md, 5).
 
 r = 1 / s_x in 15 bits.
 

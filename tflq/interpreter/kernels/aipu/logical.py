@@ -12,7 +12,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST
-from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import is_plain, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import stated_numbers
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.samples import align
@@ -77,13 +77,9 @@ def run(integers: LogicalIntegers, *inputs: Array) -> tuple[Array, ...]:
     return (_COMPARE[integers.method](left, right).astype(np.uint8),)
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    return float(scale_of(tensor)) == 1.0 and offset_of(tensor) == 0
-
-
 def _factors(a: Tensor, b: Tensor) -> tuple[int, int]:
     s_a, s_b = scale_of(a), scale_of(b)
-    plain = (_is_plain(a), _is_plain(b))
+    plain = (is_plain(a), is_plain(b))
     if all(plain):
         return 1, 1
     larger = max(s_a, s_b) if not any(plain) else (s_a if plain[0] else s_b)

@@ -73,6 +73,11 @@ def encode(real: Array, affine: Affine) -> Integers:
     return whole.reshape(x.shape)
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor holds whole numbers as they are: indices, counts, truth values; s = 1 and zp = 0."""
+    return float(scale_of(tensor)) == 1.0 and offset_of(tensor) == 0
+
+
 def magnitude_of(tensor: Tensor) -> int:
     """Return the largest |code| of a tensor's element type."""
     return max(-tensor.dtype.minimum, tensor.dtype.maximum)

@@ -65,9 +65,5 @@ def run(integers: WhereIntegers, condition: Array, a: Array, b: Array) -> tuple[
 
 
 def _ratios(branches: tuple[Tensor, Tensor], output: Tensor) -> tuple[float, float]:
-    plain = [is_plain(t) for t in branches]
-    first, second = (
-        1.0 if is_own and (all(plain) or not all(plain)) else float(scale_of(output) / scale_of(t))
-        for t, is_own in zip(branches, plain, strict=True)
-    )
+    first, second = (1.0 if is_plain(t) else float(scale_of(output) / scale_of(t)) for t in branches)
     return first, second

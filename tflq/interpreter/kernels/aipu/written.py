@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tflq.graph import Array
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 
-Value = bool | int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | tuple[tuple[int, ...], ...]
+Scalar = bool | int | float | str
+Value = Scalar | tuple["Value", ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +20,13 @@ class Written:
         constants: computed tensors, in order.
         keys: computed keys, in order.
         changed: keys of the float IR with a new value; None for one that goes.
+        added: keys that a rewrite of the graph gave the layer.
     """
 
     constants: Mapping[str, Array] = field(default_factory=dict)
     keys: Mapping[str, Value] = field(default_factory=dict)
     changed: Mapping[str, Value | None] = field(default_factory=dict)
+    added: Mapping[str, Value] = field(default_factory=dict)
 
 
 NOTHING = Written()
