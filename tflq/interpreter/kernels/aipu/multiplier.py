@@ -51,8 +51,8 @@ class Multiplier:
 def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
     """Return M / 2^N of one ratio.
 
-    m = min(bits, 15); N = min(floor(log2((2^m - 1) / r)), largest_shift); M = floor(r * 2^N + 0.5); a power of two
-    becomes 1 / 1 where M = 2^N.
+    m = min(bits, 15); N = min(floor(log2((2^m - 1) / r)), largest_shift); M = floor(r * 2^N + 0.5); 1 / 1
+    where M = 2^N.
 
     Raises:
         UnsupportedError: the ratio is no positive finite number.
@@ -61,15 +61,16 @@ def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = U
 
 
 def find_multipliers(ratios: NDArray[np.float32], bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
-    """Return M / 2^N of each of several ratios; as `find_multiplier`."""
+    """Return M / 2^N of each of several ratios; as `find_multiplier`, 1 / 1 where all of them are 1."""
     if not np.all(np.isfinite(ratios) & (ratios > 0)):
         raise UnsupportedError(f"a ratio of scales is {ratios.min():g}: no multiplier stands for it; calibrate again")
     widest = np.float32((1 << min(bits, WIDEST)) - 1)
     n = np.floor(np.log2((widest / ratios).astype(np.float32)))
     n = np.minimum(n, largest_shift)
     m = np.floor(ratios.astype(np.float64) * np.exp2(n.astype(np.float64)) + 0.5)
-    is_one = np.abs(m - np.exp2(n.astype(np.float64))) < np.finfo(np.float32).eps
-    return Multiplier(np.where(is_one, 1, m).astype(np.int64), np.where(is_one, 0, n).astype(np.int64))
+    if np.array_equal(m, np.exp2(n.astype(np.float64))):
+        m, n = np.ones_like(m), np.zeros_like(n)
+    return Multiplier(m.astype(np.int64), n.astype(np.int64))
 
 
 def unify_shifts(found: Multiplier) -> Multiplier:
