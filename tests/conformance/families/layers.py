@@ -120,8 +120,8 @@ def fully_connected(draw: Draw, cell: Cell) -> Case:
     attributes: dict[str, Attribute] = {"keep_num_dims": keep}
     if cell.is_quantised:
         how: Weighted = draw(weighted(cell.dtype, cell.kind.weights, _bias(draw, cell)))
-        if how.dtype is INT16 and how.bias_dtype is DType.INT32:
-            attributes["quantized_bias_type"] = "int32"
+        if how.dtype is INT16 and how.bias_dtype is not None:
+            attributes["quantized_bias_type"] = how.bias_dtype.value
         graph = weighted_graph("fully_connected", how, (*rows, depth), (outputs, depth), output, 0, **attributes)
         return run_on(draw, graph)
     attributes["fused_activation_function"] = str(pick(draw, FUSED))

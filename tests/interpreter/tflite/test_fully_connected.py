@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.converters.tflite.test_sparsity import CSR, DENSE, Layout, sparsify
 from tests.support.draw import INT8, INT16, UINT8, affine, kernel_settings
 from tests.support.layers import Weighted, weighted, weighted_graph
 from tests.support.single_op import check_against_oracle, random_inputs
-from tflq.errors import GraphError, UnsupportedError
+from tflq.converters.tflite import model_to_bytes
+from tflq.converters.tflite.extras import TensorExtra
+from tflq.errors import GraphError, OracleError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
 
@@ -24,6 +29,9 @@ KINDS = [
     (INT16, DType.INT8, INT64),
     (INT16, DType.INT8, INT32),
     (INT16, DType.INT8, None),
+    (INT16, INT16, INT64),
+    (INT16, INT16, INT32),
+    (INT16, INT16, None),
 ]
 
 
@@ -31,7 +39,9 @@ def graph_of(how, rows, depth, outputs, keep=False):
     shape = (*rows, depth)
     flat = int(np.prod(rows))
     output = (*rows, outputs) if keep else (flat, outputs)
-    stated = {"quantized_bias_type": "int32"} if how.dtype is INT16 and how.bias_dtype is INT32 else {}
+    stated = {}
+    if how.dtype is INT16 and how.bias_dtype is not None:
+        stated = {"quantized_bias_type": how.bias_dtype.value}
     return weighted_graph("fully_connected", how, shape, (outputs, depth), output, 0, keep_num_dims=keep, **stated)
 
 
@@ -82,6 +92,79 @@ def test_weights_computed_at_run_time(oracle):
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(0), graph, 4))
 
 
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("block", [1, 4, 16])
+def test_sparse_int8_weights(oracle, per_channel, block):
+    """In blocks of 1 x 16 they meet the kernel that multiplies in fixed point; TFLite refuses others."""
+    layout = Layout((0, 1), {1: block} if block > 1 else {}, (DENSE, CSR), np.int32)
+    how = Weighted(INT8, DType.INT8, INT32, per_channel, spread=0.25, zero_point=5, input_zero_point=-9)
+    graph = graph_of(how, (3,), 64, 20)
+    weights = graph.tensors[1]
+    codes = weights.data * (np.arange(64) // 16 % 3 != 1).astype(np.int8)
+    table, stored = sparsify(codes, layout)
+    graph.tensors[1] = replace(weights, data=codes, extra=TensorExtra(table, stored.tobytes()))
+    inputs = random_inputs(np.random.default_rng(block), graph, 100)
+    if block == 16:
+        check_against_oracle(oracle, graph, inputs)
+        return
+    with pytest.raises(OracleError):
+        oracle.run(model_to_bytes(graph), inputs)
+    with pytest.raises(UnsupportedError, match="store them densely"):
+        lower(graph)
+
+
+def shuffled_graph(rows=(4,), depth=32, outputs=8, workspace=None, bias=True, activation="relu"):
+    rng = np.random.default_rng(depth)
+    b = GraphBuilder()
+    x = b.input("x", (*rows, depth), UINT8, affine(UINT8, 0.01, 128))
+    weights = rng.integers(0, 255, (outputs, depth), np.uint8, endpoint=True)
+    operands = [x, b.constant("w", weights, affine(UINT8, 0.02, 128))]
+    if bias:
+        values = rng.integers(-9999, 9999, outputs).astype(np.int32)
+        operands.append(b.constant("b", values, affine(INT32, 0.0002)))
+    y = b.tensor("y", (int(np.prod(rows)), outputs), INT16, affine(INT16, 2.0**-12, 77))
+    space = b.tensor("space", workspace or (int(np.prod(rows)), depth), UINT8)
+    options = {"weights_format": "shuffled4x16int8", "fused_activation_function": activation}
+    b.node("fully_connected", operands, [y, space], 2, **options)
+    return b.build([y, space])
+
+
+@pytest.mark.parametrize("rows", [(1,), (4,), (2, 2)])
+@pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
+def test_shuffled_weights(oracle, rows, activation):
+    graph = shuffled_graph(rows, activation=activation)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(0), graph, 50))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": (3,)}, "1 or 4 rows"),
+        ({"depth": 24}, "multiple of"),
+        ({"outputs": 6}, "multiple of"),
+        ({"workspace": (1, 5)}, "an output for those"),
+        ({"bias": False}, "without a bias"),
+    ],
+)
+def test_shuffled_weights_that_do_not_fit(changes, message):
+    with pytest.raises((GraphError, UnsupportedError), match=message):
+        lower(shuffled_graph(**changes))
+
+
+@pytest.mark.parametrize("zero_point", [0, 100])
+@pytest.mark.parametrize("activation", ["none", "relu6"])
+def test_uint8_to_int16(oracle, zero_point, activation):
+    rng = np.random.default_rng(5)
+    b = GraphBuilder()
+    x = b.input("x", (3, 40), UINT8, affine(UINT8, 0.02, 120))
+    weights = b.constant("w", rng.integers(0, 255, (7, 40), np.uint8), affine(UINT8, 0.01, 131))
+    bias = b.constant("b", rng.integers(-9999, 9999, 7).astype(np.int32), affine(INT32, 0.0002))
+    operands, q = [x, weights, bias], affine(INT16, 2.0**-11, zero_point)
+    result = b.add("fully_connected", operands, (3, 7), INT16, q, fused_activation_function=activation)
+    graph = b.build([result])
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 50))
+
+
 def refused(x_shape=(2, 12), bias_dtype=INT32, dtype=INT8, **attributes):
     b = GraphBuilder()
     x = b.input("x", x_shape, dtype, affine(dtype, 0.5))
@@ -95,7 +178,7 @@ def refused(x_shape=(2, 12), bias_dtype=INT32, dtype=INT8, **attributes):
     [
         ({"x_shape": (2, 7)}, GraphError, "does not fall into rows"),
         ({"x_shape": (4, 6), "keep_num_dims": True}, GraphError, "must end with 12"),
-        ({"weights_format": "shuffled4x16int8"}, UnsupportedError, "takes 'default' only"),
+        ({"weights_format": "shuffled4x16int8"}, UnsupportedError, "without a bias and a second output"),
         ({"bias_dtype": INT64}, UnsupportedError, "takes int32"),
         ({"dtype": INT16}, UnsupportedError, "takes int64"),
     ],

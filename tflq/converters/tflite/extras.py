@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from tflq.converters.tflite.sparsity import block_of, densify
+from tflq.errors import FormatError
+from tflq.graph import Tensor
+from tflq.graph.equality import same
 from tflq.schemas import tflite as schema
 
 
@@ -27,6 +33,24 @@ class TensorExtra:
     variant_tensors: list[schema.VariantSubType] | None = None
     quantization: schema.QuantizationParameters | None = None
     external_buffer: int = 0
+
+    def sparse_block(self, tensor: Tensor) -> tuple[int, ...] | None:
+        """Return how the tensor's constant is stored, as tflq/graph/sparse.py asks."""
+        if self.sparsity is None or not is_still_sparse(tensor):
+            return None
+        return block_of(self.sparsity, len(tensor.shape))
+
+
+def is_still_sparse(tensor: Tensor) -> bool:
+    """Whether the stored values still stand for the constant: a pass may have replaced it."""
+    extra = tensor.extra
+    if tensor.data is None or not isinstance(extra, TensorExtra) or extra.sparsity is None:
+        return False
+    values = np.frombuffer(extra.sparse_values or b"", np.uint8)
+    try:
+        return same(densify(extra.sparsity, values, tensor.shape, tensor.dtype, tensor.name), tensor.data)
+    except FormatError:  # the tensor has another shape or type now
+        return False
 
 
 @dataclass(frozen=True)

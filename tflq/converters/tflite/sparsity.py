@@ -64,6 +64,23 @@ def densify(
     return dense
 
 
+def block_of(sparsity: schema.SparsityParameters, rank: int) -> tuple[int, ...]:
+    """Return the size of a block along each axis; () where rows are no dense level with sparse ones inside, in order.
+
+    Args:
+        sparsity: a table that `densify` takes.
+        rank: of the dense tensor.
+    """
+    order = [] if sparsity.traversal_order is None else sparsity.traversal_order.tolist()
+    blocked = [] if sparsity.block_map is None else sparsity.block_map.tolist()
+    levels = sparsity.dim_metadata or []
+    kinds = [level.format for level in levels[:rank]]
+    rows = [schema.DimensionType.DENSE, *[schema.DimensionType.SPARSE_CSR] * (rank - 1)]
+    if order[:rank] != list(range(rank)) or kinds != rows:
+        return ()
+    return tuple(_block_size(levels, order, blocked, axis, rank) for axis in range(rank))
+
+
 def _block_size(
     levels: list[schema.DimensionMetadata], order: list[int], blocked: list[int], axis: int, rank: int
 ) -> int:

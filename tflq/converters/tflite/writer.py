@@ -8,15 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra
+from tflq.converters.tflite.extras import ModelExtra, NodeExtra, TensorExtra, is_still_sparse
 from tflq.converters.tflite.options import options_of, tensor_type
 from tflq.converters.tflite.quantisation import write_quantisation
-from tflq.converters.tflite.sparsity import densify
 from tflq.converters.tflite.tensors import encode_constant
-from tflq.errors import FormatError, GraphError
+from tflq.errors import GraphError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model, Node, Tensor
-from tflq.graph.equality import same
 from tflq.schemas import tflite as schema
 
 
@@ -113,7 +111,7 @@ class _Writer:
         return table
 
     def _tensor(self, tensor: Tensor) -> schema.Tensor:
-        sparse = _is_still_sparse(tensor)
+        sparse = is_still_sparse(tensor)
         table = schema.Tensor(
             shape=np.array(tensor.shape, np.int32), type=tensor_type(tensor.dtype), buffer=self._buffer(tensor, sparse)
         )
@@ -183,18 +181,6 @@ class _Writer:
 
 def _with_surplus(value: NDArray[np.uint8], surplus: bytes) -> NDArray[np.uint8]:
     return np.concatenate([value, np.frombuffer(surplus, np.uint8)]) if surplus else value
-
-
-def _is_still_sparse(tensor: Tensor) -> bool:
-    """Whether the stored values still stand for the constant: a pass may have replaced it."""
-    extra = tensor.extra
-    if tensor.data is None or not isinstance(extra, TensorExtra) or extra.sparsity is None:
-        return False
-    values = np.frombuffer(extra.sparse_values or b"", np.uint8)
-    try:
-        return same(densify(extra.sparsity, values, tensor.shape, tensor.dtype, tensor.name), tensor.data)
-    except FormatError:  # the tensor has another shape or type now
-        return False
 
 
 def _write_extra(table: schema.Operator, extra: NodeExtra) -> None:

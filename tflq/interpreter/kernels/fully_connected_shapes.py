@@ -43,6 +43,22 @@ def require_clipping(node: Node) -> None:
         raise UnsupportedError(f"fused activation '{activation}'; the kernel takes {', '.join(_CLIPPING)}")
 
 
+def layout_of(node: Node) -> str:
+    """Return the name of the weights' layout."""
+    return node.attributes.text("weights_format", "default")
+
+
+def require_default_layout(node: Node) -> None:
+    """Check that the weights lie row by row.
+
+    Raises:
+        UnsupportedError: they are shuffled.
+    """
+    layout = layout_of(node)
+    if layout != "default":
+        raise UnsupportedError(f"weights_format '{layout}'; these types take 'default' only")
+
+
 def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:
     """Return the shape of the output, sample axis in front: [S, rows, O] or [S, ..., O].
 

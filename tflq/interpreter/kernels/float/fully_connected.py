@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_clipping
+from tflq.interpreter.kernels.fully_connected_shapes import (
+    check_shapes,
+    output_shape,
+    require_clipping,
+    require_default_layout,
+)
 from tflq.interpreter.operand_checks import require_type
 
 
@@ -43,9 +47,7 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     for tensor in (*operands.inputs, operands.output()):
         if tensor is not None:
             require_type(tensor, (DType.FLOAT32,))
-    layout = node.attributes.text("weights_format", "default")
-    if layout != "default":
-        raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    require_default_layout(node)
     require_clipping(node)
     return FloatFullyConnected(check_shapes(node, operands.input(0), operands.input(1)), *float_bounds(node))
 

@@ -14,10 +14,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
+from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_default_layout
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (
     HybridProduct,
@@ -66,9 +66,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
     for tensor in (x, output, *(() if bias is None else (bias,))):
         require_type(tensor, (DType.FLOAT32,))
     require_type(weights, WEIGHTS)
-    layout = node.attributes.text("weights_format", "default")
-    if layout != "default":
-        raise UnsupportedError(f"weights_format '{layout}'; the kernel takes 'default' only")
+    require_default_layout(node)
     keep = check_shapes(node, x, weights)
     outputs = weights.shape[0]
     if bias is not None and bias.size != outputs:
