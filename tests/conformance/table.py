@@ -111,8 +111,8 @@ FAMILIES = (
     ),
     Family(
         layers.fully_connected,
-        {"fully_connected": f"float32 float32*int8 float32*uint8 float32*int4 float32*int2 {_Q} int8q*int4 int8q*int2 int16q*int4 "
-                            "int16q*int2 int16q*int16"},
+        {"fully_connected": f"float32 float32*int8 float32*uint8 float32*int4 float32*int2 {_Q} int8q*int4 int8q*int2 "
+                            "int16q*int4 int16q*int2 int16q*int16"},
     ),
     Family(layers.transpose_conv, {"transpose_conv": f"float32 {_Q}"}),
     Family(layers.conv_3d, {"conv_3d": "float32", "conv_3d_transpose": "float32"}),

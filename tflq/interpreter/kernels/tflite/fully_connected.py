@@ -147,8 +147,7 @@ def _run_dense(layer: FullyConnected, x: Array, weights: Array, bias: Array | No
     for s in range(own):
         made = _make_constants(layer, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], False)
         samples.append(_multiply(made, x[s % len(x)][None]))
-    joined: Array = np.concatenate(samples)
-    return joined.reshape(own, *shape[1:])
+    return np.asarray(np.concatenate(samples).reshape(own, *shape[1:]))
 
 
 def _with_constants(layer: FullyConnected, weights: Array | None, bias: Tensor | None) -> FullyConnected:
