@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,14 @@ from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.analysis.explain import Explainer
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.settings import parse_settings
-from tflq.converters.targets import find_target
+from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError, UnsupportedError
-from tflq.graph import Affine, DType, GraphBuilder
+from tflq.graph import Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 
-ELEMENTS = int(os.environ.get("TFLQ_EXPLAIN_ELEMENTS", "20"))
-"""Random elements of each tensor; 200 for the full check."""
+ELEMENTS = 200
+"""Random elements of each tensor."""
 TINY = ("kws_ref_model", "vww_96_int8", "pretrainedResnet_quant", "ad01_int8", "str_ww_ref_model")
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
@@ -52,15 +50,15 @@ def test_tflite_of_the_benchmark_models(name: str) -> None:
     check_random_elements(explainer(as_is(read_model(data_path("models", f"{name}.tflite")))))
 
 
-@pytest.mark.parametrize("name", ["gap9-ne16", "gap9-sq8"])
+@pytest.mark.parametrize("name", target_names())
 def test_kws_of_each_target(name: str) -> None:
     check_random_elements(explainer(target(str(data_path("models", "kws_ref_model.tflite")), name)))
 
 
-@pytest.mark.parametrize("name", ["gap9-ne16", "gap9-sq8"])
-def test_additions_and_quantize_of_each_target(name: str) -> None:
-    for model in ("pretrainedResnet_quant", "str_ww_ref_model"):
-        check_random_elements(explainer(target(str(data_path("models", f"{model}.tflite")), name)), 5)
+@pytest.mark.parametrize("name", target_names())
+@pytest.mark.parametrize("model", ["pretrainedResnet_quant", "str_ww_ref_model"])
+def test_additions_and_quantize_of_each_target(model: str, name: str) -> None:
+    check_random_elements(explainer(target(str(data_path("models", f"{model}.tflite")), name)), 5)
 
 
 def test_operators_that_no_benchmark_model_has() -> None:
@@ -83,6 +81,50 @@ def test_operators_that_no_benchmark_model_has() -> None:
     check_random_elements(Explainer(engine, [values]), 100)
 
 
+def pairs_and_a_mean() -> Graph:
+    """Return sub, mul, max pool and mean of int8: what no benchmark model has."""
+    builder = GraphBuilder()
+    shape, pooled = (1, 6, 6, 4), Affine.per_tensor(np.float32(0.09), -5)
+    x = builder.input("x", shape, DType.INT8, Affine.per_tensor(np.float32(0.05), 3))
+    y = builder.input("y", shape, DType.INT8, Affine.per_tensor(np.float32(0.03), -2))
+    difference = builder.add("sub", [x, y], shape, DType.INT8, Affine.per_tensor(np.float32(0.07), 1))
+    product = builder.add("mul", [difference, y], shape, DType.INT8, pooled)
+    largest = builder.add(
+        "max_pool_2d",
+        [product],
+        (1, 3, 3, 4),
+        DType.INT8,
+        pooled,
+        filter_height=2,
+        filter_width=2,
+        stride_h=2,
+        stride_w=2,
+        padding="valid",
+    )
+    axes = builder.constant("axes", np.array([1, 2], np.int32))
+    mean = builder.add(
+        "mean", [largest, axes], (1, 4), DType.INT8, Affine.per_tensor(np.float32(0.05), 2), keep_dims=False
+    )
+    return builder.build([mean])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("tflite", ()),
+        ("openvino", ()),
+        ("tpu-mlir", ()),
+        ("tpu-mlir", ("asymmetric=true",)),
+        ("tpu-mlir", ("formulas=manual",)),
+        ("tpu-mlir", ("formulas=manual", "asymmetric=true")),
+    ],
+)
+def test_pairs_and_means(name: str, settings: tuple[str, ...]) -> None:
+    found = find_target(name)
+    chosen = parse_settings(found.settings, settings, ())
+    check_random_elements(explainer(for_target(pairs_and_a_mean(), found, chosen)))
+
+
 def test_a_relu_of_a_target_is_explained_from_its_convolution_on() -> None:
     found = explainer(target(str(DIGITS), "gap9-ne16"))
     t = next(n.outputs[0] for n in found.graph.nodes if n.operator == "relu")
@@ -103,6 +145,6 @@ def test_refusals_name_what_there_is() -> None:
     x = builder.input("x", (2,), DType.FLOAT32)
     floating = Engine(builder.build([builder.add("exp", [x], (2,), DType.FLOAT32)]))
     with pytest.raises(
-        UnsupportedError, match=r"cannot be explained; there are in tflite: conv_2d, .* in gap9: conv_2d"
+        UnsupportedError, match=r"cannot be explained; explained are in float: conv_2d, .*; in every arithmetic: batch"
     ):
         Explainer(floating, [np.zeros((1, 2), np.float32)]).explain(1, (0,))

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.analysis.executions import real_values
+from tflq.analysis.explain.family import Family
 from tflq.analysis.explain.steps import Computed, Element, Index, Step, Value
-from tflq.analysis.explain.table import Family, family_of
+from tflq.analysis.explain.table import family_of
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
 from tflq.interpreter import Engine

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tflq.analysis.explain.plain import shift_half_up
+from tflq.analysis.explain.filters import largest_tap, sum_of_taps
+from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.analysis.explain.taps import patch_of
-from tflq.analysis.explain.tflite_elementwise import broadcast_index
 from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolIntegers
 from tflq.interpreter.kernels.gap9.matrix_sum import SumIntegers
 from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolIntegers
@@ -26,10 +25,10 @@ def explain_sum(element: Element) -> Computed:
     trace = Trace()
     codes = []
     for k, word in enumerate(("first", "second")):
-        code = int(element.input(k)[broadcast_index(element.index, element.input(k).shape)])
+        code = element.read(k)
         codes.append(trace.add(f"{word} input", f"of '{element.operands.input(k).name}'", code))
     scaled = integers.scaled
-    codes[scaled] = _multiplied(
+    codes[scaled] = multiplied_half_up(
         trace,
         codes[scaled],
         int(integers.input_mul_bias.multiplier[0]),
@@ -40,7 +39,7 @@ def explain_sum(element: Element) -> Computed:
     accumulator = codes[0] + integers.sign * codes[1]
     trace.add("accumulator", f"{codes[0]} {sign} ({codes[1]})", accumulator)
     m = integers.mul_bias
-    rounded = _multiplied(trace, accumulator, int(m.multiplier[0]), int(m.shift[0]))
+    rounded = multiplied_half_up(trace, accumulator, int(m.multiplier[0]), int(m.shift[0]))
     shifted = trace.add("plus bias", f"{rounded} + ({integers.bias}), from the zero points", rounded + integers.bias)
     trace.clamp(shifted, integers.minimum, integers.maximum)
     return trace.done()
@@ -50,14 +49,9 @@ def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: a truncated reciprocal, the padding counted (docs/gap9.md, 10)."""
     integers = element.node.integers
     assert isinstance(integers, AveragePoolIntegers)
-    n, row, column, c = element.index
-    zero_point = integers.zero_point
-    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), zero_point)
     trace = Trace()
-    patch.show(trace, f"the zero point {zero_point}")
-    accumulator = sum(code for line in patch.codes for column_codes in line for code in column_codes)
-    trace.add("accumulator", "sum of all taps", accumulator)
-    rounded = _multiplied(trace, accumulator, integers.factor, 16)
+    accumulator, _ = sum_of_taps(trace, element, integers.window, integers.zero_point)
+    rounded = multiplied_half_up(trace, accumulator, integers.factor, 16)
     trace.clamp(rounded, integers.minimum, integers.maximum)
     return trace.done()
 
@@ -66,13 +60,10 @@ def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest tap, the padding taking part with the zero point (docs/gap9.md, 10)."""
     integers = element.node.integers
     assert isinstance(integers, MaxPoolIntegers)
-    n, row, column, c = element.index
-    least = integers.minimum if integers.floor is None else int(integers.floor[row, column, 0])
-    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), least)
+    _, row, column, _ = element.index
+    outside = integers.minimum if integers.floor is None else int(integers.floor[row, column, 0])
     trace = Trace()
-    patch.show(trace, f"the code {least}")
-    codes = [code for line in patch.codes for column_codes in line for code in column_codes]
-    trace.add("stored value", "largest of the taps", max(codes))
+    trace.add("stored value", "largest of the taps", largest_tap(trace, element, integers.window, outside))
     return trace.done()
 
 
@@ -81,7 +72,7 @@ def explain_relu(element: Element) -> Computed:
     integers = element.node.integers
     assert isinstance(integers, ReluIntegers)
     trace = Trace()
-    code = trace.add("input", "", int(element.input(0)[element.index]))
+    code = trace.add("input", "", element.read(0))
     bound = integers.lower_bound
     trace.add("stored value", f"max({code}, {bound})", code if integers.idle else max(code, bound))
     return trace.done((0, element.index))
@@ -91,7 +82,7 @@ def explain_quantize(element: Element) -> Computed:
     """Explain QUANTIZE from one type to another, in float64 (docs/gap9.md, 9)."""
     source, output = element.operands.input(0).affine, element.operands.output().affine
     trace = Trace()
-    code = trace.add("input", "", int(element.input(0)[element.index]))
+    code = trace.add("input", "", element.read(0))
     zero_point, scale = int(source.zero_point[0]), source.scale[0]
     difference = trace.add("minus input zero point", f"{code} - ({zero_point})", code - zero_point)
     real = difference * scale
@@ -127,13 +118,6 @@ def explain_softmax(element: Element) -> Computed:
     trace.add("rounded", f"|norm({product}, {integers.shift})|", rounded)
     trace.clamp(rounded, integers.minimum, integers.maximum)
     return trace.done()
-
-
-def _multiplied(trace: Trace, x: int, multiplier: int, shift: int, what: str = "") -> int:
-    trace.add(f"{what}multiplier", "", multiplier)
-    trace.add(f"{what}shift", "to the right", shift)
-    product = trace.add(f"{what}product", f"{x} * {multiplier}", x * multiplier)
-    return trace.add(f"{what}rounded", f"norm({product}, {shift}), ties up", shift_half_up(product, shift))
 
 
 def _exponential(distance: int) -> int:

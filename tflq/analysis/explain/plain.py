@@ -32,6 +32,14 @@ def high_mul(a: int, b: int) -> int:
     return truncated(product + nudge, 1 << 31)
 
 
+def high_mul_16(a: int, b: int) -> int:
+    """SRDHM of int16, as `high_mul`."""
+    if a == b == -(1 << 15):
+        return (1 << 15) - 1
+    product = a * b
+    return truncated(product + (1 << 14 if product >= 0 else 1 - (1 << 14)), 1 << 15)
+
+
 def divide_by_pot(x: int, exponent: int) -> int:
     """RDBP. Source: gemmlowp fixedpoint/fixedpoint.h, RoundingDivideByPOT."""
     mask = (1 << exponent) - 1
@@ -84,3 +92,11 @@ def multiplied_once(trace: Trace, x: int, multiplier: int, shift: int) -> int:
     trace.add("multiplier of 15 bits", f"({multiplier} + 2^15) >> 16, at most 32767", short)
     value = wrap32((x * short + (1 << (right - 1))) >> right)
     return trace.add("rounded", f"({x} * {short} + 2^{right - 1}) >> {right}", value)
+
+
+def multiplied_half_up(trace: Trace, x: int, multiplier: int, shift: int, what: str = "") -> int:
+    """Add the steps of norm(x * multiplier, shift): ties up, a negative shift is one to the left; as `multiplied`."""
+    trace.add(f"{what}multiplier", "M", multiplier)
+    trace.add(f"{what}shift", "N, to the right", shift)
+    product = trace.add(f"{what}product", f"{x} * {multiplier}", x * multiplier)
+    return trace.add(f"{what}rounded", f"norm({product}, {shift}), ties up", shift_half_up(product, shift))

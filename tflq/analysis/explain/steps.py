@@ -54,6 +54,14 @@ class Element:
         assert found is not None
         return found
 
+    def read(self, position: int) -> int:
+        """Return the code that an elementwise operator reads of an input."""
+        return int(self.input(position)[self.place(position)])
+
+    def place(self, position: int) -> Index:
+        """Return where an elementwise operator reads an input; axes of size 1 are shared."""
+        return broadcast_index(self.index, self.input(position).shape)
+
     def optional(self, position: int) -> Array | None:
         """Return an input, or None where it is absent."""
         return self.inputs[position] if position < len(self.inputs) else None
@@ -93,6 +101,12 @@ class Trace:
     def clamp(self, value: int, minimum: int, maximum: int, label: str = "stored value") -> int:
         """Add the clamp that gives the stored value."""
         return self.add(label, f"clamp({value}, {minimum}, {maximum})", min(max(value, minimum), maximum))
+
+
+def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
+    """Return the place in an operand of this shape that an output element reads, axes of size 1 being shared."""
+    own = index[len(index) - len(shape) :] if shape else ()
+    return tuple(0 if size == 1 else i for i, size in zip(own, shape, strict=True))
 
 
 def nested(array: Array) -> Value:

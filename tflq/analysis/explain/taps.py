@@ -45,9 +45,8 @@ def patch_of(image: Array, window: Window, place: tuple[int, int, int], channels
         channels: of the input.
         padding: what taps outside hold.
     """
-    n, row, column = place
-    rows = [row * window.stride[0] - window.top + k * window.dilation[0] for k in range(window.kernel[0])]
-    columns = [column * window.stride[1] - window.left + k * window.dilation[1] for k in range(window.kernel[1])]
+    n = place[0]
+    rows, columns = tap_positions(window, place[1:])
     height, width = image.shape[1], image.shape[2]
     inside = 0
     codes = []
@@ -59,6 +58,14 @@ def patch_of(image: Array, window: Window, place: tuple[int, int, int], channels
             line.append(tuple(int(image[n, y, x, c]) if within else padding for c in channels))
         codes.append(tuple(line))
     return Patch(tuple(codes), inside, (rows[0], rows[-1]), (columns[0], columns[-1]))
+
+
+def tap_positions(window: Window, place: tuple[int, int]) -> tuple[list[int], list[int]]:
+    """Return the rows and columns of the image that the window at (row, column) reads; some may lie outside."""
+    row, column = place
+    rows = [row * window.stride[0] - window.top + k * window.dilation[0] for k in range(window.kernel[0])]
+    columns = [column * window.stride[1] - window.left + k * window.dilation[1] for k in range(window.kernel[1])]
+    return rows, columns
 
 
 def products_by_channel(inputs: Rows, weights: Rows) -> tuple[int, ...]:

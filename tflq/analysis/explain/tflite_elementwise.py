@@ -1,14 +1,23 @@
-"""ADD, SUB, RELU and its kin, QUANTIZE and DEQUANTIZE in TFLite's integers (docs/tflite.md)."""
+"""ADD, SUB, MUL, RELU and its kin, QUANTIZE and DEQUANTIZE in TFLite's integers (docs/tflite.md)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.analysis.explain.plain import INT32_MAX, INT32_MIN, multiplied, round_half_away, wrap32
-from tflq.analysis.explain.steps import Computed, Element, Index, Trace
+from tflq.analysis.explain.plain import (
+    INT32_MAX,
+    INT32_MIN,
+    divide_by_pot,
+    high_mul_16,
+    multiplied,
+    round_half_away,
+    wrap32,
+)
+from tflq.analysis.explain.steps import Computed, Element, Index, Trace, broadcast_index
 from tflq.graph import Array
 from tflq.interpreter.kernels.tflite.clamped import Clamped
 from tflq.interpreter.kernels.tflite.dequantize import Dequantize
+from tflq.interpreter.kernels.tflite.mul import QuantisedProduct
 from tflq.interpreter.kernels.tflite.quantize import FromFloat, Requantise
 from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledSum
 
@@ -22,7 +31,7 @@ def explain_sum(element: Element) -> Computed:
     assert isinstance(integers, RescaledSum)
     trace, parts = Trace(), []
     for k, word in enumerate(("first ", "second ")):
-        code = int(element.input(k)[broadcast_index(element.index, element.input(k).shape)])
+        code = element.read(k)
         zero_point, shift = integers.input_zero_points[k], integers.left_shift
         trace.add(f"{word}input", f"of '{element.operands.input(k).name}'", code)
         fine = wrap32((code - zero_point) << shift)
@@ -38,12 +47,34 @@ def explain_sum(element: Element) -> Computed:
     return trace.done()
 
 
+def explain_product(element: Element) -> Computed:
+    """Explain MUL: the product of both differences, rescaled once. Source: TFLite integer_ops/mul.h."""
+    integers = element.node.integers
+    assert isinstance(integers, QuantisedProduct)
+    trace, differences = Trace(), []
+    for k, word in enumerate(("first ", "second ")):
+        code, zero_point = element.read(k), integers.input_zero_points[k]
+        trace.add(f"{word}input", f"of '{element.operands.input(k).name}'", code)
+        differences.append(trace.add(f"{word}minus zero point", f"{code} - ({zero_point})", code - zero_point))
+    a, b = differences
+    if integers.narrowing:
+        high = trace.add("high product", f"SRDHM16({a}, {b}) = ({a} * {b} +- 2^14) / 2^15", high_mul_16(a, b))
+        rounded = trace.add("rounded", f"RDBP({high}, 8), half away from 0", divide_by_pot(high, 8))
+    else:
+        accumulator = trace.add("accumulator", f"{a} * {b}", wrap32(a * b))
+        rounded = multiplied(trace, accumulator, integers.multiplier, integers.shift)
+    shifted = wrap32(rounded + integers.output_zero_point)
+    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
+    trace.clamp(shifted, integers.minimum, integers.maximum)
+    return trace.done()
+
+
 def explain_clamped(element: Element) -> Computed:
     """Explain RELU, RELU6, RELU_N1_TO_1, RELU_0_TO_1: a rescale and a clamp. Source: TFLite reference_ops.h, ReluX."""
     integers = element.node.integers
     assert isinstance(integers, Clamped)
     trace = Trace()
-    code = trace.add("input", "", int(element.input(0)[element.index]))
+    code = trace.add("input", "", element.read(0))
     difference = trace.add(
         "minus input zero point", f"{code} - ({integers.input_zero_point})", code - integers.input_zero_point
     )
@@ -59,7 +90,7 @@ def explain_requantise(element: Element) -> Computed:
     integers = element.node.integers
     assert isinstance(integers, Requantise)
     trace = Trace()
-    code = trace.add("input", "", int(element.input(0)[element.index]))
+    code = trace.add("input", "", element.read(0))
     difference = wrap32(code - integers.input_zero_point)
     trace.add("minus input zero point", f"{code} - ({integers.input_zero_point})", difference)
     rounded = multiplied(trace, difference, integers.multiplier, integers.shift)
@@ -94,19 +125,13 @@ def explain_dequantize(element: Element) -> Computed:
     assert isinstance(integers, Dequantize)
     scale, zero_point = _own(integers.scale, element.index), int(_own(integers.zero_point, element.index))
     trace = Trace()
-    code = trace.add("input", "", int(element.input(0)[element.index]))
+    code = trace.add("input", "", element.read(0))
     difference = trace.add("minus input zero point", f"{code} - ({zero_point})", code - zero_point)
     trace.add("scale", str(integers.scale.dtype), float(scale))
     kind = integers.scale.dtype.type
     product = np.float32(kind(difference) * kind(scale))
     trace.add("stored value", f"float32({difference} * {float(scale)!r})", float(product))
     return trace.done((0, element.index))
-
-
-def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
-    """Return the place in an operand of this shape that an output element reads, axes of size 1 being shared."""
-    own = index[len(index) - len(shape) :] if shape else ()
-    return tuple(0 if size == 1 else i for i, size in zip(own, shape, strict=True))
 
 
 def _own(values: Array, index: Index) -> float:

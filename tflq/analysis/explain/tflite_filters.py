@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.analysis.explain.filters import Products, convolution_products, row_products
 from tflq.analysis.explain.plain import INT32_MAX, INT32_MIN, multiplied, multiplied_once, round_half_away, wrap32
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.analysis.explain.taps import Rows, patch_of, products_by_channel, rows_of, total
 from tflq.graph import Array
 from tflq.interpreter.kernels.tflite.fully_connected import FullyConnected
 from tflq.interpreter.kernels.tflite.quantised_convolution import QuantisedConvolution, as_grouped
@@ -20,7 +20,6 @@ def explain_convolution(element: Element) -> Computed:
     """
     layer = element.node.integers
     assert isinstance(layer, QuantisedConvolution)
-    n, row, column, o = element.index
     weights: Array
     bias: Array
     if layer.constants is not None:
@@ -28,15 +27,9 @@ def explain_convolution(element: Element) -> Computed:
     else:
         weights = as_grouped(element.input(1), element.node.operator == "depthwise_conv_2d").astype(np.int64)
         weights, bias = weights - layer.weights_zero_point, _bias(element.optional(2), weights.shape[0])
-    depth = weights.shape[3]
-    first = o // (weights.shape[0] // layer.groups) * depth
-    zi = layer.input_zero_point
-    patch = patch_of(element.input(0), layer.window, (n, row, column), range(first, first + depth), zi)
-    trace = Trace()
-    patch.show(trace, f"the zero point {zi}")
-    codes = rows_of(weights[o])
-    trace.add("weights", f"of output channel {o}, their zero point {layer.weights_zero_point} taken off", codes)
-    return _finish(trace, patch.codes, codes, zi, int(bias[o]), layer.rule, o)
+    zi, trace = layer.input_zero_point, Trace()
+    products = convolution_products(trace, element, weights, layer.window, zi, _note(layer.weights_zero_point))
+    return _finish(trace, products, zi, int(bias[products.channel]), layer.rule)
 
 
 def explain_fully_connected(element: Element) -> Computed:
@@ -53,34 +46,25 @@ def explain_fully_connected(element: Element) -> Computed:
     else:
         weights = element.input(1).astype(np.int64) - layer.weights_zero_point
         bias = _bias(element.optional(2), weights.shape[0])
-    row, o = row_of(element.index, element.operands.output(element.output).shape, weights.shape[0])
     trace = Trace()
-    inputs = rows_of(element.input(0).reshape(-1, 1, 1, weights.shape[1])[row])
-    trace.add("inputs", f"row {row}", inputs[0][0])
-    codes = rows_of(weights[o][None, None])
-    zw = layer.weights_zero_point
-    trace.add("weights", f"of output {o}, their zero point {zw} taken off", codes[0][0])
-    return _finish(trace, inputs, codes, layer.input_zero_point, int(bias[o]), layer.rule, o)
+    products = row_products(trace, element, weights, _note(layer.weights_zero_point))
+    return _finish(trace, products, layer.input_zero_point, int(bias[products.channel]), layer.rule)
 
 
-def row_of(index: tuple[int, ...], shape: tuple[int, ...], outputs: int) -> tuple[int, int]:
-    """Return (row, output) of an element of a fully connected layer's result."""
-    flat = int(np.ravel_multi_index(index, shape))
-    return flat // outputs, flat % outputs
+def _note(zero_point: int) -> str:
+    return f", their zero point {zero_point} taken off"
 
 
 def _bias(bias: Array | None, outputs: int) -> Array:
     return np.zeros(outputs, np.int64) if bias is None else bias.reshape(-1)
 
 
-def _finish(trace: Trace, inputs: Rows, weights: Rows, zi: int, bias: int, rule: Rule, o: int) -> Computed:
-    sums = trace.add("products", "sum of w * x over the taps, by input channel", products_by_channel(inputs, weights))
-    products = trace.add("sum of products", "over all input channels", sum(sums))
-    plain = total(weights)
+def _finish(trace: Trace, products: Products, zi: int, bias: int, rule: Rule) -> Computed:
+    o, plain = products.channel, products.weights
     folded = trace.add("zero-point correction", f"-zi * sum(w) = -({zi}) * {plain}", -zi * plain)
     trace.add("bias", "", bias)
-    accumulator = products + folded + bias
-    trace.add("accumulator", f"{products} + {folded} + {bias}", accumulator)
+    accumulator = products.total + folded + bias
+    trace.add("accumulator", f"{products.total} + {folded} + {bias}", accumulator)
     if rule.accumulator_bits == 32 and wrap32(accumulator) != accumulator:
         accumulator = trace.add("wrapped accumulator", f"int32 of {accumulator}", wrap32(accumulator))
     rounded = _rounded(trace, accumulator, rule, o)

@@ -1,12 +1,13 @@
-"""Pools and SOFTMAX in TFLite's integers (docs/tflite.md)."""
+"""Pools, MEAN and SOFTMAX in TFLite's integers (docs/tflite.md)."""
 
 from __future__ import annotations
 
-from tflq.analysis.explain.plain import INT32_MAX, divide_by_pot, high_mul, truncated
+from tflq.analysis.explain.filters import largest_tap, sum_of_taps, sum_over_axes
+from tflq.analysis.explain.plain import INT32_MAX, divide_by_pot, high_mul, multiplied, truncated, wrap32
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.analysis.explain.taps import Patch, patch_of
 from tflq.interpreter.kernels.tflite.average_pool_2d import AveragePool
 from tflq.interpreter.kernels.tflite.max_pool_2d import MaxPool
+from tflq.interpreter.kernels.tflite.mean import Mean
 from tflq.interpreter.kernels.tflite.softmax import DIFFERENCE_BITS, SUM_BITS, Softmax
 
 _EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
@@ -17,12 +18,8 @@ def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: the sum over the taps inside, divided half away. Source: integer_ops/pooling.h."""
     integers = element.node.integers
     assert isinstance(integers, AveragePool)
-    n, row, column, c = element.index
-    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), 0)
     trace = Trace()
-    patch.show(trace, "nothing")
-    accumulator = trace.add("accumulator", "sum of the taps inside the image", sum(_codes(patch)))
-    count = trace.add("taps inside", "", patch.inside)
+    accumulator, count = sum_of_taps(trace, element, integers.window)
     half = count // 2 if accumulator > 0 else -(count // 2)
     quotient = truncated(accumulator + half, count)
     trace.add("rounded", f"({accumulator} + ({half})) / {count}, cut toward 0", quotient)
@@ -34,13 +31,25 @@ def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest tap inside the image. Source: TFLite integer_ops/pooling.h."""
     integers = element.node.integers
     assert isinstance(integers, MaxPool)
-    n, row, column, c = element.index
-    least = integers.dtype.minimum
-    patch = patch_of(element.input(0), integers.window, (n, row, column), range(c, c + 1), least)
     trace = Trace()
-    patch.show(trace, "the smallest code")
-    largest = trace.add("largest", "over the taps inside the image", max(_codes(patch)))
+    largest = largest_tap(trace, element, integers.window, integers.dtype.minimum)
     trace.clamp(largest, integers.minimum, integers.maximum)
+    return trace.done()
+
+
+def explain_mean(element: Element) -> Computed:
+    """Explain MEAN: the division by the count is in the multiplier. Source: TFLite internal/reference/reduce.h."""
+    integers = element.node.integers
+    assert isinstance(integers, Mean)
+    trace, reduction = Trace(), integers.reduction
+    total = sum_over_axes(trace, element, reduction.axes, reduction.keep_dims)
+    zero_point, count = integers.input_zero_point, reduction.count
+    centred = wrap32(total - zero_point * count)
+    trace.add("minus zero points", f"{total} - ({zero_point}) * {count}", centred)
+    rounded = multiplied(trace, centred, integers.multiplier, integers.shift)
+    shifted = wrap32(rounded + integers.output_zero_point)
+    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
+    trace.clamp(shifted, integers.dtype.minimum, integers.dtype.maximum)
     return trace.done()
 
 
@@ -74,10 +83,6 @@ def explain_softmax(element: Element) -> Computed:
     )
     trace.clamp(shifted, integers.output.minimum, integers.output.maximum)
     return trace.done()
-
-
-def _codes(patch: Patch) -> list[int]:
-    return [code for row in patch.codes for column in row for code in column]
 
 
 def _exponential(difference: int, integers: Softmax) -> int:

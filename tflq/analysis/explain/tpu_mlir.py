@@ -1,0 +1,188 @@
+"""Operators in TPU-MLIR's integers for BM1684X (docs/tpu_mlir.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.analysis.explain.family import Families, families_of
+from tflq.analysis.explain.filters import (
+    Products,
+    convolution_products,
+    depthwise_first,
+    largest_tap,
+    row_products,
+    sum_of_taps,
+    sum_over_axes,
+)
+from tflq.analysis.explain.plain import multiplied_half_up, round_half_away, shift_half_up
+from tflq.analysis.explain.steps import Computed, Element, Trace
+from tflq.analysis.explain.tpu_mlir_others import (
+    difference,
+    explain_dequantize,
+    explain_quantize,
+    explain_softmax,
+    explain_table,
+    stored,
+    zero_point_of,
+)
+from tflq.graph import DType
+from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolIntegers
+from tflq.interpreter.kernels.tpu_mlir.averages import AverageIntegers
+from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionIntegers
+from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers
+from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeNumbers
+from tflq.interpreter.kernels.tpu_mlir.filter import FilterIntegers
+from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.tpu_mlir.max_pool_2d import MaxPool
+from tflq.interpreter.kernels.tpu_mlir.mean import MeanIntegers
+from tflq.interpreter.kernels.tpu_mlir.mul import MulIntegers
+from tflq.interpreter.kernels.tpu_mlir.multiplier import is_manual
+from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeNumbers
+from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxNumbers
+from tflq.interpreter.kernels.tpu_mlir.sums import SumIntegers
+
+
+def explain_convolution(element: Element) -> Computed:
+    """Explain CONV_2D and DEPTHWISE_CONV_2D: raw codes, padding holding Zx, the stored bias, then m and s."""
+    integers = element.node.integers
+    assert isinstance(integers, ConvolutionIntegers)
+    found, trace = integers.filter, Trace()
+    is_depthwise = element.node.operator == "depthwise_conv_2d"
+    weights = depthwise_first(found.weights) if is_depthwise else found.weights
+    window = integers.prepared.window
+    return _finish(trace, convolution_products(trace, element, weights, window, found.input_zero_point), found)
+
+
+def explain_fully_connected(element: Element) -> Computed:
+    """Explain FULLY_CONNECTED: raw codes, the stored bias, then m and s."""
+    integers = element.node.integers
+    assert isinstance(integers, ProductIntegers)
+    trace = Trace()
+    return _finish(trace, row_products(trace, element, integers.filter.weights), integers.filter)
+
+
+def explain_sum(element: Element) -> Computed:
+    """Explain ADD and SUB: each input has its own multiplier and its own rounding; one shift in the manual's form."""
+    integers, node = element.node.integers, element.node
+    assert isinstance(integers, SumIntegers)
+    trace, sign = Trace(), "+" if integers.sign > 0 else "-"
+    z_y = zero_point_of(element, None)
+    if element.operands.output().dtype is DType.FLOAT16 or integers.rescale is None:
+        return _real_sum(element, integers)
+    m, s = integers.rescale.multiplier, integers.rescale.shift
+    differences = [difference(trace, element, k) for k in range(2)]
+    if is_manual(node):
+        products = [d * int(m[k]) for k, d in enumerate(differences)]
+        total = products[0] + integers.sign * products[1]
+        trace.add("accumulator", f"{differences[0]} * {m[0]} {sign} {differences[1]} * {m[1]}", total)
+        rounded = trace.add("rounded", f"norm({total}, {s[0]}), ties up", shift_half_up(total, int(s[0])))
+    else:
+        a, b = (
+            multiplied_half_up(trace, d, int(m[k]), int(s[k]), ("first ", "second ")[k])
+            for k, d in enumerate(differences)
+        )
+        rounded = trace.add("accumulator", f"{a} {sign} ({b})", a + integers.sign * b)
+    return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
+
+
+def explain_product(element: Element) -> Computed:
+    """Explain MUL: one product, one multiplier, ties up."""
+    integers = element.node.integers
+    assert isinstance(integers, MulIntegers)
+    trace, z_y = Trace(), zero_point_of(element, None)
+    a, b = (difference(trace, element, k) for k in range(2))
+    accumulator = trace.add("accumulator", f"{a} * {b}", a * b)
+    m, s = integers.rescale.multiplier, integers.rescale.shift
+    rounded = multiplied_half_up(trace, accumulator, int(m[0]), int(s[0]))
+    return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
+
+
+def explain_average_pool(element: Element) -> Computed:
+    """Explain AVERAGE_POOL_2D: the padding is not counted."""
+    integers = element.node.integers
+    assert isinstance(integers, AveragePoolIntegers)
+    trace = Trace()
+    total, inside = sum_of_taps(trace, element, integers.window)
+    return _average(trace, element, integers.average, total, inside)
+
+
+def explain_mean(element: Element) -> Computed:
+    """Explain MEAN over height and width."""
+    integers = element.node.integers
+    assert isinstance(integers, MeanIntegers)
+    trace = Trace()
+    total = sum_over_axes(trace, element, (1, 2), integers.keep)
+    return _average(trace, element, integers.average, total, integers.average.taps)
+
+
+def explain_max_pool(element: Element) -> Computed:
+    """Explain MAX_POOL_2D."""
+    integers = element.node.integers
+    assert isinstance(integers, MaxPool)
+    trace = Trace()
+    return stored(trace, element, largest_tap(trace, element, integers.window, integers.lowest))
+
+
+def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed:
+    o = products.channel
+    bias = trace.add("bias", "as stored: the input zero point folded in", int(found.bias[o]))
+    accumulator = trace.add("accumulator", f"{products.total} + ({bias})", products.total + bias)
+    place = o if found.rescale.multiplier.size > 1 else 0
+    m, s = int(found.rescale.multiplier[place]), int(found.rescale.shift[place])
+    rounded = multiplied_half_up(trace, accumulator, m, s)
+    z_y = found.output_zero_point
+    trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y)
+    trace.clamp(rounded + z_y, found.minimum, found.maximum)
+    return trace.done()
+
+
+def _average(trace: Trace, element: Element, average: AverageIntegers, total: int, count: int) -> Computed:
+    whole = trace.add("of the full window", f"{total} * {average.taps} / {count}", total * average.taps / count)
+    if average.rescale is not None:
+        rounded = trace.add("rounded sum", "half away from 0", round_half_away(whole))
+        m, s = int(average.rescale.multiplier[0]), int(average.rescale.shift[0])
+        return stored(trace, element, multiplied_half_up(trace, rounded, m, s))
+    scale, offset = average.scale, average.offset
+    scaled = np.float32(np.float32(whole) * scale)
+    trace.add("scaled", f"float32({whole!r} * {float(scale)!r})", float(scaled))
+    moved = float(np.float32(scaled + offset))
+    trace.add("plus offset", f"float32 sum with {float(offset)!r}", moved)
+    return stored(trace, element, trace.add("rounded", "half away from 0", round_half_away(moved)))
+
+
+def _real_sum(element: Element, integers: SumIntegers) -> Computed:
+    trace, output = Trace(), element.operands.output()
+    if output.dtype is DType.FLOAT16:
+        reals = [np.float16(element.input(k)[element.place(k)]) for k in range(2)]
+        for word, real in zip(("first", "second"), reals, strict=True):
+            trace.add(f"{word} input", "float16", float(real))
+        total = np.float16(reals[0] + integers.sign * reals[1])
+        trace.add("accumulator", "float16 sum", float(total))
+        bounded = max(float(total), 0.0) if integers.rectifies else float(total)
+        trace.add("stored value", "rectified" if integers.rectifies else "", bounded)
+        return trace.done()
+    scales = [np.float32(element.operands.input(k).affine.scale[0]) for k in range(2)]
+    a, b = (np.float32(difference(trace, element, k)) * scales[k] for k in range(2))
+    total32 = np.float32(a + integers.sign * b)
+    trace.add("accumulator", f"float32 of {float(a)!r} and {float(b)!r}", float(total32))
+    scaled = float(np.float32(total32 / np.float32(output.affine.scale[0])))
+    trace.add("scaled", "float32 quotient by the output's scale", scaled)
+    rounded = trace.add("rounded", "half away from 0", round_half_away(scaled))
+    z_y = zero_point_of(element, None)
+    return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
+
+
+_family = families_of("tpu_mlir", "docs/tpu_mlir.md")
+FAMILIES: Families = {
+    ConvolutionIntegers: _family("conv_2d, depthwise_conv_2d", explain_convolution, "4"),
+    ProductIntegers: _family("fully_connected", explain_fully_connected, "4"),
+    SumIntegers: _family("add, sub", explain_sum, "5"),
+    MulIntegers: _family("mul", explain_product, "5"),
+    AveragePoolIntegers: _family("average_pool_2d", explain_average_pool, "6"),
+    MeanIntegers: _family("mean", explain_mean, "6"),
+    MaxPool: _family("max_pool_2d", explain_max_pool, "3"),
+    SoftmaxNumbers: _family("softmax", explain_softmax, "7"),
+    QuantizeNumbers: _family("quantize", explain_quantize, "2 and 5"),
+    DequantizeNumbers: _family("dequantize", explain_dequantize, "2"),
+    TableIntegers: _family("functions of one byte", explain_table, "7"),
+}
