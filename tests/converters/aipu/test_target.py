@@ -116,6 +116,31 @@ def test_constant_operands_are_refused() -> None:
     assert "one operand is a constant" in line
 
 
+def _resized(**attributes: bool) -> Graph:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4, 5, 2), DType.FLOAT32)
+    size = builder.constant("size", np.array([9, 10], np.int32))
+    output = builder.add("resize_nearest_neighbor", (x, size), (1, 9, 10, 2), DType.FLOAT32, **attributes)
+    graph = builder.build((output,))
+    graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-1]), np.float32([1])))
+    return graph
+
+
+@pytest.mark.parametrize("half_pixel_centers", [False, True])
+def test_nearest_resize_takes_the_pixels_that_tflite_takes(half_pixel_centers: bool) -> None:
+    graph = _resized(align_corners=False, half_pixel_centers=half_pixel_centers)
+    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
+    codes = np.random.default_rng(1).integers(-128, 128, (3, 1, 4, 5, 2)).astype(np.int8)
+    found = Engine(quantised, "aipu").run([codes])[quantised.outputs[0]]
+    expected = Engine(graph).run([codes.astype(np.float32)])[graph.outputs[0]]
+    assert np.array_equal(found, expected)
+
+
+def test_resize_with_aligned_corners_is_refused() -> None:
+    (line,) = AIPU.check(_resized(align_corners=True), parse_settings(AIPU.settings))
+    assert "align_corners" in line
+
+
 def test_keywords() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     graph = AIPU.quantise(model.main, parse_settings(AIPU.settings))

@@ -36,6 +36,8 @@ def _reason(graph: Graph, node: Node) -> str:
         return _filter_reason(graph, node)
     if node.operator in PAIRS:
         return pair_problem(graph, node)
+    if node.operator == "resize_nearest_neighbor" and node.attributes.boolean("align_corners", False):
+        return "align_corners, whose rounding in Compass is not known; allowed are the other two rules of coordinates"
     if node.operator == "softmax":
         return _softmax_reason(node, x.shape[-1] if x.shape else 1)
     return ""

@@ -95,6 +95,19 @@ def _transpose(work: Translation, node: Node) -> None:
     work.append(node, "transpose", {}, Attributes({"perm": tuple(int(a) for a in np.asarray(order, np.int64))}))
 
 
+def _resize(work: Translation, node: Node) -> None:
+    is_half = node.attributes.boolean("half_pixel_centers", False)
+    keys: dict[str, Attribute] = {
+        "method": "NEAREST",
+        "size": work.source.tensors[node.outputs[0]].shape,
+        "mode": "TF_HALF_PIXEL_FOR_NN" if is_half else "ASYMMETRIC",
+        "antialias": False,
+        "exclude_outside": False,
+        "nearest_mode": "FLOOR",
+    }
+    work.append(node, "resize", {}, Attributes(keys))
+
+
 OTHERS: dict[str, Rule] = {
     **dict.fromkeys(_PAIRS, _pair),
     **dict.fromkeys(_METHODS, _method),
@@ -102,7 +115,8 @@ OTHERS: dict[str, Rule] = {
     "concatenation": _concatenation,
     "leaky_relu": _leaky,
     "pad": _pad,
+    "resize_nearest_neighbor": _resize,
     "transpose": _transpose,
 }
 PAIRS = tuple(_PAIRS)
-CONSTANT_SECOND = ("pad", "transpose")
+CONSTANT_SECOND = ("pad", "resize_nearest_neighbor", "transpose")
