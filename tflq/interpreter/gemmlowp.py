@@ -5,6 +5,8 @@ A value with n integer bits stands for raw * 2^(n - 31). Products are SRDHM: int
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,6 +24,7 @@ _EXP_OF_MINUS_POWER_OF_TWO = {
     3: 720401,
     4: 242,
 }
+_Number = TypeVar("_Number", Integers, int)
 _48_OVER_17 = 1515870810  # two integer bits
 _MINUS_32_OVER_17 = -1010580540
 
@@ -58,15 +61,10 @@ def one_over_one_plus_x(a: ArrayLike) -> Integers:
 
     Source: gemmlowp fixedpoint/fixedpoint.h, one_over_one_plus_x_for_x_in_0_1.
     """
-    half_denominator = (np.asarray(a, np.int64) + (1 << 31)) >> 1  # rounded half of a + (2^31 - 1)
-    x = _48_OVER_17 + product(half_denominator, _MINUS_32_OVER_17)
-    for _ in range(3):
-        rest = (1 << 29) - product(half_denominator, x)
-        x = x + (product(x, rest) << 2)
-    return np.asarray(np.minimum(x << 1, INT32_MAX), np.int64)
+    return np.asarray(np.minimum(_twice_one_over_one_plus_x(np.asarray(a, np.int64)), INT32_MAX), np.int64)
 
 
-def product(a: Integers, b: Integers | int) -> Integers:
+def product(a: _Number, b: _Number | int) -> _Number:
     """SRDHM of int32 factors that are not both -2^31, where nothing saturates: (a * b + 2^30) >> 31."""
     return (a * b + (1 << 30)) >> 31
 
@@ -83,6 +81,10 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     Source: TFLite kernels/internal/common.h, GetReciprocal.
     """
     value = np.asarray(x, np.int64)
+    if value.size == 1:  # Python's integers are many times as fast as arrays of one
+        zeros = 32 - value.item().bit_length()
+        one = min(_twice_one_over_one_plus_x((value.item() << zeros) - (1 << 31)), INT32_MAX)
+        return np.full(value.shape, one), np.full(value.shape, integer_bits - zeros)
     headroom = 32 - bit_length(value)
     mantissa = one_over_one_plus_x((value << headroom) - (1 << 31))
     return mantissa, integer_bits - headroom
@@ -107,6 +109,16 @@ def rounding_divide_int16_by_pot(x: ArrayLike, exponent: int) -> Integers:
 def bit_length(x: Integers) -> Integers:
     """Number of bits of 0 <= x < 2^53; 0 for 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
+def _twice_one_over_one_plus_x(a: _Number) -> _Number:
+    """The Newton steps of `one_over_one_plus_x`; their result has one integer bit and is doubled without saturation."""
+    half_denominator = (a + (1 << 31)) >> 1  # rounded half of a + (2^31 - 1)
+    x = product(half_denominator, _MINUS_32_OVER_17) + _48_OVER_17
+    for _ in range(3):
+        rest = (1 << 29) - product(half_denominator, x)
+        x = x + (product(x, rest) << 2)
+    return x << 1
 
 
 def _exp_between_minus_quarter_and_zero(a: Integers) -> Integers:

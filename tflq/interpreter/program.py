@@ -42,8 +42,8 @@ class Step:
         node: lowered.
         kernel: None for what the engine itself executes.
         late: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
-        shapes: the input shapes that the integers were decided for: those that the file states, which may be wrong;
-            None where they are decided when the node runs.
+        shapes: (position, shape) of the computed inputs that the integers were decided for: the shapes that the file
+            states, which may be wrong; None where they are decided when the node runs.
         release: tensors that nobody needs after this step.
     """
 
@@ -51,7 +51,7 @@ class Step:
     node: Node
     kernel: Kernel | None
     late: LateNode | None
-    shapes: tuple[tuple[int, ...] | None, ...] | None
+    shapes: tuple[tuple[int, tuple[int, ...]], ...] | None
     release: tuple[int, ...]
 
 
@@ -180,31 +180,25 @@ class Program:
         Returns:
             Tensor index -> value.
         """
-        values: dict[int, Value] = dict(self.constants)
+        values = _Values(self, session)
         values.update(zip(self.graph.inputs, inputs, strict=True))
         context = _Context(self.library, session)
         for step in steps:
-            operands = [None if t == ABSENT else self._value(t, values, session) for t in step.node.inputs]
+            node = step.node
+            operands = [None if t == ABSENT else values[t] for t in node.inputs]
             for listener in listeners:
                 seen = [None if v is None else for_all_samples(v, samples) for v in operands]
-                listener.will_run(step.index, step.node, seen)
+                listener.will_run(step.index, node, seen)
             results = self._with_generator(step, context, operands, samples)
             for listener in listeners:
-                outputs = results[: len(step.node.outputs)]
-                listener.did_run(step.index, step.node, [for_all_samples(v, samples) for v in outputs])
-            values.update(zip(step.node.outputs, results, strict=False))
-            self._keep_state(step.node, results, session)
+                outputs = results[: len(node.outputs)]
+                listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
+            values.update(zip(node.outputs, results, strict=False))
+            if len(results) > len(node.outputs):
+                self._keep_state(node, results, session)
             for t in step.release:
                 values.pop(t, None)
-        return {t: self._value(t, values, session) for t in kept}
-
-    def _value(self, t: int, values: dict[int, Value], session: Session) -> Value:
-        if t in values:
-            return values[t]
-        tensor = self.graph.tensors[t]
-        if not tensor.is_variable:
-            raise GraphError(f"tensor {t} '{tensor.name}' has no value")
-        return session.variables.setdefault((self.number, t), _fresh(tensor))
+        return {t: values[t] for t in kept}
 
     def _with_generator(
         self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
@@ -218,8 +212,6 @@ class Program:
         return results
 
     def _keep_state(self, node: Node, results: Sequence[Value], session: Session) -> None:
-        if len(results) == len(node.outputs):
-            return
         variables = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_variable]
         for t, value in zip(variables, results[len(node.outputs) :], strict=True):
             session.variables[self.number, t] = value
@@ -243,8 +235,23 @@ class Program:
         if found.stateful:
             operands = replace(operands, inputs=(*operands.inputs, None))
         later = LateNode(node, operands, found)
-        known = tuple(None if t is None else t.shape for t in operands.inputs)
+        known = tuple((i, t.shape) for i, t in enumerate(operands.inputs) if t is not None and not t.is_constant)
         return Step(index, node, found, later, None if late else known, ())
+
+
+class _Values(dict[int, Value]):
+    """The values of one run: constants from the start, computed ones as they come, variables from the session."""
+
+    def __init__(self, program: Program, session: Session) -> None:
+        super().__init__(program.constants)
+        self._program = program
+        self._session = session
+
+    def __missing__(self, t: int) -> Value:
+        tensor = self._program.graph.tensors[t]
+        if not tensor.is_variable:
+            raise GraphError(f"tensor {t} '{tensor.name}' has no value")
+        return self._session.variables.setdefault((self._program.number, t), _fresh(tensor))
 
 
 class _Context:
@@ -279,8 +286,9 @@ def _execute(step: Step, context: _Context, operands: Sequence[Value | None], sa
     return step.late.run(operands, samples)
 
 
-def _fits(shapes: tuple[tuple[int, ...] | None, ...], operands: Sequence[Value | None]) -> bool:
-    for shape, value in zip(shapes, operands, strict=True):
-        if value is not None and not (isinstance(value, np.ndarray) and value.shape[1:] == shape):
+def _fits(shapes: tuple[tuple[int, tuple[int, ...]], ...], operands: Sequence[Value | None]) -> bool:
+    for position, shape in shapes:
+        value = operands[position]
+        if not (isinstance(value, np.ndarray) and value.shape[1:] == shape):
             return False
     return True

@@ -10,7 +10,7 @@ M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -106,7 +106,7 @@ def fit_step_map(
     for corrected in (False, True):
         found = _candidate(problem, slope, corrected)
         if not np.any(problem.late(found) | problem.early(found)):
-            return _in_float32(exact, problem, slope, corrected) or found
+            return _in_float32(exact, problem, slope, corrected, found)
     return None
 
 
@@ -180,12 +180,12 @@ def _nudged(x: Reals, ulps: int) -> Reals:
     return moved.astype(x.dtype)
 
 
-def _in_float32(exact: Exact, problem: _Problem, slope: _Doubles, corrected: bool) -> StepMap | None:
-    """Search slopes and offsets near the true ones for the fewest exceptions; None where too many remain."""
+def _in_float32(exact: Exact, problem: _Problem, slope: _Doubles, corrected: bool, wide: StepMap) -> StepMap:
+    """Search slopes and offsets near the true ones for the fewest exceptions; `wide` where too many remain."""
     single: Reals = slope.astype(np.float32)
     reach = max(int(np.abs(problem.lower).max()), int(np.abs(problem.upper).max())) + 2
     if reach >= FLOAT32_EXACT or not np.all(np.isfinite(single) & (single > np.finfo(np.float32).tiny)):
-        return None
+        return wide
     best: StepMap | None = None
     fewest = np.full(single.shape, np.iinfo(np.int64).max)
     for slope_step, offset_step in STEPS:
@@ -196,7 +196,7 @@ def _in_float32(exact: Exact, problem: _Problem, slope: _Doubles, corrected: boo
         fewest = np.minimum(wrong, fewest)
         if not np.any(fewest):
             return best
-    return None if best is None else _with_exceptions(exact, problem, best)
+    return wide if best is None else _with_exceptions(exact, problem, best, wide)
 
 
 def _merged(best: StepMap, tried: StepMap, better: NDArray[np.bool_]) -> StepMap:
@@ -207,19 +207,18 @@ def _merged(best: StepMap, tried: StepMap, better: NDArray[np.bool_]) -> StepMap
     return StepMap(scale, offset, low, high, best.minimum, best.maximum)
 
 
-def _with_exceptions(exact: Exact, problem: _Problem, step_map: StepMap) -> StepMap | None:
-    """List the accumulators at which the map is off; None where they are many or farther from a threshold than one."""
-    if np.any(problem.late(step_map, 1) | problem.early(step_map, 2)):
-        return None
-    late, early = np.nonzero(problem.late(step_map)), np.nonzero(problem.early(step_map))
+def _with_exceptions(exact: Exact, problem: _Problem, found: StepMap, wide: StepMap) -> StepMap:
+    """List the accumulators at which the map is off; `wide` where they are many or more than one from a threshold."""
+    if np.any(problem.late(found, 1) | problem.early(found, 2)):
+        return wide
+    late, early = np.nonzero(problem.late(found)), np.nonzero(problem.early(found))
     places = {(int(o), int(problem.thresholds[k, o])) for k, o in zip(*late, strict=True)}
     places |= {(int(o), int(problem.thresholds[k, o]) - 1) for k, o in zip(*early, strict=True)}
-    channels = step_map.scale.size
+    channels = found.scale.size
     if 4 * len(places) > max(channels, 4):
-        return None
+        return wide
     listed = []
     for channel, accumulator in sorted(places):
         code = exact(np.full((1, channels), accumulator, np.int64))[0, channel]
         listed.append((channel, accumulator, int(code)))
-    found = step_map
-    return StepMap(found.scale, found.offset, found.low, found.high, found.minimum, found.maximum, tuple(listed))
+    return replace(found, exceptions=tuple(listed), wide=wide)

@@ -42,6 +42,8 @@ class StepMap:
         minimum: smallest code.
         maximum: largest code.
         exceptions: (channel, accumulator, code): the few accumulators where the map alone is off by one.
+        wide: where there are exceptions, the same rule in float64 without any: looking for exceptions costs more calls
+            than the wider type costs time where elements are few.
     """
 
     scale: Reals
@@ -51,12 +53,12 @@ class StepMap:
     minimum: int
     maximum: int
     exceptions: tuple[tuple[int, int, int], ...] = ()
+    wide: StepMap | None = None
 
     def rounded(self, accumulators: Array) -> Reals:
         """Return y of accumulators [..., O] in the map's type, without exceptions: what the proof evaluates."""
-        out: Reals = np.empty(accumulators.shape, self.scale.dtype)
-        _evaluate(self, (self.offset, self.scale, self.low, self.high), accumulators.astype(self.scale.dtype), out)
-        return out
+        values: Reals = accumulators.astype(self.scale.dtype)
+        return self.evaluate((self.offset, self.scale, self.low, self.high), values, np.empty_like(values))
 
     @cached_property
     def tiles(self) -> _Constants:
@@ -65,6 +67,20 @@ class StepMap:
         low = None if self.low is None else np.tile(self.low, repeats)
         high = None if self.high is None else np.tile(self.high, repeats)
         return np.tile(self.offset, repeats), np.tile(self.scale, repeats), low, high
+
+    @cached_property
+    def _ends(self) -> tuple[np.floating, np.floating]:
+        return self.scale.dtype.type(self.minimum), self.scale.dtype.type(self.maximum)
+
+    def evaluate(self, constants: _Constants, accumulators: Array, out: Reals) -> Reals:
+        """Write y of accumulators, in the map's type or one that holds them, into `out` and return it."""
+        offset, scale, low, high = constants
+        np.add(accumulators, offset, out=out)
+        np.multiply(out, scale, out=out)
+        if low is not None and high is not None:
+            np.add(out, np.minimum(np.maximum(out, low), high), out=out)
+        out.clip(*self._ends, out=out)
+        return np.rint(out, out=out)
 
 
 def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -79,23 +95,41 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
     Returns:
         Codes [..., O].
     """
+    if step_map is None:
+        return _by_rule(exact, accumulators, dtype)
+    if accumulators.size <= step_map.tiles[0].size:
+        return _at_once(step_map.wide or step_map, accumulators, dtype)
+    flat = accumulators.reshape(-1)
+    if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
+        flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
+    result = np.empty(accumulators.shape, dtype)
+    _map_in_blocks(step_map, flat, result.reshape(-1))
+    channels = accumulators.shape[-1]
+    _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
+    return result
+
+
+def _by_rule(exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
     result = np.empty(accumulators.shape, dtype)
     if result.size == 0:
         return result
     channels = accumulators.shape[-1]
     flat, out = accumulators.reshape(-1), result.reshape(-1)
-    if step_map is None:
-        rows = max(1, BLOCK // channels) * channels
-        for i in range(0, flat.size, rows):
-            block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
-            np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
-        return result
-    if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
-        flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
-    _map_in_blocks(step_map, flat, out)
-    if step_map.exceptions:
-        _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
+    rows = max(1, BLOCK // channels) * channels
+    for i in range(0, flat.size, rows):
+        block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
+        np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
     return result
+
+
+def _at_once(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Map no more elements than the tiles have, in as few calls as there can be; the map has no exceptions."""
+    flat = accumulators.reshape(-1)
+    if flat.dtype != step_map.scale.dtype:
+        flat = flat.astype(step_map.scale.dtype)
+    out: Reals = np.empty(flat.size, step_map.scale.dtype)
+    codes = step_map.evaluate(_first(step_map.tiles, flat.size), flat, out).astype(dtype)
+    return codes.reshape(accumulators.shape)
 
 
 def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
@@ -106,11 +140,11 @@ def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
     buffer: Reals = np.empty(min(rows, max(whole, tile)), step_map.scale.dtype)
     for i in range(0, whole, rows):
         n = min(rows, whole - i)
-        _evaluate(step_map, tiles, flat[i : i + n].reshape(-1, tile), buffer[:n].reshape(-1, tile))
+        step_map.evaluate(tiles, flat[i : i + n].reshape(-1, tile), buffer[:n].reshape(-1, tile))
         np.copyto(out[i : i + n], buffer[:n], casting="unsafe")
     rest = flat.size - whole
     if rest:
-        _evaluate(step_map, _first(tiles, rest), flat[whole:], buffer[:rest])
+        step_map.evaluate(_first(tiles, rest), flat[whole:], buffer[:rest])
         np.copyto(out[whole:], buffer[:rest], casting="unsafe")
 
 
@@ -124,13 +158,3 @@ def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:
         hit = np.equal(accumulators[:, channel], accumulator)
         if hit.any():
             codes[hit, channel] = code
-
-
-def _evaluate(step_map: StepMap, constants: _Constants, accumulators: Array, out: Reals) -> None:
-    offset, scale, low, high = constants
-    np.add(accumulators, offset, out=out)
-    np.multiply(out, scale, out=out)
-    if low is not None and high is not None:
-        np.add(out, np.clip(out, low, high), out=out)
-    np.clip(out, step_map.minimum, step_map.maximum, out=out)
-    np.rint(out, out=out)

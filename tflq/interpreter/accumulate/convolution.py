@@ -8,15 +8,16 @@ weighs one against the other. It pays for images of few channels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
-from tflq.interpreter.accumulate.image import padded
+from tflq.interpreter.accumulate.image import padded, strided_view
+from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product
 from tflq.interpreter.accumulate.window import Pair, Window
 
 PATCH_BYTES = 1 << 21
@@ -46,6 +47,11 @@ class Convolution:
         """The accumulator's type: float32, float64 or int64."""
         return self.depthwise.dtype if self.depthwise else self.columns[0].dtype
 
+    @cached_property
+    def is_product(self) -> bool:
+        """Whether it is a product of the pixels' channels with one matrix."""
+        return self.window.is_pointwise and self.window.stride == (1, 1) and len(self.columns) == 1
+
     @property
     def run(self) -> int:
         """Columns of the image that one patch spans, or taps where they are dilated."""
@@ -73,7 +79,8 @@ def prepare_convolution(
     channels = (depth * groups, outputs)
     if depth == 1 and groups > 1:
         taps = np.moveaxis(weights[..., 0], 0, -1)
-        return Convolution(window, (), 1, prepare_depthwise(taps, window, outputs // groups, input_magnitude), channels)
+        depthwise = prepare_depthwise(taps, window, outputs // groups, input_magnitude, output_width)
+        return Convolution(window, (), 1, depthwise, channels)
     dtype = exact_dtype(worst_magnitude(weights, input_magnitude))
     block = _outputs_at_a_time(window, depth, outputs // groups, output_width)
     columns = tuple(_columns(part, window, block, dtype) for part in np.split(weights, groups))
@@ -98,6 +105,8 @@ def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> A
         raise GraphError(f"the input has {x.shape[-1]} channels, the weights need {prepared.channels[0]}")
     if prepared.depthwise:
         return accumulate_depthwise(prepared.depthwise, x, pad_value)
+    if prepared.is_product and x.size * prepared.dtype.itemsize <= PATCH_BYTES:
+        return accumulate_product(MatrixProduct(prepared.columns[0]), x)
     images = x.reshape(-1, *x.shape[2:])
     output = prepared.window.output_size((x.shape[2], x.shape[3]))
     if output[1] % prepared.block:
@@ -179,4 +188,4 @@ def _patches(prepared: Convolution, image: Array, output: Pair) -> Array:
         column * window.dilation[1],
         channel,
     )
-    return as_strided(image, shape, strides, writeable=False)
+    return strided_view(image, shape, strides)

@@ -8,20 +8,24 @@ products over the taps of one remainder runs along the whole row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 from typing import cast
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
+from tflq.interpreter.accumulate.image import padded, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
 
 IMAGE_BYTES = 1 << 22
 """Bytes of padded images at a time: bounds memory; calls cost more than caches miss here."""
+
+_Single = NDArray[np.float32]
+"""Stands for whichever type the arrays have: the stubs of einsum want one by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +36,40 @@ class Depthwise:
         window: kernel, stride, dilation, padding.
         taps: [KH, KW, C * multiplier] in the accumulator's type.
         multiplier: output channels that read one input channel: output o reads input o // multiplier.
+        output_width: of the images to come; others run too, a little slower.
     """
 
     window: Window
     taps: Array
     multiplier: int
+    output_width: int = 1
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """The accumulator's type: float32, float64 or int64."""
         return self.taps.dtype
 
+    def rows(self, width: int) -> tuple[Array, ...]:
+        """Return the taps of a whole row of outputs: for each remainder kx [KH, KW / period, width * C * multiplier].
 
-def prepare_depthwise(weights: Array, window: Window, multiplier: int, input_magnitude: int) -> Depthwise:
+        Taps kx, kx + period, ... read columns of one remainder; period = stride / gcd(stride, dilation).
+        """
+        return self._rows if width == self.output_width else self._repeated(width)
+
+    @cached_property
+    def _rows(self) -> tuple[Array, ...]:
+        return self._repeated(self.output_width)
+
+    def _repeated(self, width: int) -> tuple[Array, ...]:
+        stride, dilation = self.window.stride[1], self.window.dilation[1]
+        period = stride // gcd(stride, dilation)
+        starts = range(min(period, self.window.kernel[1]))
+        return tuple(np.tile(self.taps[:, kx::period], (1, 1, width)) for kx in starts)
+
+
+def prepare_depthwise(
+    weights: Array, window: Window, multiplier: int, input_magnitude: int, output_width: int = 1
+) -> Depthwise:
     """Make weights ready.
 
     Args:
@@ -52,6 +77,7 @@ def prepare_depthwise(weights: Array, window: Window, multiplier: int, input_mag
         window: its kernel is (KH, KW).
         multiplier: output channels for each input channel.
         input_magnitude: largest |x| among stored codes, the padding value included.
+        output_width: of the images to come, where it is known.
 
     Raises:
         GraphError: the multiplier does not divide the channels, or the kernel sizes differ.
@@ -59,7 +85,7 @@ def prepare_depthwise(weights: Array, window: Window, multiplier: int, input_mag
     if multiplier < 1 or weights.shape[2] % multiplier or weights.shape[:2] != window.kernel:
         raise GraphError(f"weights {weights.shape} do not fit multiplier {multiplier} and a kernel of {window.kernel}")
     dtype = exact_dtype(worst_magnitude(np.moveaxis(weights, -1, 0), input_magnitude))
-    return Depthwise(window, np.ascontiguousarray(weights, dtype), multiplier)
+    return Depthwise(window, np.ascontiguousarray(weights, dtype), multiplier, output_width)
 
 
 def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array:
@@ -93,50 +119,42 @@ def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array
 
 def _deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
     """Return [B, Hp, stride, Wq, C]: the padded image, its column q * stride + r at [r, q]."""
-    batch, height, _, channels = x.shape
     stride = window.stride[1]
+    if stride == 1:
+        return padded(x, window, pad_value, dtype)[:, :, None]
+    batch, height, _, channels = x.shape
     rows = (output[0] - 1) * window.stride[0] + window.extent[0]
     columns = -(-((output[1] - 1) * stride + window.extent[1]) // stride)
     bottom = min(window.top + height, rows)
-    image = np.empty((batch, rows, stride, columns, channels), dtype)
-    image[:, : window.top] = pad_value
-    image[:, bottom:] = pad_value
+    image = np.full((batch, rows, stride, columns, channels), pad_value, dtype)
     for r in range(stride):
         first = -((window.left - r) // -stride)  # smallest q with q * stride + r >= left
         part = x[:, : bottom - window.top, first * stride + r - window.left :: stride][:, :, : columns - first]
-        inside = image[:, window.top : bottom, r]
-        inside[:, :, :first] = pad_value
-        inside[:, :, first : first + part.shape[2]] = part
-        inside[:, :, first + part.shape[2] :] = pad_value
+        image[:, window.top : bottom, r, first : first + part.shape[2]] = part
     return image
 
 
 def _sum_taps(prepared: Depthwise, image: Array, width: int, result: Array) -> None:
     """Sum the products of all taps into result [B, OH, OW * C]; taps of one remainder in one call."""
     window = prepared.window
-    stride, dilation, kernel = window.stride[1], window.dilation[1], window.kernel[1]
-    period = stride // gcd(stride, dilation)
-    batch, row, _, column, element = image.strides
-    buffer: Array | None = None
-    for kx in range(min(period, kernel)):
-        taps = prepared.taps[:, kx::period]
-        offset = kx * dilation
-        seen = as_strided(
-            image[:, :, offset % stride, offset // stride :],
-            (window.kernel[0], taps.shape[1], *result.shape),
-            (row * window.dilation[0], column * (period * dilation // stride), batch, row * window.stride[0], element),
-            writeable=False,
+    stride, dilation = window.stride[1], window.dilation[1]
+    batch, row, remainder, column, element = image.strides
+    step = column * (dilation // gcd(stride, dilation))
+    for kx, weights in enumerate(prepared.rows(width)):
+        seen = strided_view(
+            image,
+            (window.kernel[0], weights.shape[1], *result.shape),
+            (row * window.dilation[0], step, batch, row * window.stride[0], element),
+            kx * dilation % stride * remainder + kx * dilation // stride * column,
         )
-        weights = np.tile(taps, (1, 1, width))
         if kx == 0:
             _sum_products(seen, weights, result)
         else:
-            buffer = np.empty_like(result) if buffer is None else buffer
-            _sum_products(seen, weights, buffer)
-            np.add(result, buffer, out=result)
+            partial = np.empty_like(result)
+            _sum_products(seen, weights, partial)
+            np.add(result, partial, out=result)
 
 
 def _sum_products(seen: Array, weights: Array, out: Array) -> None:
     """out[b, h, j] = sum over y, x of seen[y, x, b, h, j] * weights[y, x, j]."""
-    single = NDArray[np.float32]  # stands for whichever type the arrays have: the stubs of einsum want one by name
-    np.einsum("yxbhj,yxj->bhj", cast(single, seen), cast(single, weights), out=cast(single, out))
+    np.einsum("yxbhj,yxj->bhj", cast(_Single, seen), cast(_Single, weights), out=cast(_Single, out))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate.window import Pair, Window
@@ -21,15 +20,11 @@ def padded(x: Array, window: Window, pad_value: int | float, dtype: np.dtype[np.
     Returns:
         [B, top + H + bottom, left + W + right, C], contiguous.
     """
-    top, bottom, left, right = window.padding
     if not any(window.padding):
         return np.ascontiguousarray(x, dtype)
+    top, bottom, left, right = window.padding
     batch, height, width, channels = x.shape
-    image = np.empty((batch, top + height + bottom, left + width + right, channels), dtype)
-    image[:, :top] = pad_value
-    image[:, top + height :] = pad_value
-    image[:, top : top + height, :left] = pad_value
-    image[:, top : top + height, left + width :] = pad_value
+    image = np.full((batch, top + height + bottom, left + width + right, channels), pad_value, dtype)
     image[:, top : top + height, left : left + width] = x
     return image
 
@@ -46,7 +41,7 @@ def patches(image: Array, window: Window, output: Pair) -> Array:
         [B, OH, OW, KH, KW, C], a read-only view.
     """
     batch, row, column, channel = image.strides
-    return as_strided(
+    return strided_view(
         image,
         (image.shape[0], *output, *window.kernel, image.shape[3]),
         (
@@ -57,5 +52,18 @@ def patches(image: Array, window: Window, output: Pair) -> Array:
             column * window.dilation[1],
             channel,
         ),
-        writeable=False,
     )
+
+
+def strided_view(array: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Array:
+    """See a contiguous array with other strides: as numpy's as_strided, at a tenth of its cost, and within bounds.
+
+    Args:
+        array: contiguous.
+        shape: of the view.
+        strides: of the view, in bytes.
+        offset: of the view's first element, in bytes.
+    """
+    view: Array = np.ndarray(shape, array.dtype, array, offset, strides)
+    view.setflags(write=False)
+    return view

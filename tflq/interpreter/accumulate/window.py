@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Attributes
@@ -41,7 +42,7 @@ class Window:
         if min(self.top, self.bottom, self.left, self.right) < 0:
             raise GraphError(f"window: padding is {self.padding}, all numbers must be 0 or more")
 
-    @property
+    @cached_property
     def padding(self) -> tuple[int, int, int, int]:
         """(top, bottom, left, right)."""
         return (self.top, self.bottom, self.left, self.right)
@@ -51,7 +52,7 @@ class Window:
         """Number of taps of one channel."""
         return self.kernel[0] * self.kernel[1]
 
-    @property
+    @cached_property
     def extent(self) -> Pair:
         """Rows and columns from the first to the last tap: (kernel - 1) * dilation + 1."""
         return (
@@ -59,7 +60,7 @@ class Window:
             (self.kernel[1] - 1) * self.dilation[1] + 1,
         )
 
-    @property
+    @cached_property
     def is_pointwise(self) -> bool:
         """Whether each output reads one pixel, without padding."""
         return self.kernel == (1, 1) and not any(self.padding)

@@ -5,7 +5,7 @@ Source: TFLite kernels/fully_connected.cc, UpdateOutputSize and Prepare.
 
 from __future__ import annotations
 
-import numpy as np
+from math import prod
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Tensor
@@ -70,4 +70,4 @@ def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep:
     outputs, depth = weights_shape
     if keep:
         return (*x_shape[:-1], outputs)
-    return (x_shape[0], int(np.prod(x_shape[1:], dtype=np.int64)) // depth, outputs)
+    return (x_shape[0], prod(x_shape[1:]) // depth, outputs)

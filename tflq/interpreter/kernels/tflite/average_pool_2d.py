@@ -58,9 +58,9 @@ def run(integers: AveragePool, x: Array) -> tuple[Array, ...]:
     """
     magnitude = max(-integers.dtype.minimum, integers.dtype.maximum)
     total = window_sums(integers.window, x, magnitude).astype(np.float64)
-    half = (integers.counts // 2)[:, :, None].astype(np.float64)
-    total += np.where(total > 0, half, -half)
-    total /= integers.counts[:, :, None]
+    counts = integers.counts[:, :, None]
+    total += np.copysign(counts // 2, total)  # a sum of 0 stays below 1 in magnitude, whichever its sign
+    total /= counts
     np.trunc(total, out=total)
-    np.clip(total, integers.minimum, integers.maximum, out=total)
+    total.clip(integers.minimum, integers.maximum, out=total)
     return (total.astype(integers.dtype.storage),)

@@ -93,7 +93,7 @@ def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
     if isinstance(integers, SoftmaxInt16):
         return (run_int16(integers, x),)
     below = x.max(-1, keepdims=True).astype(np.int16) - x
-    total = integers.addends[below].sum(-1, keepdims=True) & 0xFFFFFFFF
+    total = np.take(integers.addends, below).sum(-1, keepdims=True) & 0xFFFFFFFF
     mantissa, over_unit = reciprocal(total, SUM_BITS)
     exponent = over_unit + (31 - integers.output.bits)
     if exponent.size and exponent.max() > 31:
@@ -101,7 +101,7 @@ def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
             "softmax: the exponentials of a row sum up to 512 or more; TFLite aborts the process there"
         )
     # Neither factor is negative, and the exponent is 15 or more: RDBP is an addition of half and a shift.
-    scaled = (product(integers.exponentials[below], mantissa) + (1 << (exponent - 1))) >> exponent
+    scaled = (product(np.take(integers.exponentials, below), mantissa) + (1 << (exponent - 1))) >> exponent
     result = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
     return (result.astype(integers.output.storage),)
 
