@@ -50,7 +50,7 @@ def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
     layers = []
     for t in graph.inputs:
         tensor = graph.tensors[t]
-        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (_edge(tensor),), _framed([tensor], {}, {}, {})))
+        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _framed([tensor], {}, {}, {})))
         generations[layers[-1].name] = 0
     for node in graph.nodes:
         reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
@@ -66,8 +66,8 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     constants = {graph.tensors[t].name.rpartition("/")[2]: graph.tensors[t] for t in node.inputs if t in own}
     written = getattr(node.integers, "written", None)
     assert isinstance(written, Written)
-    before: dict[str, Entry] = {key: _constant(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
-    before.update({key: _constant(data) for key, data in written.constants.items()})
+    before: dict[str, Entry] = {key: constant_of(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
+    before.update({key: constant_of(data) for key, data in written.constants.items()})
     scales = _scales_of(constants)
     is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
     if is_per_channel:
@@ -76,9 +76,9 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     after: dict[str, Entry] = dict(written.keys)
     if not is_per_channel:
         after.update(scales)
-    bottoms = tuple(_edge(graph.tensors[t]) for t in node.inputs if t not in own)
+    bottoms = tuple(edge_of(graph.tensors[t]) for t in node.inputs if t not in own)
     entries = _framed(outputs, before, after, written.added)
-    return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(_edge, outputs)), entries)
+    return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(edge_of, outputs)), entries)
 
 
 def _framed(
@@ -97,11 +97,13 @@ def _framed(
     }
 
 
-def _edge(tensor: Tensor) -> Edge:
+def edge_of(tensor: Tensor) -> Edge:
+    """Return a tensor as the end of a layer."""
     return Edge(tensor.name, tensor.shape, tensor.dtype.value)
 
 
-def _constant(data: Array, dtype: DType | None = None) -> Constant:
+def constant_of(data: Array, dtype: DType | None = None) -> Constant:
+    """Return an array as a constant of the IR."""
     return Constant(data, (dtype or DType.of(data.dtype)).value)
 
 
@@ -115,23 +117,28 @@ def _scales_of(constants: Mapping[str, Tensor]) -> dict[str, Entry]:
     if weights.size == 1:
         return {"weights_scale": float(weights[0]), "weights_zp": 0, "biases_scale": float(biases[0]), "biases_zp": 0}
     return {
-        "weights_scale": _constant(weights),
-        "weights_zp": _constant(np.zeros(weights.shape, np.int32)),
-        "biases_scale": _constant(biases),
-        "biases_zp": _constant(np.zeros(1, np.int64)),
+        "weights_scale": constant_of(weights),
+        "weights_zp": constant_of(np.zeros(weights.shape, np.int32)),
+        "biases_scale": constant_of(biases),
+        "biases_zp": constant_of(np.zeros(1, np.int64)),
     }
 
 
 def _attributes(node: Node, written: Written) -> dict[str, Entry]:
     kept: dict[str, Entry] = {}
     for key, value in node.attributes.items():
-        changed = written.changed.get(key, _value(value))
+        changed = written.changed.get(key, value_of(value))
         if key not in _OWN_KEYS and key not in written.added and changed is not None:
             kept[key] = changed
     return kept
 
 
-def _value(attribute: Attribute) -> Value | None:
+def value_of(attribute: Attribute) -> Value | None:
+    """Return an attribute as a value of the text; None where it says nothing.
+
+    Raises:
+        UnsupportedError: bytes.
+    """
     if isinstance(attribute, np.ndarray):
         return tuple(tuple(row) for row in attribute.tolist())
     if isinstance(attribute, bytes):

@@ -1,4 +1,4 @@
-"""Float Compass IR -> graph of Compass's layers: one node a layer, its keys as attributes."""
+"""Compass IR -> graph of Compass's layers: one node a layer, its keys as attributes."""
 
 from __future__ import annotations
 
@@ -9,44 +9,46 @@ import numpy as np
 from tflq.converters.aipu.hidden import HIDDEN
 from tflq.converters.aipu.layers import OPERATORS
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.quantised import attribute_of, lower_as_stated, quantised_node, quantised_tensors
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Tensor, validate
 from tflq.graph.attributes import Attribute
-from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
+from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network
 
 INPUT = "Input"
 _STATED = ("layer_top_range", "weights_range", "biases_range")
 
 
 def graph_of(network: Network) -> Graph:
-    """Return the graph of a float network.
+    """Return the graph of a network; that of a quantised one is lowered, and runs the integers of the file.
 
     Args:
         network: as `tflq.schemas.aipu.read_network` returns it.
 
     Raises:
-        UnsupportedError: layers without a kernel, all at once; a quantised network.
+        UnsupportedError: layers without a kernel, all at once; integers that no kernel here would run.
+        FormatError: scales or zero points of a quantised network that are none.
         GraphError: a graph that contradicts itself.
     """
     _refuse(network)
+    quantised = network.is_quantised
     names = {layer.tops[0].name: layer.name for layer in network.layers if layer.type == INPUT}
     graph = Graph([], [], (), (), network.name)
     graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers))
     places: dict[str, int] = {}
     for layer in network.layers:
-        for edge in layer.tops:
-            places[edge.name] = graph.add_tensor(_tensor(edge))
+        tensors = quantised_tensors(layer) if quantised else [_tensor(edge) for edge in layer.tops]
+        for tensor in tensors:
+            places[tensor.name] = graph.add_tensor(tensor)
         if layer.type != INPUT:
-            graph.nodes.append(_node(graph, layer, places))
+            graph.nodes.append((quantised_node if quantised else _node)(graph, layer, places))
     graph.inputs = tuple(places[name] for name in _names(network, "input_tensors"))
     graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
     validate(graph, "Compass IR")
-    return graph
+    return lower_as_stated(graph) if quantised else graph
 
 
 def _refuse(network: Network) -> None:
-    if network.is_quantised:
-        raise UnsupportedError(f"'{network.name}' is quantised already; allowed is a float network")
     missing: dict[str, list[str]] = {}
     for index, layer in enumerate(network.layers):
         if layer.type != INPUT and layer.type not in OPERATORS:
@@ -86,15 +88,5 @@ def _attributes(entries: Mapping[str, Entry]) -> Attributes:
     kept: dict[str, Attribute] = {}
     for key, entry in entries.items():
         if not isinstance(entry, Constant) and key not in _STATED:
-            kept[key] = _attribute(entry)
+            kept[key] = attribute_of(entry)
     return Attributes(kept)
-
-
-def _attribute(value: Value) -> Attribute:
-    if not isinstance(value, tuple):
-        return value
-    if any(isinstance(item, tuple) for item in value):
-        return np.asarray(value)
-    if all(isinstance(item, int) for item in value):
-        return tuple(int(item) for item in value if isinstance(item, int))
-    return tuple(float(item) for item in value if isinstance(item, (int, float)))

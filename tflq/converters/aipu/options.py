@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.converters.settings import Setting, Settings, Value
+from tflq.errors import OptionError
 from tflq.graph import Graph
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
@@ -61,6 +62,18 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["bias_bits"]) or (48 if bits > 8 else 32),
         int(values["lut_items_in_bits"]),
     )
+
+
+def refuse_settings(settings: Settings) -> None:
+    """Refuse what a graph that is quantised already could not follow.
+
+    Raises:
+        OptionError: a value that is not the default, or a layer's own.
+    """
+    changed = [s.key for s in KNOWN if settings.values[s.key] != s.default]
+    changed += [key for rule in settings.rules for key in rule.values]
+    if changed:
+        raise OptionError(f"the network is quantised already: leave {', '.join(changed)} away, or give its float IR")
 
 
 def layer_options(graph: Graph, settings: Settings) -> dict[str, LayerOptions]:

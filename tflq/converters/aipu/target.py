@@ -10,10 +10,12 @@ import numpy as np
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.layers import ARITHMETIC
-from tflq.converters.aipu.options import KNOWN, layer_options, options_of
+from tflq.converters.aipu.options import KNOWN, layer_options, options_of, refuse_settings
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import quantise_layers
+from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.translate import translate
+from tflq.converters.aipu.translation import RESERVED
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Artefacts, Specification
@@ -58,13 +60,17 @@ class AipuTarget:
         """Return Zhouyi's graph.
 
         Args:
-            graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges.
+            graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
+                quantised IR comes back as it is.
             settings: complete.
 
         Raises:
             UnsupportedError: what `check` lists, all at once; tensors without a range.
-            OptionError: a layer pattern that matches nothing.
+            OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
         """
+        if is_quantised_graph(graph):
+            refuse_settings(settings)
+            return graph
         options, whole = layer_options(graph, settings), options_of(dict(settings.values))
         if isinstance(graph.extra, Origin):
             return quantise_layers(graph, options, whole)
@@ -87,10 +93,17 @@ class AipuTarget:
             UnsupportedError: the graph was not made by this target.
         """
         network = network_of(graph)
-        name = source.source.rpartition("/")[2].rpartition("\\")[2].removesuffix(".tflite") or network.name
-        plain = "".join("_" if c in "=,[] \n" else c for c in name)
+        plain = _plain_name(source.source) or network.name
         text, binary = write_network(replace(network, header={**network.header, "model_name": plain}))
         return {f"{plain}_o.txt": text.encode(), f"{plain}_o.bin": binary}
+
+
+def _plain_name(path: str) -> str:
+    """Return the name of a file without folder, ending and the mark of a quantised IR; the IR's own signs as "_"."""
+    name = path.rpartition("/")[2].rpartition("\\")[2]
+    for ending in (".tflite", ".txt", "_o"):
+        name = name.removesuffix(ending)
+    return name.translate(RESERVED)
 
 
 AIPU = AipuTarget()

@@ -86,6 +86,6 @@ def stated_multiplier(node: Node, prefix: str = "") -> Multiplier | None:
     return Multiplier(m, n)
 
 
-def multiplier_of(node: Node, ratio: np.float32 | float, bits: int) -> Multiplier:
+def multiplier_of(node: Node, ratio: np.float32 | float, bits: int, prefix: str = "") -> Multiplier:
     """Return the M and N that a quantised IR states, else those of the ratio; raises as `find_multiplier`."""
-    return stated_multiplier(node) or find_multiplier(ratio, bits)
+    return stated_multiplier(node, prefix) or find_multiplier(ratio, bits)
