@@ -122,6 +122,7 @@ RULES = {
     "proposal": LayerRule("Proposal", Signs.FIXED),
     "reduce": _whole("Reduce", follows_input),
     "resize": _layout("Resize"),
+    "roi_align": _layout("RoiAlign"),
     "round": _curve("Round", follows_input),
     "rsqrt": _curve("Rsqrt", _never),
     "sign": LayerRule("Sign", Signs.FIXED),

@@ -46,6 +46,7 @@ _OPERATORS = (
     "reduce",
     "reshape",
     "resize",
+    "roi_align",
     "sign",
     "softmax",
     "where",

@@ -1,0 +1,255 @@
+"""RoiAlign: bilinear samples of each bin, averaged or their maximum (docs/aipu.md, 6).
+
+Source: Compass Optimizer, ops/roialign.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.boxes import together
+from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.roi import (
+    HALF_PIXEL,
+    OUTPUT_HALF_PIXEL,
+    Positions,
+    pool_samples,
+    shifted,
+    truncated,
+)
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import Value, Written
+
+FRACTION = 10
+STEP_BITS = 12
+AVERAGE, MAXIMUM = "AVG", "MAX"
+ONE = Multiplier(np.ones(1, np.int64), np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class RoiAlignIntegers:
+    """The integers of one RoiAlign; pairs are for y and x.
+
+    Attributes:
+        is_maximum: MAX instead of AVG.
+        is_half_pixel: whether boxes move by half a pixel and may be smaller than one.
+        samples: of each bin; where one is 0 or less, as many as the bin has pixels.
+        pooled: bins.
+        spatial: RNE(spatial scale * 2^10).
+        rescale: M and N of 1 / samples of a bin.
+        regions: M and N of 1 / s_roi.
+        steps: M and N of 1 / bins.
+        grids: M and N of 1 / (2 * samples).
+        offsets: zp of the features and of the boxes.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    is_maximum: bool
+    is_half_pixel: bool
+    samples: tuple[int, int]
+    pooled: tuple[int, int]
+    spatial: tuple[int, int]
+    rescale: Multiplier
+    regions: Multiplier
+    steps: tuple[Multiplier, Multiplier]
+    grids: tuple[Multiplier, Multiplier]
+    offsets: tuple[int, int]
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the number of samples follows from the box."""
+        return min(self.samples) <= 0
+
+
+def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
+    """Decide the multipliers, with 10 bits of fraction in coordinates.
+
+    Inputs: features [B, H, W, C], boxes [R, 5] (batch, y0, x0, y1, x1) in pixels of the image. Output [R, PH, PW, C].
+
+    Raises:
+        UnsupportedError: another method or coordinate mode.
+    """
+    method, mode = node.attributes.text("method"), node.attributes.text("coordinate_transformation_mode")
+    if method not in (AVERAGE, MAXIMUM):
+        raise UnsupportedError(f"method={method}; allowed is {AVERAGE}, {MAXIMUM}")
+    if mode not in (HALF_PIXEL, OUTPUT_HALF_PIXEL):
+        raise UnsupportedError(f"coordinate_transformation_mode={mode}; allowed is {HALF_PIXEL}, {OUTPUT_HALF_PIXEL}")
+    x, rois, output = operands.input(0), operands.input(1), operands.output()
+    bits = bits_of(output)
+    pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
+    scales = np.asarray(node.attributes["spatial_scale_value"], np.float32)
+    spatial = tuple(int(v) for v in np.rint(scales * np.float32(1 << FRACTION)))
+    rescale = find_multiplier(1 / np.prod([max(1, n) for n in samples]), bits)
+    regions = find_multiplier(np.float32(1) / scale_of(rois), bits_of(rois))
+    step_bits = max(STEP_BITS, bits)
+    steps = [find_multiplier(1 / n, step_bits) for n in pooled]
+    grids = [find_multiplier(1 / (2 * n), step_bits) if n > 0 else ONE for n in samples]
+    types = (type_of_multiplier(bits), type_of_multiplier(bits_of(rois)))
+    return RoiAlignIntegers(
+        method == MAXIMUM,
+        mode == HALF_PIXEL,
+        samples,
+        pooled,
+        (spatial[0], spatial[1]),
+        rescale,
+        regions,
+        (steps[0], steps[1]),
+        (grids[0], grids[1]),
+        (offset_of(x), offset_of(rois)),
+        *code_limits(output),
+        output.dtype.storage,
+        _written((rescale, regions), types, steps, grids, spatial),
+    )
+
+
+def run(integers: RoiAlignIntegers, features: Array, rois: Array) -> tuple[Array, ...]:
+    """Run RoiAlign: codes [S, B, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
+
+    Boxes that end before they start, or behind the map, give 0.
+    """
+    features, rois = together(features, rois)
+    found = np.zeros((*rois.shape[:2], *integers.pooled, features.shape[-1]))
+    for s in range(len(rois)):
+        maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), integers.offsets, strict=True))
+        starts, ends = _edges(integers, boxes[:, 1:3]), _edges(integers, boxes[:, 3:])
+        lengths = ends - starts if integers.is_half_pixel else np.maximum(ends - starts, 1 << FRACTION)
+        counts = _counts(integers, lengths)
+        kept = (starts <= ends).all(axis=1) & (ends <= np.asarray(maps.shape[1:3]) << FRACTION).all(axis=1)
+        kept &= (boxes[:, 0] >= 0) & (boxes[:, 0] < len(maps)) & (counts > 0).all(axis=1)
+        keys = np.concatenate([boxes[:, :1], counts], axis=1)
+        for key in np.unique(keys[kept], axis=0):
+            group = np.flatnonzero(kept & (keys == key).all(axis=1))
+            found[s, group] = _aligned(integers, maps[key[0]], starts[group], lengths[group], key[1:])
+    codes = np.clip(found - integers.offsets[0], integers.minimum, integers.maximum)
+    return (codes.astype(integers.dtype),)
+
+
+def _edges(integers: RoiAlignIntegers, corners: Integers) -> Integers:
+    """Return positions on the map with 10 bits of fraction, int64[R, 2].
+
+    A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the tool does.
+    """
+    spatial, half = np.asarray(integers.spatial), (1 << (FRACTION - 1)) * integers.is_half_pixel
+    m, n = integers.regions.first_m, integers.regions.first_n
+    if integers.is_adaptive:
+        edges = truncated(corners * spatial * m * 2.0**-n)
+    else:
+        edges = truncated(corners * m * 2.0**-n) * spatial
+    moved: Integers = edges - half
+    return moved
+
+
+def _counts(integers: RoiAlignIntegers, lengths: Integers) -> Integers:
+    """Return the samples of a bin along y and x, int64[R, 2]: as stated, or one for each pixel begun."""
+    pixels = -(-lengths // (np.asarray(integers.pooled) << FRACTION))
+    counts: Integers = np.where(np.asarray(integers.samples) > 0, np.asarray(integers.samples), pixels)
+    return counts
+
+
+def _aligned(
+    integers: RoiAlignIntegers, image: Integers, starts: Integers, lengths: Integers, counts: Integers
+) -> Doubles:
+    """Return the bins of boxes on one map that have equal numbers of samples, [R, PH, PW, C], without zp."""
+    place = _adaptive_positions if integers.is_adaptive else _fixed_positions
+    y, x = (
+        place(integers, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
+        for axis in range(2)
+    )
+    weigh = _rounded if integers.is_adaptive else shifted(FRACTION)
+    total = pool_samples(image, y, x, weigh, integers.is_maximum).astype(np.float64)
+    divisor = 1
+    if integers.is_adaptive:
+        divisor = int(np.prod(counts)) ** (1 if integers.is_maximum else 2) * int(np.prod(integers.pooled))
+    scaled = total * integers.rescale.first_m * 2.0 ** -(integers.rescale.first_n + FRACTION)
+    rounded: Doubles = np.rint(scaled / divisor)
+    return rounded
+
+
+def _fixed_positions(
+    integers: RoiAlignIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
+) -> Positions:
+    """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbour behind."""
+    steps, grids = integers.steps[axis], integers.grids[axis]
+    step = truncated(length * steps.first_m * 2.0**-steps.first_n)
+    grid = truncated(step * grids.first_m * 2.0**-grids.first_n)
+    bins, odd = np.arange(integers.pooled[axis])[:, None], 2 * np.arange(count) + 1
+    position = (start[:, None, None] + step[:, None, None] * bins) + grid[:, None, None] * odd
+    low = position >> FRACTION
+    return _limited(low, position - (low << FRACTION), 1 << FRACTION, size, 1)
+
+
+def _adaptive_positions(
+    integers: RoiAlignIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
+) -> Positions:
+    """Sample at whole + rest / D exactly, D = bins * n * 2^11; the parts of a weight are halved.
+
+    whole = step * i + grid * k counts whole pixels; rest holds what is left, rounded toward zero.
+    """
+    pooled = integers.pooled[axis]
+    half = pooled * count << FRACTION
+    row = length[:, None, None]
+    step, grid = row // (pooled << FRACTION), row // half
+    step_rest, grid_rest = row - step * (pooled << FRACTION), row - grid * half
+    bins, k = np.arange(pooled)[:, None], np.arange(count)
+    rest: Integers = 2 * count * (step_rest * bins + start[:, None, None] * pooled)
+    rest = rest + half * grid + grid_rest * (2 * k + 1)
+    carried = truncated(rest / (2 * half))
+    low: Integers = step * bins + grid * k + carried
+    return _limited(low, rest - carried * 2 * half, 2 * half, size, 2)
+
+
+def _limited(low: Integers, fraction: Integers, one: int, size: int, halving: int) -> Positions:
+    is_last = low >= size - 1
+    near, far = np.where(is_last, size - 1, low), np.where(is_last, size - 1, low + 1)
+    part = np.where(is_last, 0, fraction)
+    return Positions(near, far, truncated((one - part) / halving), truncated(part / halving))
+
+
+def _rounded(a: Integers, b: Integers) -> Array:
+    """Return RNE(a * b * 2^-10), the product rounded to float32 first as the tool's is."""
+    weight: Integers = np.rint((a * b).astype(np.float32) * np.float32(2.0**-FRACTION)).astype(np.int64)
+    return weight
+
+
+def _pair(node: Node, key: str) -> tuple[int, int]:
+    values = node.attributes.integers(key)
+    return values[0], values[1]
+
+
+def _written(
+    pair: tuple[Multiplier, Multiplier],
+    types: tuple[str, str],
+    steps: Sequence[Multiplier],
+    grids: Sequence[Multiplier],
+    spatial: tuple[int, ...],
+) -> Written:
+    keys: dict[str, Value] = {
+        "shift_value": tuple(f.first_n for f in pair),
+        "shift_type": ("int8", "int8"),
+        "scale_value": tuple(f.first_m for f in pair),
+        "scale_type": types,
+    }
+    for name, found in (("bin", steps), ("grid", grids)):
+        keys[f"{name}_scale_value"] = tuple(f.first_m for f in found)
+        keys[f"{name}_scale_type"] = ("uint16", "uint16")
+        keys[f"{name}_shift_value"] = tuple(f.first_n for f in found)
+        keys[f"{name}_shift_type"] = ("int8", "int8")
+    keys |= {
+        "spatial_scale_type": ("uint16", "uint16"),
+        "spatial_shift_value": FRACTION,
+        "spatial_shift_type": "int8",
+    }
+    return Written(keys=keys, changed={"spatial_scale_value": spatial})
