@@ -205,10 +205,11 @@ def resize(draw: Draw, cell: Cell) -> Case:
 
 def batch_matmul(draw: Draw, cell: Cell) -> Case:
     rows, inner, columns = (whole(draw, 1, n) for n in (5, 40, 6))
-    outer = [whole(draw, 1, 3) for _ in range(whole(draw, 0, 2))]
+    outer = [whole(draw, 1, 3) for _ in range(whole(draw, 0, 3))]
     adjoint = flag(draw), flag(draw)
     left = (*outer, inner, rows) if adjoint[0] else (*outer, rows, inner)
-    right = (*outer[whole(draw, 0, len(outer)) :], *((columns, inner) if adjoint[1] else (inner, columns)))
+    stack = [pick(draw, [1, n]) for n in outer[whole(draw, 0, len(outer)) :]]
+    right = (*stack, *((columns, inner) if adjoint[1] else (inner, columns)))
     x, y = (quantisation(draw, cell.kind, -8, -2) for _ in range(2))
     out = None
     if x is not None and y is not None:
@@ -224,10 +225,11 @@ def batch_matmul(draw: Draw, cell: Cell) -> Case:
         second = sampled(
             numbers(draw, kind, right), quantisation(draw, kind, -8, -2).__class__.per_tensor(np.float32(0.02)), kind
         )
-    options = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
-    return node_case(
-        cell.operator, [data(draw, cell, left, x), either(draw, second)], [Result(cell.dtype, out)], **options
-    )
+    options: dict[str, Attribute] = {"adj_x": adjoint[0], "adj_y": adjoint[1]}
+    second = either(draw, second)
+    if cell.kind.weights is not None and second.constant:  # TFLite keeps sums of weights from one sample to the next
+        options["asymmetric_quantize_inputs"] = flag(draw)
+    return node_case(cell.operator, [data(draw, cell, left, x), second], [Result(cell.dtype, out)], **options)
 
 
 def svdf(draw: Draw, cell: Cell) -> Case:

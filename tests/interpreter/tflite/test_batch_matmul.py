@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import FLOAT32, INT8, INT16, affine, kernel_settings, quantisations, scales, seeds
@@ -66,7 +66,6 @@ def test_float32_and_int32_output(oracle, shapes, seed):
 def test_float32_with_int8_weights(oracle, asymmetric, per_channel, shapes, seed):
     rng = np.random.default_rng(seed)
     x, y, output, options = shapes
-    assume(len(y) <= 4)
     b = GraphBuilder("batch_matmul")
     quantisation = affine(INT8, 0.02)
     if per_channel:
@@ -77,6 +76,45 @@ def test_float32_with_int8_weights(oracle, asymmetric, per_channel, shapes, seed
     options = {**options, "asymmetric_quantize_inputs": asymmetric}
     graph = b.build([b.add("batch_matmul", [b.input("x", x, FLOAT32), weights], output, FLOAT32, **options)])
     check_against_oracle(oracle, graph, random_inputs(rng, graph, 4))
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ((2, 3, 4, 5), (1, 5, 6)),
+        ((2, 3, 4, 5), (2, 1, 5, 6)),
+        ((2, 2, 3, 4, 5), (1, 5, 6)),
+        ((2, 2, 3, 4, 5), (2, 3, 5, 6)),
+        ((2, 2, 3, 4, 5), (2, 2, 3, 5, 6)),
+        ((2, 2, 3, 4, 5), (2, 2, 1, 5, 6)),
+    ],
+)
+def test_where_tflite_looks_for_the_scales_of_a_stack(oracle, asymmetric, x, y):
+    graph = hybrid(x, y, asymmetric)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(len(x)), graph, 4))
+
+
+def hybrid(x, y, asymmetric, scale=0.02, constant=True):
+    b = GraphBuilder("batch_matmul")
+    left = b.input("x", x, FLOAT32)
+    codes = np.random.default_rng(1).integers(-127, 128, y).astype(np.int8)
+    right = b.constant("y", codes, affine(INT8, scale)) if constant else b.input("y", y, INT8, affine(INT8, scale))
+    output = (*np.broadcast_shapes(x[:-2], y[:-2]), x[-2], y[-1])
+    options = {"asymmetric_quantize_inputs": asymmetric}
+    return b.build([b.add("batch_matmul", [left, right], output, FLOAT32, **options)])
+
+
+@pytest.mark.parametrize("scale", [0.011, 0.013, 0.017])
+def test_asymmetric_rows_with_weights_computed_at_run_time(oracle, scale):
+    """TFLite keeps the sums of the first invocation's weights: each model here is invoked once."""
+    graph = hybrid((2, 4, 5), (2, 5, 6), True, scale, constant=False)
+    check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(3), graph, 1))
+
+
+def test_sums_of_weights_that_tflite_does_not_write():
+    with pytest.raises(UnsupportedError, match="sums up 2 of their matrices"):
+        lower(hybrid((3, 1, 2, 4, 5), (3, 1, 2, 5, 6), True))
 
 
 def test_a_long_sum(oracle):

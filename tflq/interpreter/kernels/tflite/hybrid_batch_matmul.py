@@ -2,8 +2,10 @@
 
 Each row of x is quantised (hybrid_input.py), symmetrically unless asymmetric_quantize_inputs is set. y = f32(f32(scale
 of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w * zero point of the row)); per channel sw is that of the
-column. TFLite looks scales and zero points up by the sum of the stack's coordinates, not by their place: in stacks of
-two axes and more other rows' scales count, and so they do here.
+column. TFLite looks scales, zero points and sums up by the sum of the coordinates in the stack, not by place: in stacks
+of two axes and more other rows' scales count, and so they do here. Where the weights' last axis of the stack is 1 and x
+is not transposed, that axis of x joins its rows first. TFLite sums weights up at its first invocation only; here each
+sample has the sums of its own weights.
 
 Source: TFLite kernels/batch_matmul.cc (EvalHybrid), internal/reference/batch_matmul.h.
 """
@@ -46,8 +48,8 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:
     """Check the operands.
 
     Raises:
-        UnsupportedError: other types, scales that fit no column, or asymmetric rows with weights that change from one
-            invocation to the next or have five axes: TFLite's sums of the weights are wrong there.
+        UnsupportedError: other types, scales that fit no column, or asymmetric rows with weights of five axes in which
+            TFLite reads sums that it has not written.
         GraphError: shapes that do not multiply, or weights without scale.
     """
     x, y = operands.input(0), operands.input(1)
@@ -58,18 +60,23 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:
     if scale.size not in (1, y.shape[-2] if adj_y else y.shape[-1]):
         raise UnsupportedError(f"weights '{y.name}' {y.shape} have {scale.size} scales; one or one a column is allowed")
     asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
-    if asymmetric and (y.data is None or len(y.shape) > 4 or x.shape[-1] == 0):
+    if asymmetric and _reads_beyond_sums(_joined(y.shape, _joins_rows(adj_x, x.shape, y.shape), rows=False)):
         raise UnsupportedError(
-            f"asymmetric_quantize_inputs with weights '{y.name}' {y.shape}: they must be constant and of 4 axes at most"
+            f"asymmetric_quantize_inputs with weights '{y.name}' {y.shape}: TFLite sums up {y.shape[-4] * y.shape[-3]} "
+            f"of their matrices and reads on; use fewer axes"
         )
     return HybridBatchMatmul(adj_x, adj_y, asymmetric, scale)
 
 
 def run_hybrid(integers: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
     """Run it: float32[S, ..., A, K], int8[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
-    rank = max(x.ndim, y.ndim) - 1
-    left = _stacked(np.swapaxes(x, -1, -2) if integers.adj_x else x)
-    right = _stacked(np.swapaxes(y, -1, -2) if integers.adj_y else y)
+    joins = _joins_rows(integers.adj_x, x.shape[1:], y.shape[1:])
+    left, right = (np.swapaxes(a, -1, -2) if adj else a for a, adj in ((x, integers.adj_x), (y, integers.adj_y)))
+    stack = np.broadcast_shapes(left.shape[1:-2], right.shape[1:-2])
+    shape = (*stack, left.shape[-2], right.shape[-1])
+    left, right = (
+        _stacked(a.reshape(len(a), *_joined(a.shape[1:], joins, rows))) for a, rows in ((left, True), (right, False))
+    )
     rows = quantize_rows(np.ascontiguousarray(left, np.float32), integers.asymmetric)
     total = exact_products(rows.codes, right, max(1, left.shape[-1]) << 14).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -79,7 +86,25 @@ def run_hybrid(integers: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, 
             offset = _by_sum(rows.zero_point, total.shape[1:4]).astype(np.float32)
             total = np.trunc(total - sums[..., None, :] * offset[..., None])
         result = scale * total + np.float32(0)
-    return (np.asarray(result.reshape(result.shape[0], *result.shape[6 - rank :]), np.float32),)
+    return (np.asarray(result.reshape(result.shape[0], *shape), np.float32),)
+
+
+def _joins_rows(adj_x: bool, x: tuple[int, ...], y: tuple[int, ...]) -> bool:
+    """Whether the last axis of x's stack joins its rows; shapes without the sample axis."""
+    return not adj_x and len(x) > 2 and len(y) > 2 and y[-3] == 1
+
+
+def _joined(shape: tuple[int, ...], joins: bool, rows: bool) -> tuple[int, ...]:
+    """Return the shape without the last axis of its stack, which multiplies the rows of x."""
+    if not joins:
+        return shape
+    return (*shape[:-3], shape[-3] * shape[-2] if rows else shape[-2], shape[-1])
+
+
+def _reads_beyond_sums(y: tuple[int, ...]) -> bool:
+    """Whether TFLite, which sums up the matrices of the last two axes of a stack, looks for one behind them."""
+    stack = (1,) * (5 - len(y)) + y[:-2]
+    return sum(n - 1 for n in stack) >= stack[1] * stack[2]
 
 
 def _stacked(x: Array) -> Array:
