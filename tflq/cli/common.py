@@ -65,13 +65,17 @@ def sampling(default_samples: int) -> Callable[[_Function], _Function]:
 
 
 def read_model(path: str) -> Model:
-    """Read a .tflite file, or OpenVINO's IR: an .xml with its .bin beside it."""
+    """Read a .tflite file, OpenVINO's IR (an .xml with its .bin beside it) or Compass IR (a .txt with its .bin)."""
     from tflq.converters import tflite
 
     if path.lower().endswith(".xml"):
         from tflq.converters.openvino import reader
 
         return reader.read_model(path)
+    if path.lower().endswith(".txt"):
+        from tflq.converters.aipu import reader as compass
+
+        return compass.read_model(path)
     return tflite.read_model(path)
 
 

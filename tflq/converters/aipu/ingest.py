@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +11,10 @@ from tflq.converters.aipu.hidden import HIDDEN
 from tflq.converters.aipu.layers import OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantised import attribute_of, lower_as_stated, quantised_node, quantised_tensors
-from tflq.errors import UnsupportedError
-from tflq.graph import Attributes, DType, Graph, Node, Tensor, validate
+from tflq.errors import FormatError, UnsupportedError
+from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, validate
 from tflq.graph.attributes import Attribute
-from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network
+from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
 
 INPUT = "Input"
 _STATED = ("layer_top_range", "weights_range", "biases_range")
@@ -37,7 +38,7 @@ def graph_of(network: Network) -> Graph:
     graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers))
     places: dict[str, int] = {}
     for layer in network.layers:
-        tensors = quantised_tensors(layer) if quantised else [_tensor(edge) for edge in layer.tops]
+        tensors = quantised_tensors(layer) if quantised else _float_tensors(layer)
         for tensor in tensors:
             places[tensor.name] = graph.add_tensor(tensor)
         if layer.type != INPUT:
@@ -63,8 +64,32 @@ def _names(network: Network, key: str) -> tuple[str, ...]:
     return tuple(str(name) for name in value) if isinstance(value, tuple) else ()
 
 
-def _tensor(edge: Edge) -> Tensor:
-    return Tensor(edge.name, edge.shape, DType.of(np.dtype(STORAGE[edge.dtype])))
+def _float_tensors(layer: Layer) -> list[Tensor]:
+    """Return the tensors that a layer writes, with the ranges of layer_top_range where it has them.
+
+    Raises:
+        FormatError: ranges that are none.
+    """
+    stated = layer.entries.get("layer_top_range")
+    ranges: Sequence[Value | None] = stated if isinstance(stated, tuple) else [None] * len(layer.tops)
+    if len(ranges) != len(layer.tops):
+        raise FormatError(
+            f"layer '{layer.name}': layer_top_range has {len(ranges)} ranges; allowed is one for each of its "
+            f"{len(layer.tops)} tops"
+        )
+    return [_tensor(layer, edge, limits) for edge, limits in zip(layer.tops, ranges, strict=True)]
+
+
+def _tensor(layer: Layer, edge: Edge, limits: Value | None) -> Tensor:
+    tensor = Tensor(edge.name, edge.shape, DType.of(np.dtype(STORAGE[edge.dtype])))
+    if limits is None:
+        return tensor
+    pair = [x for x in limits if isinstance(x, (int, float))] if isinstance(limits, tuple) else []
+    if len(pair) != 2 or not np.isfinite(pair).all() or pair[0] > pair[1]:
+        raise FormatError(
+            f"layer '{layer.name}': layer_top_range: {limits} is no range; allowed are two finite numbers that rise"
+        )
+    return replace(tensor, range=Range(np.array(pair[:1], np.float32), np.array(pair[1:], np.float32)))
 
 
 def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from tflq.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -13,8 +15,10 @@ class Origin:
         name: of the model.
         inputs: tensor name of a graph input -> name of its Input layer.
         order: names of the layers in the order of the float IR.
+        floats: the float layers that a quantised graph was made of; None in a float graph or that of a quantised IR.
     """
 
     name: str
     inputs: dict[str, str]
     order: tuple[str, ...]
+    floats: Graph | None = field(default=None, repr=False, compare=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tflq.converters.aipu.constants import as_codes, constant_types
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.outputs import code_type, fixed_types
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
@@ -107,7 +108,10 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     """
     rewritten = rewrite(graph)
     _refuse_missing_ranges(rewritten)
-    return _Quantiser(rewritten, options, whole).run()
+    quantised = _Quantiser(rewritten, options, whole).run()
+    assert isinstance(graph.extra, Origin)
+    quantised.extra = replace(graph.extra, floats=graph)
+    return quantised
 
 
 def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:

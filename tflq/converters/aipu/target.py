@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import network_of
+from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.layers import ARITHMETIC
 from tflq.converters.aipu.options import KNOWN, layer_options, options_of, refuse_settings
 from tflq.converters.aipu.origin import Origin
@@ -87,15 +88,24 @@ class AipuTarget:
         return encode(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
 
     def emit(self, graph: Graph, source: Model) -> Artefacts:
-        """Return file name -> content: NAME_o.txt and NAME_o.bin, the quantised Compass IR.
+        """Return file name -> content: the Compass IR NAME_o.txt and .bin, quantised, and NAME.txt and .bin, float.
+
+        The float IR states the ranges as layer_top_range, so that Compass (calibration `in_ir`) and tflq make the same
+        quantised one of it. The graph of a quantised IR gives no float one.
 
         Raises:
             UnsupportedError: the graph was not made by this target.
         """
         network = network_of(graph)
         plain = _plain_name(source.source) or network.name
-        text, binary = write_network(replace(network, header={**network.header, "model_name": plain}))
-        return {f"{plain}_o.txt": text.encode(), f"{plain}_o.bin": binary}
+        networks = {f"{plain}_o": replace(network, header={**network.header, "model_name": plain})}
+        if isinstance(graph.extra, Origin) and graph.extra.floats is not None:
+            networks[plain] = float_network_of(graph.extra.floats, plain)
+        files: dict[str, bytes] = {}
+        for name, written in networks.items():
+            text, binary = write_network(written)
+            files.update({f"{name}.txt": text.encode(), f"{name}.bin": binary})
+        return files
 
 
 def _plain_name(path: str) -> str:
