@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from tests.conformance.case import Case, graph_case
 from tests.conformance.cells import Cell
-from tests.conformance.draws import FUSED, Draw, affine, flag, numbers, pick, rng_of, whole
+from tests.conformance.draws import FUSED, Draw, flag, numbers, pick, whole
 from tests.interpreter.tflite.test_bidirectional_sequence_lstm import graph_of as bidirectional_graph
 from tests.interpreter.tflite.test_bidirectional_sequence_rnn import graph_of as rnn_both_ways_graph
+from tests.interpreter.tflite.test_lstm import basic_float_graph, basic_graph
 from tests.interpreter.tflite.test_rnn import rnn_graph
 from tests.support.lstm import lstm_graph, lstms
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.graph import Graph
 
 
 def _kind(cell: Cell) -> str:
@@ -32,7 +31,10 @@ def _changes(draw: Draw, cell: Cell) -> dict[str, bool]:
 
 
 def lstm(draw: Draw, cell: Cell) -> Case:
-    """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM; real cells fill registers, so that no libm enters."""
+    """LSTM, the basic cell of floats among them, and UNIDIRECTIONAL_SEQUENCE_LSTM; real cells fill registers: no libm."""
+    if cell.operator == "lstm" and _kind(cell) == "float" and flag(draw):
+        batch, inputs, registers = (whole(draw, 1, n) for n in (3, 12, 3))
+        return _run(draw, basic_float_graph(whole(draw, 0, 9999), batch, inputs, 4 * registers, flag(draw)))
     how = draw(lstms())
     if cell.operator == "lstm":
         how = replace(how, steps=0, time_major=False)
@@ -43,27 +45,9 @@ def lstm(draw: Draw, cell: Cell) -> Case:
 
 
 def basic(draw: Draw, cell: Cell) -> Case:
-    """LSTM's basic cell of uint8, whose state is int16 and goes in and out as a tensor."""
-    batch, inputs, units = whole(draw, 1, 3), whole(draw, 1, 12), whole(draw, 1, 8)
-    b, rng = GraphBuilder("basic"), rng_of(draw)
-    codes, state = affine(cell.dtype, 1 / 128, 128), affine(DType.INT16, 2.0**-11)
-    weights = affine(cell.dtype, float(rng.uniform(0.002, 0.02)), int(rng.integers(100, 156)))
-    bias = Affine.per_tensor(np.float32(weights.scale[0] / 128), 0, 32)
-    operands = [
-        b.input("x", (batch, inputs), cell.dtype, codes),
-        b.input("h", (batch, units), cell.dtype, codes),
-        b.constant("w", rng.integers(0, 256, (4 * units, inputs + units)).astype(np.uint8), weights),
-        b.constant("b", rng.integers(-9999, 9999, 4 * units).astype(np.int32), bias),
-        b.input("c", (batch, units), DType.INT16, state),
-    ]
-    outputs = [
-        b.tensor("h2", (batch, units), cell.dtype, codes),
-        b.tensor("c2", (batch, units), DType.INT16, state),
-        b.tensor("together", (batch, inputs + units), cell.dtype, codes),
-        b.tensor("gates", (batch, 4 * units), DType.INT16, affine(DType.INT16, 2.0**-12)),
-    ]
-    b.node("lstm", operands, outputs, 2, None, kernel_type="basic", fused_activation_function="tanh")
-    return _run(draw, b.build(outputs[:2]))
+    """LSTM's basic cell of uint8, whose state is int16, a variable or an input."""
+    sizes = (whole(draw, 1, n) for n in (3, 12, 8))
+    return _run(draw, basic_graph(whole(draw, 0, 9999), *sizes, flag(draw)))
 
 
 def rnn(draw: Draw, cell: Cell) -> Case:

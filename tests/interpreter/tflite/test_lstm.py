@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT16, UINT8, affine, kernel_settings
-from tests.support.lstm import Lstm, lstm_graph, lstms
+from tests.support.draw import FLOAT32, INT16, UINT8, affine, kernel_settings
+from tests.support.lstm import lstm_graph, lstms
 from tests.support.single_op import check_stream, random_inputs
-from tflq.errors import UnsupportedError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Graph, GraphBuilder
 from tflq.interpreter import lower
 
@@ -65,7 +65,41 @@ def test_the_basic_cell_refuses_other_states():
         lower(basic_graph(0, 1, 3, 4, False, 2.0**-10))
 
 
-def test_the_basic_cell_of_floats_is_refused():
-    graph = lstm_graph("lstm", Lstm(steps=0), "float", kernel_type="basic")
-    with pytest.raises(UnsupportedError, match="takes 'full' only"):
+def basic_float_graph(seed: int, batch: int, inputs: int, units: int, variables: bool) -> Graph:
+    b, rng = GraphBuilder("basic"), np.random.default_rng(seed)
+    make = b.variable if variables else b.input
+    operands = [
+        b.input("x", (batch, inputs), FLOAT32),
+        make("h", (batch, units), FLOAT32),
+        b.constant("w", rng.normal(size=(4 * units, inputs + units)).astype(np.float32)),
+        b.constant("b", rng.normal(size=4 * units).astype(np.float32)),
+        make("c", (batch, units), FLOAT32),
+    ]
+    shapes = [(batch, units), (batch, units), (batch, inputs + units), (batch, 4 * units)]
+    outputs = [b.tensor(f"y{i}", shape, FLOAT32) for i, shape in enumerate(shapes)]
+    b.node("lstm", operands, outputs, 2, None, kernel_type="basic", fused_activation_function="tanh")
+    return b.build(outputs)
+
+
+@pytest.mark.parametrize("variables", [False, True])
+@kernel_settings
+@given(seed=st.integers(0, 9999), batch=st.integers(1, 5), inputs=st.integers(1, 30), units=st.integers(1, 5))
+def test_the_basic_cell_of_floats(oracle, variables, seed, batch, inputs, units):
+    """Units fill whole registers, so that gates do not depend on the host's libm."""
+    graph = basic_float_graph(seed, batch, inputs, 4 * units, variables)
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("units", [1, 2, 3, 5, 6, 7])
+def test_the_basic_cell_of_floats_with_units_left_over(oracle, batch, units):
+    """Few elements meet the C library's exp here, whose last bit is nearly always the rounded one."""
+    graph = basic_float_graph(units, batch, 6, units, False)
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(1), graph, 8))
+
+
+def test_the_basic_cell_refuses_shapes_that_do_not_fit():
+    graph = basic_float_graph(0, 1, 3, 4, False)
+    graph.tensors[2] = replace(graph.tensors[2], shape=(16, 6), data=np.zeros((16, 6), np.float32))
+    with pytest.raises(GraphError, match="do not fit"):
         lower(graph)

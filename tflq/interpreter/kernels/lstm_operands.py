@@ -124,17 +124,6 @@ def lstm_tensors(node: Node, operands: Operands, sequence: bool = True) -> LstmT
     return LstmTensors(shapes, x, found, projection, bias, output_state, cell_state)
 
 
-def require_full_kernel(node: Node) -> None:
-    """Check that LSTM means the cell of 20 or 24 inputs.
-
-    Raises:
-        UnsupportedError: it is the basic cell of five inputs.
-    """
-    kind = node.attributes.text("kernel_type", "full")
-    if kind != "full":
-        raise UnsupportedError(f"kernel_type '{kind}'; the kernel takes 'full' only")
-
-
 def _gate(operands: Operands, index: int) -> GateTensors | None:
     peephole = PEEPHOLES[index]
     positions = (INPUT_WEIGHTS[index], RECURRENT_WEIGHTS[index], -1 if peephole is None else peephole, BIASES[index],

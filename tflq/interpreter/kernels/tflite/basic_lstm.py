@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.fixed_point import (
@@ -28,8 +28,9 @@ from tflq.interpreter.fixed_point import (
 )
 from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.gemmlowp_int16 import Table, logistic_table, tanh_table
+from tflq.interpreter.kernels.basic_lstm_operands import basic_results, require_basic
 from tflq.interpreter.lookup_tables import look_up
-from tflq.interpreter.operand_checks import per_tensor, require_type
+from tflq.interpreter.operand_checks import per_tensor
 
 _TYPES = (DType.UINT8, DType.UINT8, DType.UINT8, DType.INT32, DType.INT16)
 _RESULTS = (DType.UINT8, DType.INT16, DType.UINT8, DType.INT16)
@@ -65,25 +66,8 @@ def lower_basic(operands: Operands) -> BasicLstm:
         UnsupportedError: other types, or a state of another scale.
         GraphError: shapes that contradict each other.
     """
-    if len(operands.inputs) != len(_TYPES) or len(operands.outputs) != len(_RESULTS):
-        raise GraphError(
-            f"{len(operands.inputs)} inputs and {len(operands.outputs)} outputs; the basic cell has 5 and 4"
-        )
-    x, last, weights, bias, state = (operands.input(i) for i in range(len(_TYPES)))
-    for tensor, dtype in zip((*operands.inputs, *operands.outputs), (*_TYPES, *_RESULTS), strict=True):
-        if tensor is not None:
-            require_type(tensor, (dtype,))
-    units = last.shape[-1] if last.shape else 0
-    if (
-        len(x.shape) != 2
-        or weights.shape != (4 * units, x.shape[1] + units)
-        or bias.size != 4 * units
-        or not last.shape == state.shape == (x.shape[0], units)
-    ):
-        raise GraphError(
-            f"input {x.shape}, last output {last.shape}, weights {weights.shape}, bias {bias.shape} and state "
-            f"{state.shape} do not fit"
-        )
+    keeps = require_basic(operands, _TYPES, _RESULTS)
+    weights, bias = operands.input(2), operands.input(3)
     scale = per_tensor(operands.output(1))[0]
     if abs(np.log2(float(scale) / _STATE_SCALE)) >= 1e-3:
         raise UnsupportedError(f"state of scale {scale}; the basic cell takes 2^-11 only")
@@ -93,7 +77,7 @@ def lower_basic(operands: Operands) -> BasicLstm:
         prepare_product(shifted, 1 << 8),
         operands.constant(3).astype(np.int64).reshape(-1),
         (int(multiplier), int(shift)),
-        (last.is_variable, state.is_variable),
+        keeps,
     )
 
 
@@ -114,10 +98,7 @@ def run_basic(layer: BasicLstm, arrays: Sequence[Array | None]) -> tuple[Array, 
     new = saturate(added + srdhm(forget, state.astype(np.int64), 16), 16)
     shown = srdhm(leave, _apply(tanh, saturate(new << 1, 16).astype(np.int16)), 16)
     output = (saturate(rounding_divide_by_pot(shown, 8), 8) + _ZERO_POINT).astype(np.uint8)
-    kept = new.astype(np.int16)
-    results: tuple[Array, Array] = (output, kept)
-    states = [value for value, keeps in zip(results, layer.keeps, strict=True) if keeps]
-    return (output, kept, together, sums.astype(np.int16), *states)
+    return basic_results(output, new.astype(np.int16), together, sums.astype(np.int16), layer.keeps)
 
 
 def _scaled(x: Integers, multiplier: int, shift: int) -> Integers:

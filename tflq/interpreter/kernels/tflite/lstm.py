@@ -8,10 +8,10 @@ basic_lstm.py.
 
 from __future__ import annotations
 
-from tflq.graph import Array, DType, Node, Operands
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.basic_lstm_operands import is_basic
 from tflq.interpreter.kernels.float.lstm_constants import run_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
-from tflq.interpreter.kernels.lstm_operands import require_full_kernel
 from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.tflite.hybrid_lstm import is_hybrid, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
@@ -20,9 +20,8 @@ from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
 
 def lower(node: Node, operands: Operands) -> IntegerLstm | FloatLstm | BasicLstm:
     """Decide the integers of LSTM; raises as the three functions that it calls."""
-    if operands.input(0).dtype is DType.UINT8:
+    if is_basic(node):
         return lower_basic(operands)
-    require_full_kernel(node)
     if is_hybrid(operands):
         return lower_hybrid(node, operands, sequence=False)
     return lower_integer(node, operands, sequence=False)
