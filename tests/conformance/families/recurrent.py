@@ -31,7 +31,7 @@ def _changes(draw: Draw, cell: Cell) -> dict[str, bool]:
 
 
 def lstm(draw: Draw, cell: Cell) -> Case:
-    """LSTM, the basic cell of floats among them, and UNIDIRECTIONAL_SEQUENCE_LSTM; real cells fill registers: no libm."""
+    """LSTM, with the basic cell of floats, and UNIDIRECTIONAL_SEQUENCE_LSTM; real cells fill registers: no libm."""
     if cell.operator == "lstm" and _kind(cell) == "float" and flag(draw):
         batch, inputs, registers = (whole(draw, 1, n) for n in (3, 12, 3))
         return _run(draw, basic_float_graph(whole(draw, 0, 9999), batch, inputs, 4 * registers, flag(draw)))
