@@ -29,6 +29,7 @@ def test_values() -> None:
     assert SOME.boolean("keep") is True
     assert SOME.integers("axes") == (1, 2)
     assert SOME.integers("array") == (3, 4)
+    assert SOME.reals("array") == (3.0, 4.0)
 
 
 def test_defaults_stand_in_for_what_is_absent() -> None:
@@ -48,6 +49,7 @@ def test_defaults_stand_in_for_what_is_absent() -> None:
         ("real", "keep", "a number"),
         ("boolean", "stride", "true or false"),
         ("text", "stride", "a name"),
+        ("reals", "alpha", "a list of numbers"),
         ("integers", "stride", "a list of whole numbers"),
         ("integer", "nothing", "a whole number"),
         ("integers", "gone", "a list of whole numbers"),

@@ -75,6 +75,13 @@ class Attributes(Mapping[str, Attribute]):
             return tuple(int(v) for v in value)
         raise self._wrong(name, value, "a list of whole numbers")
 
+    def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Return a list of real numbers."""
+        value = self._get(name, default)
+        if isinstance(value, (tuple, np.ndarray)):
+            return tuple(float(v) for v in value)
+        raise self._wrong(name, value, "a list of numbers")
+
     def updated(self, **changes: Attribute) -> Attributes:
         """Return a copy with some values replaced or added."""
         return Attributes({**self._values, **changes})

@@ -74,6 +74,7 @@ OPS = (
 LAYERS = (
     "BATCH_TO_DEPTH",
     "BNLL_LAYER",
+    "BOUNDING_BOX",
     "CROP",
     "DATA_STRIDE",
     "DEPTH_TO_SPACE_CRD",

@@ -97,6 +97,7 @@ RULES = {
     "batch_norm": LayerRule("BatchNorm", Signs.OWN, _unless_rectified, True),
     "batch_to_depth": _layout("BatchToDepth"),
     "batch_to_space": _layout("BatchToSpace"),
+    "bounding_box": LayerRule("BoundingBox", Signs.FIXED),
     "bnll": _curve("BNLL", _never),
     "cast": LayerRule("Cast", Signs.FIXED),
     "ceil": _curve("Ceil", follows_input),

@@ -9,6 +9,7 @@ import numpy as np
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.special import negative_type
 from tflq.graph import Affine, DType, Node, Operands, Quantisation, Tensor
+from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE
 from tflq.interpreter.kernels.aipu.boxes import hidden_scale
 from tflq.interpreter.kernels.aipu.scales import affine_of, code_limits, is_plain, offset_of, scale_of
 
@@ -70,6 +71,7 @@ def _proposal(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[Ou
 
 _RULES: dict[str, _Rule] = {
     "arg_min_max": lambda _, o, __: (_plain(16),) * len(o.outputs),
+    "bounding_box": lambda _, __, ___: (_typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
     "cast": _cast,
     "logical": lambda _, o, __: (_plain(8),) * len(o.outputs),
     "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),

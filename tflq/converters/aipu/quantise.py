@@ -127,9 +127,9 @@ def _typed(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
 
 
 def _hidden(tensor: Tensor, asked: LayerOptions) -> Tensor:
-    """Type what a layer computes within itself: symmetric, signed, at least 16 bits."""
+    """Type what a layer computes within itself: symmetric, signed, restricted, at least 16 bits."""
     low, high = range_of(tensor)
-    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), True, True, asked.restricted)
+    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), True, True, restricted=True)
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 

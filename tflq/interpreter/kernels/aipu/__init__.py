@@ -28,6 +28,7 @@ _OPERATORS = (
     "activation",
     "arg_min_max",
     "batch_norm",
+    "bounding_box",
     "cast",
     "concat",
     "constant",
