@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "analysis": BELOW_CONVERTERS | {"converters"},
     "bench": BELOW_BENCH,
     "cli": BELOW_BENCH | {"bench", "tflq"},
+    "pytest_plugin": {"analysis", "cli"},
 }
 
 PARTS = sorted({path.stem for path in (ROOT / "tflq").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))})

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import click
 
 from tflq.cli import output
-from tflq.cli.common import MODEL_ARGUMENT, STATE_OPTION, choose_samples, chosen_state, read_model, reporting, sampling
+from tflq.cli.baseline import Asked
+from tflq.cli.baseline_output import check_baseline, freeze_run, write_junit
+from tflq.cli.calibration_options import CalibrationChoice, calibration
+from tflq.cli.common import STATE_OPTION, choose_samples, chosen_state, read_model, reporting, sampling
+from tflq.cli.target_options import target_settings
 
 if TYPE_CHECKING:
     from tflq.analysis.difference import Difference
@@ -20,8 +25,25 @@ _KERNELS = ("BUILTIN_REF", "BUILTIN", "AUTO")
 
 
 @click.command("verify")
-@MODEL_ARGUMENT
+@click.argument("model", type=click.Path(), required=False)
 @sampling(DEFAULT_SAMPLES)
+@click.option(
+    "--freeze",
+    "frozen",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Do not ask TFLite: write what this run gives, for --baseline to check later.",
+)
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Repeat the run that --freeze wrote and say what has changed; MODEL, if given, takes the place of its model.",
+)
+@click.option("-t", "--target", "target_name", metavar="TARGET", help="With --freeze: the integers of this target.")
+@target_settings
+@calibration
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE.xml", help="Write the result as JUnit XML too.")
 @click.option(
     "--oracle",
     "package",
@@ -41,35 +63,69 @@ _KERNELS = ("BUILTIN_REF", "BUILTIN", "AUTO")
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @reporting
 def command(
-    model: str,
+    model: str | None,
     inputs: tuple[str, ...],
     real: bool,
     samples: int | None,
     seed: int,
+    frozen: Path | None,
+    baseline: Path | None,
+    target_name: str | None,
+    assignments: tuple[str, ...],
+    layers: tuple[str, ...],
+    junit: Path | None,
     package: str,
     kernels: str,
     show_all: bool,
     state: str | None,
     as_json: bool,
+    calibration: CalibrationChoice,
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
     Without --input the samples are random, within what the model's operators allow. Exit status 1 if anything differs.
     """
+    if baseline is not None:
+        if frozen is not None or inputs or samples or target_name or assignments or layers or not calibration.is_empty:
+            raise click.UsageError("--baseline repeats a frozen run: model aside, what it runs stands in the file")
+        return check_baseline(baseline, model, junit, as_json)
+    if model is None:
+        raise click.UsageError("name a MODEL, or a run to repeat with --baseline FILE.json")
+    count = samples or DEFAULT_SAMPLES
+    asked = Asked(model, target_name, assignments, layers, calibration, inputs, real, count, seed, state)
+    if frozen is not None:
+        if junit is not None:
+            raise click.UsageError("--freeze checks nothing; leave --junit away")
+        return freeze_run(asked, frozen, as_json)
+    if target_name or assignments or layers or not calibration.is_empty:
+        raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
+    return _verify(asked, open_oracle(package, kernels), show_all, junit, as_json)
+
+
+def _verify(asked: Asked, opened: Oracle, show_all: bool, junit: Path | None, as_json: bool) -> int:
     from tflq.analysis.verify import verify
     from tflq.files import read_bytes
 
+    model = asked.model
     found = read_model(model)
-    chosen = choose_samples(found, inputs, real, samples or DEFAULT_SAMPLES, seed)
-    with open_oracle(package, kernels) as oracle, output.Bar("verify", chosen.count) as bar:
-        verdict = verify(
-            found, bytes(read_bytes(model)), chosen, oracle, bar.advance, chosen_state(state) or "independent"
-        )
+    chosen = choose_samples(found, asked.inputs, asked.real, asked.samples, asked.seed)
+    state = chosen_state(asked.state) or "independent"
+    with opened as oracle, output.Bar("verify", chosen.count) as bar:
+        verdict = verify(found, bytes(read_bytes(model)), chosen, oracle, bar.advance, state)
+    if junit is not None:
+        write_junit(junit, model, [(t.name, _failure(t), t.unavailable) for t in verdict.tensors])
     if as_json:
-        output.json_report(_report(model, verdict, None if inputs else seed))
+        output.json_report(_report(model, verdict, None if asked.inputs else asked.seed))
     else:
         print_verdict(model, verdict, show_all)
     return 0 if verdict.is_equal else 1
+
+
+def _failure(tensor: TensorVerdict) -> str | None:
+    difference = tensor.difference
+    if tensor.unavailable is not None or difference.is_equal:
+        return None
+    return f"{difference.differing} of {difference.elements} elements differ; {_first(difference)}"
 
 
 def open_oracle(package: str, kernels: str) -> Oracle:

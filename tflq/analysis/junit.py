@@ -1,0 +1,54 @@
+"""Check results as JUnit XML, which CI servers read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check.
+
+    Attributes:
+        name: what was checked, a tensor.
+        failure: what was wrong, in one line; None where nothing was.
+        skipped: why it was not checked; None where it was.
+    """
+
+    name: str
+    failure: str | None = None
+    skipped: str | None = None
+
+
+def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
+    """Return a test suite as XML in UTF-8.
+
+    Args:
+        suite: its name: the model. Also the class name of its cases.
+        cases: in order.
+
+    Source: the schema that Jenkins publishes (jenkins-junit.xsd): testsuites, testsuite, testcase, failure, skipped.
+    """
+    failures = sum(case.failure is not None for case in cases)
+    skipped = sum(case.skipped is not None for case in cases)
+    counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
+    root = ElementTree.Element("testsuites", counts)
+    parent = ElementTree.SubElement(root, "testsuite", {"name": _clean(suite), **counts})
+    for case in cases:
+        element = ElementTree.SubElement(parent, "testcase", {"classname": _clean(suite), "name": _clean(case.name)})
+        if case.failure is not None:
+            ElementTree.SubElement(element, "failure", {"message": _clean(case.failure)})
+        elif case.skipped is not None:
+            ElementTree.SubElement(element, "skipped", {"message": _clean(case.skipped)})
+    ElementTree.indent(root)
+    content: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
+    return content + b"\n"
+
+
+def _clean(text: str) -> str:
+    """Replace what XML 1.0 cannot hold: control characters in tensor names."""
+    return "".join(
+        c if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text
+    )

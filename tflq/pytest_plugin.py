@@ -1,0 +1,76 @@
+"""Frozen runs as pytest tests: every *.tflq.json that `tflq verify --freeze` wrote is a file of tests, one a tensor.
+
+Installed with tflq and found by pytest by itself; `-p no:tflq` turns it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tflq.cli.baseline import Report
+
+SUFFIX = ".tflq.json"
+
+
+class BaselineFile(pytest.File):
+    """One frozen run; it is repeated once for all its tensors."""
+
+    @cached_property
+    def report(self) -> Report:
+        """What has changed since."""
+        from tflq.cli.baseline import check
+
+        return check(self.path)
+
+    def collect(self) -> Iterator[BaselineItem]:
+        """Yield a test for each tensor, and one for tensors that the run did not have."""
+        from tflq.analysis.baseline import read_baseline
+
+        for tensor in read_baseline(self.path).tensors:
+            yield BaselineItem.from_parent(self, name=tensor.name)
+        yield BaselineItem.from_parent(self, name=NEW)
+
+
+NEW = "no new tensors"
+
+
+class BaselineChangedError(Exception):
+    """A tensor is not what it was."""
+
+
+class BaselineItem(pytest.Item):
+    """One tensor of a frozen run."""
+
+    def runtest(self) -> None:
+        """Fail if the tensor has changed."""
+        assert isinstance(self.parent, BaselineFile)
+        report = self.parent.report
+        if self.name == NEW:
+            known = {tensor.name for tensor in report.baseline.tensors}
+            changed = ", ".join(f"'{c.tensor}'" for c in report.changes if c.tensor not in known)
+            found = f"{changed} is new" if changed else None
+        else:
+            found = report.change_of(self.name)
+        if found is not None:
+            raise BaselineChangedError("; ".join([f"'{self.name}': {found}", *report.files]))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
+        """Show one line: what changed, or why the run could not be repeated."""
+        return str(excinfo.value)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Name the test by the baseline and the tensor."""
+        return self.path, None, f"{self.path.name}: {self.name}"
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BaselineFile | None:
+    """Take the files that hold frozen runs."""
+    if file_path.name.endswith(SUFFIX):
+        return BaselineFile.from_parent(parent, path=file_path)
+    return None
