@@ -121,6 +121,7 @@ RULES = {
     "nms": LayerRule("NMS", Signs.FIXED),
     "pad": _layout("Pad"),
     "proposal": LayerRule("Proposal", Signs.FIXED),
+    "pyramid_roi_align": LayerRule("PyramidROIAlign", Signs.FIXED),
     "reduce": _whole("Reduce", follows_input),
     "resize": _layout("Resize"),
     "roi_align": _layout("RoiAlign"),

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.special import negative_type
 from tflq.graph import Affine, DType, Node, Operands, Quantisation, Tensor
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE
 from tflq.interpreter.kernels.aipu.boxes import hidden_scale
-from tflq.interpreter.kernels.aipu.scales import affine_of, code_limits, is_plain, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.pyramid_crop import is_normalised
+from tflq.interpreter.kernels.aipu.scales import affine_of, code_limits, is_plain, is_signed, offset_of, scale_of
 
 OutputType = tuple[DType, Quantisation | None]
 _Rule = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...]]
@@ -69,6 +71,17 @@ def _proposal(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[Ou
     return _like(operands.input(0)), _typed(affine_of(np.float32(s), 0, 16)), _plain(16), _plain(16)
 
 
+def _pyramid(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Boxes in 0..1: the type of the first map with zp = 0. Boxes in pixels: an own range, signed where a map is."""
+    maps = [operands.input(k) for k in range(1, len(operands.inputs))]
+    if is_normalised(node):
+        first = maps[0].affine
+        return (_typed(affine_of(scale_of(maps[0]), 0, first.bits, first.signed, first.narrow_range)),)
+    signed = any(is_signed(m) for m in maps)
+    low, high = range_of(operands.output())
+    return (_typed(type_of_range(low, high, asked.activation_bits, signed, asked.is_symmetric, asked.restricted)),)
+
+
 _RULES: dict[str, _Rule] = {
     "arg_min_max": lambda _, o, __: (_plain(16),) * len(o.outputs),
     "bounding_box": lambda _, __, ___: (_typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
@@ -77,5 +90,6 @@ _RULES: dict[str, _Rule] = {
     "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),
     "nms": _nms,
     "proposal": _proposal,
+    "pyramid_roi_align": _pyramid,
     "sign": lambda _, o, __: (_plain(o.input(0).affine.bits, True),),
 }

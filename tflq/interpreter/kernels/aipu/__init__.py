@@ -44,6 +44,7 @@ _OPERATORS = (
     "moments",
     "pooling",
     "proposal",
+    "pyramid_roi_align",
     "reduce",
     "reshape",
     "resize",

@@ -10,13 +10,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.graph import Array
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node
 from tflq.interpreter.fixed_point import Integers
 
 HALF_PIXEL, OUTPUT_HALF_PIXEL = "HALF_PIXEL", "OUTPUT_HALF_PIXEL"
 
 Weigh = Callable[[Integers, Integers], Array]
 """The weight of one corner from its parts along y and x."""
+
+
+def half_pixel_of(node: Node) -> bool:
+    """Whether boxes move by half a pixel.
+
+    Raises:
+        UnsupportedError: a coordinate mode that is not known.
+    """
+    mode = node.attributes.text("coordinate_transformation_mode")
+    if mode not in (HALF_PIXEL, OUTPUT_HALF_PIXEL):
+        raise UnsupportedError(f"coordinate_transformation_mode={mode}; allowed is {HALF_PIXEL}, {OUTPUT_HALF_PIXEL}")
+    return mode == HALF_PIXEL
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.roi import (
-    HALF_PIXEL,
-    OUTPUT_HALF_PIXEL,
-    Positions,
-    pool_samples,
-    shifted,
-    truncated,
-)
+from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
 
@@ -82,11 +75,9 @@ def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
     Raises:
         UnsupportedError: another method or coordinate mode.
     """
-    method, mode = node.attributes.text("method"), node.attributes.text("coordinate_transformation_mode")
+    method, is_half_pixel = node.attributes.text("method"), half_pixel_of(node)
     if method not in (AVERAGE, MAXIMUM):
         raise UnsupportedError(f"method={method}; allowed is {AVERAGE}, {MAXIMUM}")
-    if mode not in (HALF_PIXEL, OUTPUT_HALF_PIXEL):
-        raise UnsupportedError(f"coordinate_transformation_mode={mode}; allowed is {HALF_PIXEL}, {OUTPUT_HALF_PIXEL}")
     x, rois, output = operands.input(0), operands.input(1), operands.output()
     bits = bits_of(output)
     pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
@@ -100,7 +91,7 @@ def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
     types = (type_of_multiplier(bits), type_of_multiplier(bits_of(rois)))
     return RoiAlignIntegers(
         method == MAXIMUM,
-        mode == HALF_PIXEL,
+        is_half_pixel,
         samples,
         pooled,
         (spatial[0], spatial[1]),

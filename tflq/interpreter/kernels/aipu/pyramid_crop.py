@@ -1,0 +1,117 @@
+"""PyramidROIAlign on boxes in 0..1: one bilinear sample a bin, the first and the last on the box's edges.
+
+Rows go with heights and columns with widths; the tool's own code swaps them, which is the same on square maps.
+Source: Compass Optimizer, ops/pyramidroi.py; whitepaper ACN-AWP-1002A, 5.1.3.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+AREAS = (0.005978503007119795, 0.02391401202847918, 0.09565604811391672)
+_INT32_MASK = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, eq=False)
+class PyramidCropIntegers:
+    """The integers of one PyramidROIAlign on boxes in 0..1.
+
+    Attributes:
+        fraction: bits of a box's codes: RNE(log2(s_roi)).
+        areas: products of height and width at which the next map starts.
+        size: bins along y and x.
+        box_offset: zp of the boxes.
+        map_offsets: zp of each map.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output, whose zp is 0.
+        written: for the IR.
+    """
+
+    fraction: int
+    areas: tuple[int, ...]
+    size: tuple[int, int]
+    box_offset: int
+    map_offsets: tuple[int, ...]
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def is_normalised(node: Node) -> bool:
+    """Whether boxes are in 0..1 instead of pixels."""
+    return node.attributes.boolean("proposal_normalized", False)
+
+
+def lower(node: Node, operands: Operands) -> PyramidCropIntegers:
+    """Decide levels and fraction.
+
+    Raises:
+        UnsupportedError: maps of different scales; one bin along an axis.
+    """
+    boxes, maps = operands.input(0), [operands.input(k) for k in range(1, len(operands.inputs))]
+    scales = [float(scale_of(m)) for m in maps]
+    if len(set(scales)) > 1:
+        found = ", ".join(f"{s:g}" for s in scales)
+        raise UnsupportedError(f"maps have the scales {found}; allowed is one for all: give them one range")
+    size = (node.attributes.integer("resize_height"), node.attributes.integer("resize_width"))
+    if min(size) < 2:
+        raise UnsupportedError(f"resize_height and resize_width are {size}; allowed is 2 or more")
+    s = float(scale_of(boxes))
+    fraction = int(np.rint(np.log2(s)))
+    areas = tuple(round(area * s * s) for area in AREAS)
+    low, high = code_limits(operands.output())
+    written = Written(keys={"box_input_qvalue": fraction})
+    offsets = tuple(offset_of(m) for m in maps)
+    dtype = operands.output().dtype.storage
+    return PyramidCropIntegers(fraction, areas, size, offset_of(boxes), offsets, low, high, dtype, written)
+
+
+def run(integers: PyramidCropIntegers, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
+    """Run: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
+    found = np.zeros((len(boxes), boxes.shape[2], *integers.size, maps[0].shape[-1]), integers.dtype)
+    for s, regions in enumerate(boxes[:, 0].astype(np.int64) + integers.box_offset):
+        size = regions[:, 2:] - regions[:, :2]
+        area = (size[:, 0] * size[:, 1]) & _INT32_MASK
+        level = np.searchsorted(np.asarray(integers.areas), area, side="right")
+        for number, features in enumerate(maps):
+            chosen = np.flatnonzero(level == number)
+            image = features[s, 0].astype(np.int64) + integers.map_offsets[number]
+            codes = _cropped(integers, image, regions[chosen])
+            found[s, chosen] = np.clip(codes, integers.minimum, integers.maximum)
+    return (found,)
+
+
+def _cropped(integers: PyramidCropIntegers, image: Integers, regions: Integers) -> Integers:
+    """Return code + zp of each bin: tl + fy * (bl - tl) + fx * (tr - tl) + fy * fx * (tl + br - tr - bl), floored."""
+    q = integers.fraction
+    (top, bottom, fy), (left, right, fx) = (
+        _places(integers, axis, regions[:, axis], regions[:, 2 + axis], image.shape[axis]) for axis in range(2)
+    )
+    top, bottom, fy = (v[:, :, None] for v in (top, bottom, fy))
+    left, right, fx = (v[:, None, :] for v in (left, right, fx))
+    tl, tr, bl, br = image[top, left], image[top, right], image[bottom, left], image[bottom, right]
+    fy, fx = fy[..., None], fx[..., None]
+    both = (fy * fx) >> q
+    value: Integers = ((tl + br - tr - bl) * both + (tl << q) + (tr - tl) * fx + (bl - tl) * fy) >> q
+    return value
+
+
+def _places(
+    integers: PyramidCropIntegers, axis: int, start: Integers, end: Integers, size: int
+) -> tuple[Integers, Integers, Integers]:
+    """Return the places in front and behind and the fraction of each bin: (size - 1) * start + i * step, clamped."""
+    bins, one = integers.size[axis], (1 << integers.fraction) - 1
+    step = np.trunc((end - start) * (size - 1) * 256 / (bins - 1)).astype(np.int64) >> 8
+    position = np.clip((size - 1) * start[:, None] + np.arange(bins) * step[:, None], 0, (size - 1) * one)
+    return position >> integers.fraction, (position + one) >> integers.fraction, position & one

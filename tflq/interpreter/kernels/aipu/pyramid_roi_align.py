@@ -1,0 +1,192 @@
+"""PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 6).
+
+Boxes in 0..1 go through `pyramid_crop`. Source: Compass Optimizer, ops/pyramidroi.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu import pyramid_crop
+from tflq.interpreter.kernels.aipu.boxes import together
+from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropIntegers, is_normalised
+from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import Value, Written
+
+SIDES = (112, 224, 448)
+LARGEST_POSITION = (1 << 16) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class PyramidIntegers:
+    """The integers of one PyramidROIAlign on boxes in pixels; lists have one entry for each map.
+
+    Attributes:
+        fraction: bits of fraction of a position.
+        half: half a pixel, or 0.
+        is_half_pixel: whether boxes may be smaller than a pixel.
+        samples: of each bin along y and x; 0 or less for one each pixel.
+        size: bins along y and x.
+        levels: raw areas at which the next map starts.
+        inputs: M and N of spatial scale * 2^fraction / s_roi.
+        rescales: M and N of s_y / s_map / samples.
+        box_offset: zp of the boxes.
+        map_offsets: zp of each map.
+        offset: zp_y.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    fraction: int
+    half: int
+    is_half_pixel: bool
+    samples: tuple[int, int]
+    size: tuple[int, int]
+    levels: tuple[int, ...]
+    inputs: tuple[Multiplier, ...]
+    rescales: tuple[Multiplier, ...]
+    box_offset: int
+    map_offsets: tuple[int, ...]
+    offset: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntegers:
+    """Decide levels, fraction and multipliers.
+
+    Inputs: boxes [1, R, 4] (y0, x0, y1, x1), four maps [1, H, W, C]; output [R, OH, OW, C].
+
+    Raises:
+        UnsupportedError: another coordinate mode.
+    """
+    if is_normalised(node):
+        return pyramid_crop.lower(node, operands)
+    boxes, output = operands.input(0), operands.output()
+    maps = [operands.input(k) for k in range(1, len(operands.inputs))]
+    value, spatial = node.attributes.integer, node.attributes.reals("spatial_scale_value")
+    samples = node.attributes.integers("sample")
+    fraction = int(np.floor(np.log2(65535 / (max(value("image_height"), value("image_width")) * max(spatial)))))
+    inputs = [find_multiplier(np.float32(s * 2**fraction) / scale_of(boxes), 16) for s in spatial]
+    count = samples[0] * samples[1] if min(samples) > 0 else 1
+    rescales = [find_multiplier(scale_of(output) / (scale_of(m) * np.float32(count)), bits_of(output)) for m in maps]
+    levels = tuple(int(float(side) ** 2 * float(scale_of(boxes)) ** 2 + 0.5) for side in SIDES)
+    is_half_pixel = half_pixel_of(node)
+    low, high = code_limits(output)
+    return PyramidIntegers(
+        fraction,
+        (1 << (fraction - 1)) * is_half_pixel,
+        is_half_pixel,
+        (samples[0], samples[1]),
+        (value("resize_height"), value("resize_width")),
+        levels,
+        tuple(inputs),
+        tuple(rescales),
+        offset_of(boxes),
+        tuple(offset_of(m) for m in maps),
+        offset_of(output),
+        low,
+        high,
+        output.dtype.storage,
+        _written(rescales, inputs, output, fraction, levels),
+    )
+
+
+def run(integers: PyramidIntegers | PyramidCropIntegers, boxes: Array, *maps: Array) -> tuple[Array, ...]:
+    """Run PyramidROIAlign: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
+    boxes, *maps_of = together(boxes, *maps)
+    if isinstance(integers, PyramidCropIntegers):
+        return pyramid_crop.run(integers, boxes, maps_of)
+    found = np.zeros((len(boxes), boxes.shape[2], *integers.size, maps[0].shape[-1]), integers.dtype)
+    for s, regions in enumerate(boxes[:, 0].astype(np.int64)):
+        size = regions[:, 2:] - regions[:, :2]
+        level = np.searchsorted(np.asarray(integers.levels), size[:, 0] * size[:, 1], side="right")
+        for number, features in enumerate(maps_of):
+            chosen = np.flatnonzero(level == number)
+            image = features[s, 0].astype(np.int64) + integers.map_offsets[number]
+            _fill(integers, number, image, regions, chosen, found[s])
+    return (found,)
+
+
+def _fill(
+    integers: PyramidIntegers, number: int, image: Integers, regions: Integers, chosen: Integers, found: Array
+) -> None:
+    """Write the bins of the chosen regions; one that is empty keeps the code 0."""
+    corners: Integers = regions[chosen] + integers.box_offset
+    edges = np.clip(integers.inputs[number].apply(corners), 0, LARGEST_POSITION).astype(np.int64) - integers.half
+    starts, lengths = edges[:, :2], edges[:, 2:] - edges[:, :2]
+    if not integers.is_half_pixel:
+        lengths = np.maximum(lengths, 1 << integers.fraction)
+    pixels = -(-lengths // (np.asarray(integers.size) << integers.fraction))
+    counts = np.where(np.asarray(integers.samples) > 0, np.asarray(integers.samples), pixels)
+    kept = (lengths != 0).all(axis=1) & (counts > 0).all(axis=1)
+    for key in np.unique(counts[kept], axis=0):
+        group = np.flatnonzero(kept & (counts == key).all(axis=1))
+        found[chosen[group]] = _aligned(integers, number, image, starts[group], lengths[group], key)
+
+
+def _aligned(
+    integers: PyramidIntegers, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
+) -> Doubles:
+    """Return the codes of regions that have equal numbers of samples, [R, OH, OW, C]."""
+    y, x = (
+        _positions(integers, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
+        for axis in range(2)
+    )
+    total = pool_samples(image, y, x, shifted(integers.fraction), False).astype(np.int64)
+    rescale = integers.rescales[number]
+    late = Multiplier(rescale.m, rescale.n + integers.fraction)
+    if min(integers.samples) <= 0:
+        total = total * rescale.first_m // int(np.prod(counts))
+        late = Multiplier(np.ones(1, np.int64), late.n)
+    codes: Doubles = np.clip(late.apply(total) - integers.offset, integers.minimum, integers.maximum)
+    return codes
+
+
+def _positions(
+    integers: PyramidIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
+) -> Positions:
+    """Sample at start + step * i + grid * (2k + 1); outside of -1..size counts nothing, places are clamped."""
+    step = length // integers.size[axis]
+    grid = step // (2 * count)
+    bins, odd = np.arange(integers.size[axis])[:, None], 2 * np.arange(count) + 1
+    position = start[:, None, None] + step[:, None, None] * bins + grid[:, None, None] * odd
+    low: Integers = position >> integers.fraction
+    far = position - (low << integers.fraction)
+    inside = (low >= -1) & (low <= size)
+    near = np.where(inside, (1 << integers.fraction) - far, 0)
+    return Positions(np.clip(low, 0, size - 1), np.clip(low + 1, 0, size - 1), near, np.where(inside, far, 0))
+
+
+def _written(
+    rescales: Sequence[Multiplier],
+    inputs: Sequence[Multiplier],
+    output: Tensor,
+    fraction: int,
+    levels: tuple[int, ...],
+) -> Written:
+    count = len(rescales)
+    keys: dict[str, Value] = {
+        "shift_value": tuple(f.first_n for f in rescales),
+        "shift_type": ("int8",) * count,
+        "scale_value": tuple(f.first_m for f in rescales),
+        "scale_type": (type_of_multiplier(bits_of(output)),) * count,
+        "input_scale": tuple(f.first_m for f in inputs),
+        "input_scale_type": ("uint16",) * count,
+        "input_shift": tuple(f.first_n for f in inputs),
+        "input_shift_type": ("int8",) * count,
+        "spatial_shift": fraction,
+        "levels": levels,
+    }
+    return Written(keys=keys)
