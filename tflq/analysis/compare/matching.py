@@ -38,12 +38,18 @@ class Matching:
 def match(first: Sequence[Column], second: Sequence[Column]) -> Matching:
     """Match by tensor name, then what is left by node name; shapes must agree but for axes of size 1.
 
+    Where a graph has names of its own for the tensors of its model, the model's count.
+
     A target's graph has nodes of its own (a ReLU behind its convolution). The convolution then carries the name of the
     node and the ReLU that of the tensor, so that names first, nodes second, finds what means the same. What stands in
     front of such a ReLU has no counterpart in a graph whose layer holds its activation.
     """
-    by_name = {c.name: c for c in second}
-    found = {c.name: by_name[c.name] for c in first if c.name in by_name and _fits(c, by_name[c.name])}
+    by_name = {**{c.source: c for c in second if c.source}, **{c.name: c for c in second}}
+    found: dict[str, Column] = {}
+    for c in first:
+        named = by_name.get(c.name) or by_name.get(c.source)
+        if named is not None and _fits(c, named):
+            found[c.name] = named
     taken = {c.name for c in found.values()}
     by_node: dict[str, Column] = {}
     inner = _before_activations(first) ^ _before_activations(second)

@@ -12,6 +12,7 @@ from tflq.analysis.inputs import Samples
 from tflq.analysis.inputs.fit import quantise_real
 from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
+from tflq.graph.sources import source_tensors
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,14 @@ class Column:
         tensor: how its codes stand for real numbers; None for a dump that does not say.
         index: of the tensor in its graph, or position in the dump.
         node: name of the node that writes it; empty for inputs and dumps.
+        source: name of the model's tensor that it stands for, where the graph has names of its own; else empty.
     """
 
     name: str
     tensor: Tensor | None
     index: int
     node: str = ""
+    source: str = ""
 
 
 class Side(Protocol):
@@ -112,8 +115,16 @@ class Running:
         found = [(t, "") for t in graph.inputs]
         found += [(t, n.name) for n in graph.nodes for t in n.outputs if not graph.tensors[t].is_constant]
         names = [graph.tensors[t].name for t, _ in found]
+        sources = source_tensors(graph)
+        theirs = self.execution.source.tensors
         return tuple(
-            Column(name if name and names.count(name) == 1 else f"{name or 'tensor'}#{t}", graph.tensors[t], t, node)
+            Column(
+                name if name and names.count(name) == 1 else f"{name or 'tensor'}#{t}",
+                graph.tensors[t],
+                t,
+                node,
+                theirs[sources[t]].name if t in sources else "",
+            )
             for (t, node), name in zip(found, names, strict=True)
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tflq.graph import Graph
@@ -15,10 +16,12 @@ class Origin:
         name: of the model.
         inputs: tensor name of a graph input -> name of its Input layer.
         order: names of the layers in the order of the float IR.
+        sources: name of a tensor -> index of the tensor of the TFLite graph that it stands for; empty without one.
         floats: the float layers that a quantised graph was made of; None in a float graph or that of a quantised IR.
     """
 
     name: str
     inputs: dict[str, str]
     order: tuple[str, ...]
+    sources: Mapping[str, int] = field(default_factory=dict)
     floats: Graph | None = field(default=None, repr=False, compare=False)

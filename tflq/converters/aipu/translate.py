@@ -29,7 +29,7 @@ def translate(source: Graph, name: str) -> Graph:
         RULES[node.operator](work, node)
     work.graph.outputs = tuple(work.places[t] for t in source.outputs)
     order = (*layers.values(), *(node.name for node in work.graph.nodes))
-    work.graph.extra = Origin(name.translate(RESERVED), layers, order)
+    work.graph.extra = Origin(name.translate(RESERVED), layers, order, work.sources())
     validate(work.graph, "Compass layers")
     return work.graph
 

@@ -28,6 +28,10 @@ class Translation:
     places: dict[int, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
+    def sources(self) -> dict[str, int]:
+        """Return tensor name of the graph -> tensor of the source."""
+        return {self.graph.tensors[new].name: old for old, new in self.places.items()}
+
     def layer_name(self, wanted: str) -> str:
         """Return a name that no layer has."""
         name = base = wanted.translate(RESERVED) or "layer"
