@@ -12,15 +12,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.converters.aipu.box_values import detection_values, proposal_values
 from tflq.converters.calibration import CalibrationOptions
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node, Operands, Range
-from tflq.interpreter.kernels.aipu.proposal import ANCHORS, DEVIATIONS
-from tflq.interpreter.kernels.aipu.scales import constant_named
 
-HIDDEN: Mapping[str, tuple[str, ...]] = {"proposal": ("coords", "box")}
+HIDDEN: Mapping[str, tuple[str, ...]] = {
+    "detection_output": ("coords", "box", "txty"),
+    "proposal": ("coords", "box"),
+}
 """Operator -> the names of its intermediates, in order."""
 
 Single = NDArray[np.float32]
@@ -70,27 +72,4 @@ def with_hidden_ranges(
     return ranged
 
 
-def _proposal(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
-    sizes, centres = _anchors(operands)
-    deltas = (np.asarray(inputs[1], np.float32) / np.asarray(DEVIATIONS, np.float32)).astype(np.float32)
-    window = [np.float32(node.attributes.real(key)) for key in ("height", "width")]
-    grown = np.exp(deltas[..., 2:])
-    centre, size = deltas[..., :2] * sizes + centres, grown * sizes
-    near, far = (np.clip(centre + sign * size / np.float32(2), 0, window) for sign in (-1, 1))
-    coordinates = (centre, size, near, far, deltas[..., :2] * size)
-    return _joined(coordinates), _joined((deltas, grown))
-
-
-def _anchors(operands: Operands) -> tuple[Single, Single]:
-    """Return sizes and centres, float32[K, 2], y first."""
-    found = [constant_named(operands, key) for key in ANCHORS]
-    ha, wa, ya, xa = (np.asarray(t.data, np.float32) for t in found if t is not None)
-    return np.stack([ha, wa], axis=-1), np.stack([ya, xa], axis=-1)
-
-
-def _joined(parts: Sequence[Array]) -> Single:
-    joined: Single = np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in parts])
-    return joined
-
-
-_RULES: dict[str, _Rule] = {"proposal": _proposal}
+_RULES: dict[str, _Rule] = {"detection_output": detection_values, "proposal": proposal_values}

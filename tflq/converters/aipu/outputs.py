@@ -71,6 +71,12 @@ def _proposal(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[Ou
     return _like(operands.input(0)), _typed(affine_of(np.float32(s), 0, 16)), _plain(16), _plain(16)
 
 
+def _detection(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Scores pass; boxes have the scale of the coordinates."""
+    boxes = _typed(affine_of(hidden_scale(operands, 0), 0, 16))
+    return _like(operands.input(0)), boxes, *(_plain(16),) * 3
+
+
 def _pyramid(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
     """Boxes in 0..1: the type of the first map with zp = 0. Boxes in pixels: an own range, signed where a map is."""
     maps = [operands.input(k) for k in range(1, len(operands.inputs))]
@@ -86,6 +92,7 @@ _RULES: dict[str, _Rule] = {
     "arg_min_max": lambda _, o, __: (_plain(16),) * len(o.outputs),
     "bounding_box": lambda _, __, ___: (_typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
     "cast": _cast,
+    "detection_output": _detection,
     "logical": lambda _, o, __: (_plain(8),) * len(o.outputs),
     "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),
     "nms": _nms,

@@ -1,0 +1,167 @@
+"""DetectionOutput: proposals moved by the deltas of each class, those above a score class by class (docs/aipu.md, 6).
+
+Source: Compass Optimizer, ops/detectionoutput.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.boxes import (
+    INT16,
+    delta_table,
+    exponential,
+    first_rows,
+    hidden_scale,
+    identity,
+    score_threshold,
+    take_rows,
+    together,
+)
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.aipu.scales import scale_of
+from tflq.interpreter.kernels.aipu.tables import Table
+from tflq.interpreter.kernels.aipu.written import Value, Written
+
+CAFFE = "caffe_detection"
+MULTIPLIER_BITS = 16
+_TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
+
+
+@dataclass(frozen=True, eq=False)
+class DetectionIntegers:
+    """The integers of one DetectionOutput; pairs are for y and x.
+
+    Attributes:
+        x_first: whether deltas and proposals name x in front of y (Caffe).
+        moves: tables of the deltas of a centre at scale s_T.
+        growths: tables of exp(delta) at scale s_B.
+        grow: M1 and N1 of s_C / (s_B * s_p).
+        move: M2 and N2 of s_C / (s_T * s_p).
+        place: M3 and N3 of s_C / s_p.
+        early: bits that a table's entry times M1 and M2 loses first.
+        window: height and width.
+        threshold: a score's code must be above it.
+        limits: rows of the boxes and of the classes.
+        dtypes: of the five outputs.
+        written: for the IR.
+    """
+
+    x_first: bool
+    moves: tuple[Table, Table]
+    growths: tuple[Table, Table]
+    grow: Multiplier
+    move: Multiplier
+    place: Multiplier
+    early: tuple[int, int]
+    window: tuple[int, int]
+    threshold: int
+    limits: tuple[int, int]
+    dtypes: tuple[np.dtype[np.generic], ...]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> DetectionIntegers:
+    """Decide tables, multipliers, the window and the threshold's code.
+
+    Inputs: scores [N, K, C], deltas [N, K, C', 4], proposals [N, K, 4]. Outputs: scores [N, M], boxes int16[N, M, 4]
+    (y0, x0, y1, x1), boxes of each class that occurs uint16[N, L], its number uint16[N, L], how many uint16[N, 1].
+    Where C > 1, class 0 is the background and is left out.
+    """
+    real, deltas = node.attributes.real, operands.input(1)
+    s_c, s_b, s_t = (hidden_scale(operands, k) for k in range(3))
+    s_p = scale_of(operands.input(2))
+    ratios = (s_c / (s_b * s_p), s_c / (s_t * s_p), s_c / s_p)
+    found = [find_multiplier(ratio, MULTIPLIER_BITS) for ratio in ratios]
+    clip = np.float32(real("bbox_xform_clip", float("inf")))
+    functions = ((identity, s_t), (identity, s_t), *((lambda x: exponential(np.minimum(x, clip)), s_b),) * 2)
+    deviations = node.attributes.reals("variance")
+    tables = [delta_table(node, deltas, f, d, s) for (f, s), d in zip(functions, deviations, strict=True)]
+    early = tuple(int(np.ceil(np.log2(f.first_m))) for f in found[:2])
+    height, width = (int(np.float32(real(key)) * s_c) for key in ("image_height", "image_width"))
+    threshold = score_threshold(real("score_threshold"), operands.input(0))
+    return DetectionIntegers(
+        node.attributes.text("anchor_mode", "") == CAFFE,
+        (tables[0], tables[1]),
+        (tables[2], tables[3]),
+        found[0],
+        found[1],
+        found[2],
+        (early[0], early[1]),
+        (height, width),
+        threshold,
+        (operands.output(0).shape[1], operands.output(2).shape[1]),
+        tuple(t.dtype.storage for t in operands.outputs),
+        _written(tables, found, early, (height, width), threshold),
+    )
+
+
+def run(integers: DetectionIntegers, scores: Array, deltas: Array, proposals: Array) -> tuple[Array, ...]:
+    """Run DetectionOutput: codes [S, N, K, C], [S, N, K, C', 4], [S, N, K, 4] -> the five outputs."""
+    scores, deltas, proposals = together(scores, deltas, proposals)
+    scores = scores[..., 1:] if scores.shape[-1] > 1 else scores
+    deltas = deltas[..., deltas.shape[-2] - scores.shape[-1] :, :]
+    boxes = _boxes(integers, deltas, proposals.astype(np.int64))
+    by_class = np.swapaxes(scores, -1, -2)
+    lead = by_class.shape[:-2]
+    kept = np.greater(by_class, integers.threshold).reshape(*lead, -1)
+    order, count = first_rows(kept, integers.limits[0])
+    flat = np.swapaxes(boxes, -2, -3).reshape(*lead, -1, 4)
+    reached = kept & (np.cumsum(kept, axis=-1) <= integers.limits[0])
+    sizes = reached.reshape(by_class.shape).sum(axis=-1)
+    labels, classes = first_rows(np.greater(sizes, 0), integers.limits[1])
+    results = (
+        take_rows(by_class.reshape(*lead, -1), order, count),
+        take_rows(flat, order, count),
+        take_rows(sizes, labels, classes),
+        np.where(np.arange(integers.limits[1]) < classes[..., None], labels, 0),
+        classes[..., None],
+    )
+    return tuple(r.astype(d) for r, d in zip(results, integers.dtypes, strict=True))
+
+
+def _boxes(integers: DetectionIntegers, deltas: Array, proposals: Integers) -> Array:
+    """Return int64[S, N, K, C', 4]; the proposals' zp is not added, as in the tool."""
+    near, far = [], []
+    for axis in range(2):
+        place = 1 - axis if integers.x_first else axis
+        first, second = proposals[..., place, None], proposals[..., 2 + place, None]
+        size, middle = second - first, (first + second) >> 1
+        entry = integers.growths[axis].lookup(deltas[..., 2 + place])
+        half = _scaled(entry, integers.grow, integers.early[0], size) >> 1
+        moved = _scaled(integers.moves[axis].lookup(deltas[..., place]), integers.move, integers.early[1], size)
+        centre = moved + np.clip(integers.place.apply(middle), *INT16).astype(np.int64)
+        near.append(np.clip(centre - half, 0, integers.window[axis]))
+        far.append(np.clip(centre + half, 0, integers.window[axis]))
+    return np.stack([*near, *far], axis=-1)
+
+
+def _scaled(entry: Integers, found: Multiplier, early: int, size: Integers) -> Integers:
+    """Return (clamp16((entry * M) >> p) * size + half) >> (N - p)."""
+    late = found.first_n - early
+    kept = np.clip((entry * found.first_m) >> early, *INT16)
+    scaled: Integers = (kept * size + (1 << (late - 1))) >> late
+    return scaled
+
+
+def _written(
+    tables: list[Table], found: list[Multiplier], early: tuple[int, ...], window: tuple[int, int], threshold: int
+) -> Written:
+    keys: dict[str, Value] = {
+        "height": window[0],
+        "width": window[1],
+        "box_shift_type": ("int8",) * 3,
+        "box_shift_value": tuple(f.first_n for f in found),
+        "box_scale_value": tuple(f.first_m for f in found),
+        "box_scale_type": ("uint16",) * 3,
+        "delta_shift": early,
+        "score_threshold_value": threshold,
+    }
+    gone = ("image_height", "image_width", "score_threshold", "bbox_xform_clip")
+    changed: dict[str, Value | None] = {**dict.fromkeys(gone), "variance": (1, 1, 1, 1)}
+    luts = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, tables, strict=True)}
+    return Written(luts, keys, changed)

@@ -1,0 +1,85 @@
+"""MaxRoiPool: the largest code of each bin of a box; an empty bin holds the code 0 (docs/aipu.md, 6).
+
+Source: Compass Optimizer, ops/maxroipooling.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.boxes import together
+from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
+from tflq.interpreter.kernels.aipu.written import Written
+
+FRACTION = 16
+
+
+@dataclass(frozen=True, eq=False)
+class MaxRoiPoolIntegers:
+    """The integers of one MaxRoiPool; pairs are for y and x.
+
+    Attributes:
+        pooled: bins.
+        spatial: RNE(spatial / s_roi * 2^16).
+        box_offset: zp of the boxes.
+        written: for the IR.
+    """
+
+    pooled: tuple[int, int]
+    spatial: tuple[int, int]
+    box_offset: int
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> MaxRoiPoolIntegers:
+    """Decide the spatial scales.
+
+    Inputs: features [1, H, W, C], boxes [R, 5] or [1, R, 5] (image, y0, x0, y1, x1) in pixels of the image. Output
+    [R, PH, PW, C], of the features' type.
+
+    Raises:
+        UnsupportedError: several images: the tool takes the image's number without its scale.
+    """
+    features, rois = operands.input(0), operands.input(1)
+    if features.shape[0] != 1:
+        raise UnsupportedError(f"features of {features.shape[0]} images; allowed is 1: cut the batch in front of it")
+    pooled = node.attributes.integers("pooled_shape")
+    inverse = np.float32(1) / scale_of(rois)
+    scaled = [np.float32(s * float(inverse)) * np.float32(1 << FRACTION) for s in node.attributes.reals("spatial")]
+    spatial = tuple(int(np.rint(s)) for s in scaled)
+    written = Written(changed={"spatial": spatial})
+    return MaxRoiPoolIntegers((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois), written)
+
+
+def run(integers: MaxRoiPoolIntegers, features: Array, rois: Array) -> tuple[Array, ...]:
+    """Run MaxRoiPool: codes [S, 1, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
+
+    corner = ((q + zp) * spatial + 2^15) >> 16; size = max(y1 - y0 + 1, 1); bin i reaches from
+    y0 + floor(i * size / PH) to y0 + ceil((i + 1) * size / PH), inside the map.
+    """
+    features, rois = together(features, rois)
+    boxes = rois.reshape(len(rois), -1, 5)[..., 1:].astype(np.int64) + integers.box_offset
+    found = np.zeros((*boxes.shape[:2], *integers.pooled, features.shape[-1]), features.dtype)
+    limits = [_bins(integers, axis, boxes, features.shape[2 + axis]) for axis in range(2)]
+    for place in np.ndindex(*boxes.shape[:2]):
+        image = features[place[0], 0]
+        rows, columns = (list(zip(first[place], last[place], strict=True)) for first, last in limits)
+        for i, (top, bottom) in enumerate(rows):
+            for j, (left, right) in enumerate(columns):
+                if top < bottom and left < right:
+                    found[place][i, j] = image[top:bottom, left:right].max(axis=(0, 1))
+    return (found,)
+
+
+def _bins(integers: MaxRoiPoolIntegers, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
+    """Return where each bin starts and ends, int64[S, R, bins]."""
+    corners = (boxes[..., axis::2] * integers.spatial[axis] + (1 << (FRACTION - 1))) >> FRACTION
+    start = corners[..., :1]
+    length, bins = np.maximum(corners[..., 1:] - start + 1, 1), integers.pooled[axis]
+    i = np.arange(bins)
+    return np.clip(start + i * length // bins, 0, size), np.clip(start - (-(i + 1) * length // bins), 0, size)
