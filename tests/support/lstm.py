@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from tests.support.draw import FLOAT32, INT8, INT16, affine
-from tflq.graph import ABSENT, Affine, Attribute, DType, Graph, GraphBuilder
+from tflq.graph import ABSENT, Affine, Attribute, DType, Graph, GraphBuilder, Tensor
 
 INT32 = DType.INT32
 
@@ -137,3 +137,25 @@ def _peephole(values: Values, gate: str, cells: int) -> int:
 def _intermediates(b: GraphBuilder, hidden: Affine | None) -> list[int]:
     gates = [b.tensor(f"g{i}", (0,), INT16, affine(INT16, 2.0**-12 * (1 + i / 4))) for i in range(4)]
     return [*gates, b.tensor("hidden", (0,), INT8, hidden)]
+
+
+def eight_bit_graph(how: Lstm) -> Graph:
+    """LSTM of int8 with twelve intermediates: normalised, projected, a cell state of scale 2^-15."""
+    how = replace(how, norm=True, projection=True, steps=0, time_major=False)
+    graph = lstm_graph("lstm", how, "int8")
+    rng = np.random.default_rng(how.seed)
+    node = graph.nodes[0]
+    state = node.inputs[19]
+    graph.tensors[state] = replace(graph.tensors[state], quantisation=affine(INT16, 2.0**-15))
+    inputs = list(node.inputs)
+    if inputs[17] == ABSENT:
+        inputs[17] = len(graph.tensors)
+        codes = rng.integers(-9999, 9999, how.outputs).astype(np.int32)
+        graph.tensors.append(Tensor("pb", codes.shape, INT32, Affine.per_tensor(np.float32(1e-4), 0, 32), data=codes))
+    first = len(graph.tensors)
+    for i in range(12):
+        q = affine(INT8 if i % 3 else INT16, float(rng.uniform(0.5, 2)) * (0.02 if i % 3 else 2.0**-12),
+                   int(rng.integers(-20, 20)) if i % 3 else 0)  # fmt: skip
+        graph.tensors.append(Tensor(f"inner{i}", (0,), INT8 if i % 3 else INT16, q))
+    graph.nodes[0] = replace(node, inputs=tuple(inputs), intermediates=tuple(range(first, first + 12)))
+    return graph

@@ -11,7 +11,7 @@ from tests.interpreter.tflite.test_bidirectional_sequence_lstm import graph_of a
 from tests.interpreter.tflite.test_bidirectional_sequence_rnn import graph_of as rnn_both_ways_graph
 from tests.interpreter.tflite.test_lstm import basic_float_graph, basic_graph
 from tests.interpreter.tflite.test_rnn import rnn_graph
-from tests.support.lstm import lstm_graph, lstms
+from tests.support.lstm import eight_bit_graph, lstm_graph, lstms
 from tflq.graph import Graph
 
 
@@ -38,6 +38,8 @@ def lstm(draw: Draw, cell: Cell) -> Case:
     how = draw(lstms())
     if cell.operator == "lstm":
         how = replace(how, steps=0, time_major=False)
+        if cell.is_quantised and flag(draw):
+            return _run(draw, eight_bit_graph(how))
     if not cell.is_quantised:
         cells = -(-how.cells // 4) * 4
         how = replace(how, cells=cells, outputs=how.outputs if how.projection else cells)

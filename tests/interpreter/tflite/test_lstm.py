@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import FLOAT32, INT16, UINT8, affine, kernel_settings
-from tests.support.lstm import lstm_graph, lstms
+from tests.support.lstm import Lstm, eight_bit_graph, lstm_graph, lstms
 from tests.support.single_op import check_stream, random_inputs
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, Graph, GraphBuilder
+from tflq.graph import ABSENT, Affine, Graph, GraphBuilder
 from tflq.interpreter import lower
 
 
@@ -102,4 +102,29 @@ def test_the_basic_cell_refuses_shapes_that_do_not_fit():
     graph = basic_float_graph(0, 1, 3, 4, False)
     graph.tensors[2] = replace(graph.tensors[2], shape=(16, 6), data=np.zeros((16, 6), np.float32))
     with pytest.raises(GraphError, match="do not fit"):
+        lower(graph)
+
+
+@kernel_settings
+@given(how=lstms())
+def test_gates_of_8_bits(oracle, how):
+    graph = eight_bit_graph(how)
+    check_stream(oracle, graph, random_inputs(np.random.default_rng(how.seed), graph, 6))
+
+
+def without(graph: Graph, position: int) -> Graph:
+    inputs = list(graph.nodes[0].inputs)
+    inputs[position] = ABSENT
+    graph.nodes[0] = replace(graph.nodes[0], inputs=tuple(inputs))
+    return graph
+
+
+def test_gates_of_8_bits_refused():
+    for position in (16, 17, 21):
+        with pytest.raises((GraphError, UnsupportedError), match=r"without normalisation|need a projection|missing"):
+            lower(without(eight_bit_graph(Lstm(cells=6, outputs=4)), position))
+    graph = eight_bit_graph(Lstm())
+    state = graph.nodes[0].inputs[19]
+    graph.tensors[state] = replace(graph.tensors[state], quantisation=affine(INT16, 2.0**-14))
+    with pytest.raises(UnsupportedError, match="takes 2\\^-15"):
         lower(graph)

@@ -120,7 +120,7 @@ def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> Inte
         GraphError: shapes that contradict each other, or intermediates that are missing.
     """
     tensors = lstm_tensors(node, operands, sequence)
-    _check_types(tensors, operands.output())
+    require_integer_types(tensors, operands.output())
     hidden = _intermediate(operands, 4)
     gates = {name: _gate(tensors, gate, operands) for name, gate in tensors.gates.items()}
     (sh, zh), (so, zo) = per_tensor(hidden), per_tensor(tensors.output_state)
@@ -137,12 +137,12 @@ def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> Inte
         tensors.shapes,
         gates,
         cell_scale,
-        _clip(node, "cell_clip", per_tensor(tensors.cell_state)[0], 16),
+        clip_code(node, "cell_clip", per_tensor(tensors.cell_state)[0], 16),
         _scale(hidden_scale),
         zh,
         projection,
         zo,
-        _clip(node, "proj_clip", output_scale, 8),
+        clip_code(node, "proj_clip", output_scale, 8),
     )
 
 
@@ -184,7 +184,12 @@ def _scale(real: np.float32) -> Scale:
     return int(multiplier), int(shift)
 
 
-def _check_types(tensors: LstmTensors, output: Tensor) -> None:
+def require_integer_types(tensors: LstmTensors, output: Tensor) -> None:
+    """Check the types of an LSTM of int8.
+
+    Raises:
+        UnsupportedError: another one, or recurrent weights that are a diagonal.
+    """
     for tensor in (tensors.x, output, tensors.output_state):
         require_type(tensor, (DType.INT8,))
     require_type(tensors.cell_state, (DType.INT16,))
@@ -232,7 +237,12 @@ def _log2(cell_state: Tensor) -> int:
     return power
 
 
-def _clip(node: Node, name: str, scale: np.float32, bits: int) -> int:
+def clip_code(node: Node, name: str, scale: np.float32, bits: int) -> int:
+    """Return a bound in codes, cut to the type; 0 for none.
+
+    Raises:
+        GraphError: it is negative.
+    """
     bound = np.float32(node.attributes.real(name, 0.0))
     if bound < 0:
         raise GraphError(f"{name} is {bound}; it is 0 for none, or positive")
