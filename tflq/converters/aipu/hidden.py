@@ -1,7 +1,8 @@
-"""What layers compute within themselves and quantise by its own range: the coordinates and deltas of box layers.
+"""What layers compute within themselves and quantise by its own range.
 
+The coordinates and deltas of box layers, the squares of LRN, the logarithms of Pow.
 A node lists such tensors as its intermediates; they need ranges as outputs do. Source: Compass Optimizer,
-ops/proposal.py and detectionoutput.py, placeholders.
+ops/proposal.py, detectionoutput.py, LRN.py and pow.py, placeholders.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node, Operands, Range
 
 HIDDEN: Mapping[str, tuple[str, ...]] = {
+    "lrn": ("square_sum",),
+    "pow": ("log_outputs", "power_outputs", "exp_outputs"),
     "detection_output": ("coords", "box", "txty"),
     "proposal": ("coords", "box"),
 }
 """Operator -> the names of its intermediates, in order."""
+
+UNSIGNED = ("lrn",)
+"""Operators whose intermediates are never below 0."""
 
 Single = NDArray[np.float32]
 _Rule = Callable[[Node, Operands, Sequence[Array]], tuple[Single, ...]]
@@ -72,4 +78,27 @@ def with_hidden_ranges(
     return ranged
 
 
-_RULES: dict[str, _Rule] = {"detection_output": detection_values, "proposal": proposal_values}
+def _lrn(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+    """Return the mean of the squares over each window of channels."""
+    size = node.attributes.integer("size")
+    squares = np.square(np.asarray(inputs[0], np.float32))
+    padded = np.pad(squares, [(0, 0)] * (squares.ndim - 1) + [(size // 2, (size - 1) // 2)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=-1)
+    return ((windows.sum(axis=-1, dtype=np.float32) / np.float32(size)).astype(np.float32),)
+
+
+def _pow(_node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+    """Return log(|x| + eps), p times it, and its exponential, each rounded to float32."""
+    x, p = (np.asarray(v, np.float32) for v in inputs)
+    logarithm = np.log((np.abs(x) + _EPSILON).astype(np.float64)).astype(np.float32)
+    product = (logarithm * p).astype(np.float32)
+    return logarithm, product, np.exp(product.astype(np.float64)).astype(np.float32)
+
+
+_EPSILON = np.finfo(np.float32).eps
+_RULES: dict[str, _Rule] = {
+    "detection_output": detection_values,
+    "lrn": _lrn,
+    "pow": _pow,
+    "proposal": proposal_values,
+}

@@ -34,6 +34,7 @@ class LayerRule:
         is_linear: whether it has weights and biases on the scale of its input.
         passed: outputs that have the input's own type all the same.
         keeps_whole: whether whole numbers in give whole numbers out, at scale 1.
+        needs_range: whether a rule of its own reads the output's range.
     """
 
     type: str
@@ -42,6 +43,7 @@ class LayerRule:
     is_linear: bool = False
     passed: tuple[int, ...] = ()
     keeps_whole: bool = False
+    needs_range: bool = False
 
 
 UNSIGNED_ACTIVATIONS = ("RELU", "RELU6")
@@ -86,6 +88,10 @@ def _layout(type_name: str) -> LayerRule:
     return LayerRule(type_name, Signs.PASS)
 
 
+def _scattered(_node: Node, operands: Operands) -> bool:
+    return is_signed(operands.input(0)) or is_signed(operands.input(2))
+
+
 def _whole(type_name: str, signed: Signed) -> LayerRule:
     return LayerRule(type_name, Signs.OWN, signed, keeps_whole=True)
 
@@ -103,6 +109,7 @@ RULES = {
     "ceil": _curve("Ceil", follows_input),
     "concat": LayerRule("Concat", Signs.OWN, follows_input),
     "constant": LayerRule("Constant", Signs.OWN),
+    "conv_transpose": LayerRule("ConvTranspose", Signs.OWN, _unless_rectified, True),
     "cosine": _curve("Cosine", _always),
     "crop": _layout("Crop"),
     "cumulate": _whole("Cumulate", follows_input),
@@ -113,7 +120,11 @@ RULES = {
     "eltwise": _whole("Eltwise", _pair),
     "exp": _curve("Exp", _never),
     "floor": _curve("Floor", follows_input),
+    "gather": _layout("Gather"),
+    "gather_nd": _layout("GatherND"),
     "log": _curve("Log", _always),
+    "log_softmax": LayerRule("LogSoftmax", Signs.FIXED),
+    "lrn": LayerRule("LRN", Signs.OWN, follows_input),
     "logical": LayerRule("Logical", Signs.FIXED),
     "mat_mul": LayerRule("MatMul", Signs.OWN, follows_input),
     "moments": LayerRule("Moments", Signs.OWN, _never, passed=(0,)),
@@ -121,6 +132,11 @@ RULES = {
     "mul": _whole("Mul", _pair),
     "negative": LayerRule("Negative", Signs.FIXED),
     "nms": LayerRule("NMS", Signs.FIXED),
+    "one_hot": LayerRule("OneHot", Signs.FIXED),
+    "pow": LayerRule("Pow", Signs.FIXED, needs_range=True),
+    "reverse_sequence": _layout("ReverseSequence"),
+    "scatter_nd": _whole("ScatterND", _scattered),
+    "top_k": LayerRule("TopK", Signs.FIXED),
     "pad": _layout("Pad"),
     "proposal": LayerRule("Proposal", Signs.FIXED),
     "pyramid_roi_align": LayerRule("PyramidROIAlign", Signs.FIXED),

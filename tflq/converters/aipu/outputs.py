@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,19 @@ from tflq.converters.aipu.special import negative_type
 from tflq.graph import Affine, DType, Node, Operands, Quantisation, Tensor
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE
 from tflq.interpreter.kernels.aipu.boxes import hidden_scale
+from tflq.interpreter.kernels.aipu.log_softmax import LOWEST
+from tflq.interpreter.kernels.aipu.pow import EXPONENT
 from tflq.interpreter.kernels.aipu.pyramid_crop import is_normalised
-from tflq.interpreter.kernels.aipu.scales import affine_of, code_limits, is_plain, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.pyramid_shared import has_own_scales
+from tflq.interpreter.kernels.aipu.scales import (
+    affine_of,
+    bits_of,
+    code_limits,
+    is_plain,
+    is_signed,
+    offset_of,
+    scale_of,
+)
 
 OutputType = tuple[DType, Quantisation | None]
 _Rule = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...]]
@@ -22,6 +34,14 @@ _Rule = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...]]
 def fixed_types(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
     """Return the type of each output of a layer with `Signs.FIXED`; inputs and hidden tensors have theirs."""
     return _RULES[node.operator](node, operands, asked)
+
+
+def shared_map(maps: Sequence[Tensor]) -> Tensor:
+    """Return the map whose largest value is the median of all, the lower one of two: its type holds them all.
+
+    Source: whitepaper ACN-AWP-1002A, 5.1.3.4, which takes P2 of P2 to P5 for that reason.
+    """
+    return sorted(maps, key=scale_of, reverse=True)[(len(maps) - 1) // 2]
 
 
 def code_type(affine: Affine) -> DType:
@@ -41,6 +61,49 @@ def _plain(bits: int, signed: bool = False, zp: int = 0) -> OutputType:
 
 def _like(tensor: Tensor) -> OutputType:
     return tensor.dtype, tensor.quantisation
+
+
+def _of_range(tensor: Tensor, signed: bool, asked: LayerOptions, is_symmetric: bool) -> OutputType:
+    low, high = range_of(tensor)
+    return _typed(type_of_range(low, high, asked.activation_bits, signed, is_symmetric, asked.restricted))
+
+
+def _log_softmax(_node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Always -16..0, signed, of the input's width."""
+    bits = bits_of(operands.input(0))
+    return (_typed(type_of_range(LOWEST, 0, bits, True, asked.is_symmetric, asked.restricted)),)
+
+
+def _one_hot(node: Node, _operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Whole values as they are, others by their own range."""
+    values = np.asarray(node.attributes["values"], np.float64)
+    low, high = values.min(), values.max()
+    if np.array_equal(values, np.trunc(values)):
+        bits = next(b for b in (8, 16, 32) if low >= -(1 << (b - 1)) and high < 1 << (b - (low < 0)))
+        return (_plain(bits, bool(low < 0)),)
+    affine = type_of_range(low, high, asked.activation_bits, bool(low < 0), asked.is_symmetric, asked.restricted)
+    return (_typed(affine),)
+
+
+def _pow(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """By the output's range where the exponent is one constant; else by that of exp(p * log|x|), always symmetric."""
+    x, signed = operands.input(0), is_signed(operands.input(0))
+    if EXPONENT in node.attributes:
+        exponent = node.attributes.real(EXPONENT)
+        signed = signed and exponent % 2 != 0
+        if is_plain(x) and exponent == np.rint(exponent):
+            return (_plain(asked.activation_bits, signed),)
+        return (_of_range(operands.output(), signed, asked, asked.is_symmetric),)
+    if is_plain(x) and is_plain(operands.input(1)):
+        return (_plain(asked.activation_bits, signed),)
+    power = operands.intermediates[2]
+    assert power is not None
+    return (_of_range(power, signed, replace(asked, restricted=True), True),)
+
+
+def _top_k(node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
+    x = operands.input(0)
+    return _like(x), _plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
 
 
 def _nms(node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
@@ -78,8 +141,13 @@ def _detection(_node: Node, operands: Operands, _asked: LayerOptions) -> tuple[O
 
 
 def _pyramid(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
-    """Boxes in 0..1: the type of the first map with zp = 0. Boxes in pixels: an own range, signed where a map is."""
+    """Boxes in 0..1: the type of the first map with zp = 0, or the shared type of maps with scales of their own.
+
+    Boxes in pixels: an own range, signed where a map is.
+    """
     maps = [operands.input(k) for k in range(1, len(operands.inputs))]
+    if has_own_scales(node):
+        return (_like(shared_map(maps)),)
     if is_normalised(node):
         first = maps[0].affine
         return (_typed(affine_of(scale_of(maps[0]), 0, first.bits, first.signed, first.narrow_range)),)
@@ -92,11 +160,15 @@ _RULES: dict[str, _Rule] = {
     "arg_min_max": lambda _, o, __: (_plain(16),) * len(o.outputs),
     "bounding_box": lambda _, __, ___: (_typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
     "cast": _cast,
+    "log_softmax": _log_softmax,
     "detection_output": _detection,
     "logical": lambda _, o, __: (_plain(8),) * len(o.outputs),
     "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),
     "nms": _nms,
+    "one_hot": _one_hot,
+    "pow": _pow,
     "proposal": _proposal,
+    "top_k": _top_k,
     "pyramid_roi_align": _pyramid,
     "sign": lambda _, o, __: (_plain(o.input(0).affine.bits, True),),
 }

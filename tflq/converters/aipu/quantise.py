@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tflq.converters.aipu.constants import as_codes, constant_types
+from tflq.converters.aipu.hidden import UNSIGNED
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.outputs import code_type, fixed_types
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
-from tflq.converters.aipu.special import passes, quantise_constant, whole_type
+from tflq.converters.aipu.special import is_truth, passes, quantise_constant, whole_type
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, Tensor, validate
-from tflq.interpreter.kernels.aipu.scales import is_plain
+from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
@@ -35,7 +38,7 @@ class _Quantiser:
             self.graph.tensors[t] = _input(self.graph.tensors[t], self.whole)
         for index, node in enumerate(self.graph.nodes):
             for t in node.intermediates or ():
-                self.graph.tensors[t] = _hidden(self.graph.tensors[t], self._of(node))
+                self.graph.tensors[t] = _hidden(self.graph.tensors[t], node.operator not in UNSIGNED, self._of(node))
             self._outputs(index, node)
             if RULES[node.operator].is_linear:
                 self._constants(node)
@@ -60,6 +63,9 @@ class _Quantiser:
         for t in node.outputs:
             if node.operator == "constant":
                 tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
+            elif is_truth(node):
+                affine = affine_of(np.float32(1), 0, 8, False)
+                tensors[t] = replace(tensors[t], dtype=code_type(affine), quantisation=affine)
             elif rule.signs is Signs.PASS or passes(node) or node.outputs.index(t) in rule.passed:
                 source = tensors[node.inputs[0]]
                 tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
@@ -126,16 +132,21 @@ def _typed(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 
-def _hidden(tensor: Tensor, asked: LayerOptions) -> Tensor:
-    """Type what a layer computes within itself: symmetric, signed, restricted, at least 16 bits."""
+def _hidden(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
+    """Type what a layer computes within itself: symmetric, restricted, at least 16 bits."""
     low, high = range_of(tensor)
-    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), True, True, restricted=True)
+    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), signed, True, restricted=True)
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
+
+
+def _needs_range(node: Node) -> bool:
+    rule = RULES[node.operator]
+    return rule.needs_range or (rule.signs is Signs.OWN and not passes(node) and not is_truth(node))
 
 
 def _refuse_missing_ranges(graph: Graph) -> None:
     needed = [t for t in graph.inputs if not graph.tensors[t].dtype.is_integer]
-    needed += [t for node in graph.nodes if RULES[node.operator].signs is Signs.OWN for t in node.outputs]
+    needed += [t for node in graph.nodes if _needs_range(node) for t in node.outputs]
     needed += [t for node in graph.nodes for t in node.intermediates or ()]
     missing = [f"'{graph.tensors[t].name}'" for t in needed if graph.tensors[t].range is None]
     if missing:

@@ -12,6 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.graph import Array, DType, Graph, Node, Tensor
+from tflq.interpreter.kernels.aipu.lrn import WITHIN
+from tflq.interpreter.kernels.aipu.pow import EXPONENT
 
 MERGED = "is_merged"
 """Own key of a BatchNorm that was a Mul: it keeps the ordinary weight width."""
@@ -25,6 +27,8 @@ def rewrite(graph: Graph) -> Graph:
             work.nodes[index] = _merged(work, node)
         elif node.operator == "pow":
             work.nodes[index] = _with_exponent(work, node)
+        elif node.operator == "lrn" and node.attributes.text("method") == WITHIN:
+            work.nodes[index] = replace(node, intermediates=None)
     read = {t for node in work.nodes for t in node.inputs} | set(work.outputs)
     unread = {t for node in graph.nodes for t in node.inputs} - read
     work.nodes = [n for n in work.nodes if n.operator != "constant" or n.outputs[0] not in unread]
@@ -54,7 +58,7 @@ def _with_exponent(graph: Graph, node: Node) -> Node:
     if value is None or np.unique(value).size != 1:
         return node
     exponent = float(np.asarray(value, np.float32).reshape(-1)[0])
-    return replace(node, attributes=node.attributes.updated(exponent=exponent), intermediates=None)
+    return replace(node, attributes=node.attributes.updated(**{EXPONENT: exponent}), intermediates=None)
 
 
 def _constant(graph: Graph, t: int) -> Array | None:

@@ -22,6 +22,11 @@ def passes(node: Node) -> bool:
     return node.operator == "reduce" and node.attributes.text("method") in ("MIN", "MAX")
 
 
+def is_truth(node: Node) -> bool:
+    """Whether a layer's outputs are truth values because of its method."""
+    return node.operator == "reduce" and node.attributes.text("method") in ("ANY", "ALL")
+
+
 def whole_type(output: Tensor, inputs: Sequence[Tensor], signed: bool) -> Affine:
     """Return the type of whole numbers made of whole numbers: s = 1, as many bits as the range or an input needs.
 

@@ -50,7 +50,7 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     found = () if same else tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
     given = stated_multiplier(node)
     if given is not None and given.m.size == len(branches) == given.n.size:
-        found = tuple(Multiplier(given.m[i : i + 1], given.n[i : i + 1]) for i in range(len(branches)))
+        found = given.split()
     written = NOTHING
     if found:
         written = Written(

@@ -78,7 +78,7 @@ def lower(node: Node, operands: Operands) -> EltwiseIntegers:
         found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
         keys = rescale_keys(LINEAR, found, type_of_multiplier(bits))
     else:
-        factors, found = _stated(node) or _common_scale(method, a, b, output)
+        factors, found = _stated(node) or common_scale(method, a, b, output)
         keys = rescale_keys(ADDITIVE, found, "uint16")
         keys.update(scale_value=(found.first_m, *factors), scale_type=("uint16",) * 3)
     low, high = code_limits(output)
@@ -125,8 +125,10 @@ def _stated(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
     return (int(found.m[1]), int(found.m[2])), Multiplier(found.m[:1], found.n[:1])
 
 
-def _common_scale(method: str, a: Tensor, b: Tensor, output: Tensor) -> tuple[tuple[int, int], Multiplier]:
-    """Return (k0, k1) and M, N of s_y / (s_a * s_b) / 2^S."""
+def common_scale(
+    method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST
+) -> tuple[tuple[int, int], Multiplier]:
+    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S."""
     s_a, s_b, bits = scale_of(a), scale_of(b), bits_of(output)
     if s_a == s_b and offset_of(a) == offset_of(b):
         # The tool forgets s_y for all but ADD here.
@@ -136,11 +138,11 @@ def _common_scale(method: str, a: Tensor, b: Tensor, output: Tensor) -> tuple[tu
     k0, k1 = (float(f.first_m) * 2.0 ** (shift - f.first_n) for f in (of_b, of_a))
     ratio = float(scale_of(output) / (s_a * s_b)) / 2.0**shift
     largest = max(k0, k1)
-    if largest > LARGEST:
-        ratio *= largest / LARGEST
-        k0, k1 = (float(np.clip(np.rint(k * LARGEST / largest), 0, LARGEST)) for k in (k0, k1))
+    if largest > limit:
+        ratio *= largest / limit
+        k0, k1 = (float(np.clip(np.rint(k * limit / largest), 0, limit)) for k in (k0, k1))
     found = find_multiplier(ratio, bits)
     if found.first_n < 0:
-        widened = np.clip(found.m << -found.n, 1, LARGEST)
+        widened = np.clip(found.m << -found.n, 1, limit)
         found = Multiplier(widened, np.zeros(1, np.int64))
     return (int(k0), int(k1)), found

@@ -42,6 +42,10 @@ class Multiplier:
         """N of a ratio that is one number."""
         return int(self.n[0])
 
+    def split(self) -> tuple[Multiplier, ...]:
+        """Return each M and N on its own."""
+        return tuple(Multiplier(m, n) for m, n in zip(self.m[:, None], self.n[:, None], strict=True))
+
     def apply(self, x: Integers) -> Doubles:
         """Return RNE(x * M * 2^-N) in float64, exact while |x * M| < 2^53."""
         scaled: Doubles = np.rint(np.asarray(x, np.float64) * self.m * np.exp2(-self.n.astype(np.float64)))

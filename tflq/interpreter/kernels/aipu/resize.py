@@ -1,4 +1,7 @@
-"""Resize NEAREST: a gather of codes, passing the input's type (docs/aipu.md, 5).
+"""Resize NEAREST, a gather of codes, and BILINEAR, weights of 13 bits; both pass their type (docs/aipu.md, 5).
+
+BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w products of the distances to the four pixels
+around; the upper one is limited to the last pixel, the lower one to the first.
 
 Source: Compass Optimizer, ops/interp.py.
 """
@@ -8,70 +11,92 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.coordinates import MODES, Doubles, coordinates
+from tflq.interpreter.kernels.aipu.scales import code_limits
 from tflq.interpreter.kernels.aipu.written import Written
 
-Doubles = NDArray[np.float64]
-_KEYS = Written(keys={"interp_shift_value": 0, "interp_shift_type": "int8"})
-MODES = (
-    "HALF_PIXEL",
-    "PYTORCH_HALF_PIXEL",
-    "TF_HALF_PIXEL_FOR_NN",
-    "ALIGN_CORNERS",
-    "ASYMMETRIC",
-)
+NEAREST, BILINEAR = "NEAREST", "BILINEAR"
 ROUNDINGS = ("FLOOR", "CEIL", "ROUND_PREFER_CEIL", "ROUND_PREFER_FLOOR", "SIMPLE")
+WEIGHT_BITS = 13
 
 
 @dataclass(frozen=True, eq=False)
 class ResizeIntegers:
-    """The rows and columns to take."""
+    """What one resize reads.
 
-    rows: Integers
-    columns: Integers
-    written: Written = _KEYS
+    Attributes:
+        rows: of the source, one list for NEAREST, those above and those below for BILINEAR.
+        columns: likewise, left and right.
+        weights: int64[OH, OW, 1] of the four corners, row by row; empty for NEAREST.
+        limits: smallest and largest code.
+        written: for the IR.
+    """
+
+    rows: tuple[Integers, ...]
+    columns: tuple[Integers, ...]
+    weights: tuple[Integers, ...]
+    limits: tuple[int, int]
+    written: Written
 
 
 def lower(node: Node, operands: Operands) -> ResizeIntegers:
-    """Decide the coordinates, in float64.
+    """Decide the pixels, and the weights.
 
     Raises:
-        UnsupportedError: another method, mode or rounding.
+        UnsupportedError: another method, mode or rounding; antialias.
     """
     method, mode = node.attributes.text("method"), node.attributes.text("mode")
     rounding = node.attributes.text("nearest_mode", "ROUND_PREFER_FLOOR")
-    if method != "NEAREST" or mode not in MODES or rounding not in ROUNDINGS:
+    if method not in (NEAREST, BILINEAR) or mode not in MODES or rounding not in ROUNDINGS:
         raise UnsupportedError(
-            f"method={method}, mode={mode}, nearest_mode={rounding}; allowed are NEAREST, {', '.join(MODES)}, "
-            f"{', '.join(ROUNDINGS)}"
+            f"method={method}, mode={mode}, nearest_mode={rounding}; allowed are {NEAREST}, {BILINEAR}, "
+            f"{', '.join(MODES)}, {', '.join(ROUNDINGS)}"
         )
-    sizes = zip(operands.input(0).shape[1:3], operands.output().shape[1:3], strict=True)
-    rows, columns = (_places(old, new, mode, rounding) for old, new in sizes)
-    return ResizeIntegers(rows, columns)
+    if method == BILINEAR and node.attributes.boolean("antialias", False):
+        raise UnsupportedError("antialias=true; allowed is false")
+    written = Written(
+        keys={"interp_shift_value": WEIGHT_BITS if method == BILINEAR else 0, "interp_shift_type": "int8"}
+    )
+    x, output = operands.input(0), operands.output()
+    sizes = list(zip(x.shape[1:3], output.shape[1:3], strict=True))
+    limits = code_limits(output)
+    if method == NEAREST:
+        rows, columns = (_nearest(old, new, mode, rounding) for old, new in sizes)
+        return ResizeIntegers((rows,), (columns,), (), limits, written)
+    (rows_around, below), (columns_around, right) = (_around(old, new, mode) for old, new in sizes)
+    weights = tuple(
+        np.floor(of_row[:, None, None] * of_column[:, None] * (1 << WEIGHT_BITS) + 0.5).astype(np.int64)
+        for of_row in (1 - below, below)
+        for of_column in (1 - right, right)
+    )
+    return ResizeIntegers(rows_around, columns_around, weights, limits, written)
 
 
 def run(integers: ResizeIntegers, x: Array) -> tuple[Array, ...]:
     """Run Resize: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    return (x[:, :, integers.rows][:, :, :, integers.columns],)
+    corners = [x[:, :, rows][:, :, :, columns] for rows in integers.rows for columns in integers.columns]
+    if not integers.weights:
+        return (corners[0],)
+    total = sum(p.astype(np.int64) * c for p, c in zip(corners, integers.weights, strict=True))
+    codes = np.clip(np.rint(np.asarray(total) / (1 << WEIGHT_BITS)), *integers.limits)
+    return (codes.astype(x.dtype),)
 
 
-def _places(old: int, new: int, mode: str, rounding: str) -> Integers:
-    i = np.arange(new, dtype=np.float64)
-    v = i * old / new
-    if mode in ("HALF_PIXEL", "PYTORCH_HALF_PIXEL"):
-        v = (i + 0.5) * old / new - 0.5
-    if mode == "TF_HALF_PIXEL_FOR_NN":
-        v = (i + 0.5) * old / new
-    if mode == "ALIGN_CORNERS":
-        v = i * (old - 1) / max(new - 1, 1)
-    if new == 1 and mode in ("ALIGN_CORNERS", "PYTORCH_HALF_PIXEL"):
-        v = np.zeros(1)
+def _nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
+    v = coordinates(old, new, mode)
     places: Integers = np.clip(_rounded(v, rounding, new < old), 0, old - 1).astype(np.int64)
     return places
+
+
+def _around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Doubles]:
+    """Return the pixels before and behind each place, and its distance to the one before."""
+    v = coordinates(old, new, mode)
+    before, behind = np.maximum(np.floor(v), 0), np.minimum(np.ceil(v), old - 1)
+    return (before.astype(np.int64), behind.astype(np.int64)), v - before
 
 
 def _rounded(v: Doubles, rounding: str, shrinks: bool) -> Doubles:

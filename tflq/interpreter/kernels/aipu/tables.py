@@ -55,28 +55,45 @@ def table_bits(node: Node, x: Tensor) -> int:
     return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
 
 
-def code_grid(x: Tensor, bits: int) -> NDArray[np.float32]:
+def code_grid(x: Tensor, bits: int, repeats: bool = True) -> NDArray[np.float32]:
     """Return the codes at which a table of 2^bits entries is computed: evenly spaced, both ends included.
 
-    A restricted range has one point less; its first entry stands twice.
+    A restricted range has one point less; its first entry stands twice, unless the layer `repeats` none.
     """
     low, high = code_limits(x)
-    count = (1 << bits) - x.affine.narrow_range
-    grid = np.linspace(low, high, count, dtype=np.float32)
-    return np.concatenate([grid[:1], grid]) if x.affine.narrow_range else grid
+    is_short = x.affine.narrow_range and repeats
+    grid = np.linspace(low, high, (1 << bits) - is_short, dtype=np.float32)
+    return np.concatenate([grid[:1], grid]) if is_short else grid
 
 
-def table_of(node: Node, x: Tensor, output: Tensor, function: Callable[[Single], Array]) -> Table:
+def table_of(
+    node: Node,
+    x: Tensor,
+    output: Tensor,
+    function: Callable[[Single], Array],
+    key: str = "lut",
+    bits: int | None = None,
+    repeats: bool = True,
+) -> Table:
     """Return the table clamp(RNE(s_y * f((q + zp_x) / s_x) - zp_y)) of a function.
 
     Dequantising multiplies by the float32 reciprocal of s_x, as the tool does.
+
+    Args:
+        node: lut_items_in_bits limits the number of entries.
+        x: the type of the codes that the table is read with.
+        output: the type of the entries.
+        function: f of float32.
+        key: of the table in a quantised IR.
+        bits: log2 of the number of entries; without, `table_bits`.
+        repeats: as in `code_grid`.
     """
     low, high = output.dtype.minimum, output.dtype.maximum
-    given = stated_table(node, "lut")
+    given = stated_table(node, key)
     if given is not None:
         return Table(given, x.dtype.minimum, stated_shift(node, given, bits_of(x)), low, high)
-    bits = table_bits(node, x)
-    grid = code_grid(x, bits)
+    bits = table_bits(node, x) if bits is None else bits
+    grid = code_grid(x, bits, repeats)
     inverse = np.float32(1) / scale_of(x)
     real = ((grid + np.float32(offset_of(x))) * inverse).astype(np.float32)
     with np.errstate(all="ignore"):

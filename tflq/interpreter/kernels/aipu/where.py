@@ -14,10 +14,10 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import stated_multiplier
-from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.samples import align
 
 
@@ -42,14 +42,14 @@ def lower(node: Node, operands: Operands) -> WhereIntegers:
     """Decide M and N of each input."""
     branches, output = (operands.input(1), operands.input(2)), operands.output()
     bits = bits_of(output)
-    found = stated_multiplier(node) or find_multipliers(np.array(_ratios(branches, output), np.float32), bits)
-    keys = {
-        "shift_value": tuple(found.n.tolist()),
+    given = stated_multiplier(node)
+    each = given.split() if given else tuple(find_multiplier(_ratio(t, output), bits) for t in branches)
+    keys: dict[str, Value] = {
+        "shift_value": tuple(m.first_n for m in each),
         "shift_type": ("int8", "int8"),
-        "scale_value": tuple(found.m.tolist()),
+        "scale_value": tuple(m.first_m for m in each),
         "scale_type": (type_of_multiplier(bits),) * 2,
     }
-    each = tuple(Multiplier(found.m[i : i + 1], found.n[i : i + 1]) for i in range(2))
     offsets = tuple(offset_of(t) for t in (operands.input(0), *branches))
     return WhereIntegers(offsets, each, codes_of(output), Written(keys=keys))
 
@@ -64,6 +64,5 @@ def run(integers: WhereIntegers, condition: Array, a: Array, b: Array) -> tuple[
     return (np.where(chosen.astype(np.int64) + integers.offsets[0] != 0, sides[0], sides[1]),)
 
 
-def _ratios(branches: tuple[Tensor, Tensor], output: Tensor) -> tuple[float, float]:
-    first, second = (1.0 if is_plain(t) else float(scale_of(output) / scale_of(t)) for t in branches)
-    return first, second
+def _ratio(branch: Tensor, output: Tensor) -> float:
+    return 1.0 if is_plain(branch) else float(scale_of(output) / scale_of(branch))

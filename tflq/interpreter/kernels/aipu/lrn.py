@@ -1,0 +1,126 @@
+"""LRN: y = x / (bias + alpha * q / size)^beta, q the sum of squares over channels or pixels (docs/aipu.md, 5).
+
+Q = sum of (x + zp_x)^2; a = clamp(RNE(Q * M_s * 2^-N_s)) in 16 bits without sign, r_s = s_q / (s_x^2 * size);
+y = clamp(RNE((x + zp_x) * t(a) * M * 2^-N) - zp_y), r = s_y / (s_x * s_t); t is a table of uint16.
+
+Source: Compass Optimizer, ops/LRN.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Node, Operands
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier, stated_numbers, stated_shift, stated_table
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits
+from tflq.interpreter.kernels.aipu.written import ADDITIVE, Value, Written, rescale_keys
+
+ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
+INDEX_BITS = 16
+_LARGEST = (1 << INDEX_BITS) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class LrnIntegers:
+    """The integers of one normalisation.
+
+    Attributes:
+        method: ACROSS_CHANNELS or WITHIN_CHANNEL.
+        size: of the window.
+        input_offset: zp_x.
+        table: of the factor, by a.
+        of_sum: M_s and N_s.
+        rescale: M and N.
+        codes: of the output.
+        written: for the IR.
+    """
+
+    method: str
+    size: int
+    input_offset: int
+    table: Table
+    of_sum: Multiplier
+    rescale: Multiplier
+    codes: OutputCodes
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> LrnIntegers:
+    """Decide the table and both multipliers.
+
+    Raises:
+        UnsupportedError: another method, an even window within channels.
+    """
+    method, size = node.attributes.text("method"), node.attributes.integer("size")
+    if method not in (ACROSS, WITHIN) or (method == WITHIN and size % 2 == 0):
+        raise UnsupportedError(f"method={method}, size={size}; allowed are {ACROSS}, and {WITHIN} with an odd size")
+    x, output = operands.input(0), operands.output()
+    bits, s_q = bits_of(output), _scale_of_squares(operands)
+    given = stated_table(node, "lut")
+    entries, s_t = _table(node, operands, s_q) if given is None else (given, np.float32(1))
+    ratio = s_q / np.float32(np.float32(scale_of(x) * scale_of(x)) * np.float32(size))
+    of_sum = _stated_sum(node) or find_multiplier(ratio, bits)
+    found = stated_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
+    table = Table(entries, 0, stated_shift(node, entries, INDEX_BITS), 0, _LARGEST)
+    kind = type_of_multiplier(bits)
+    keys: dict[str, Value] = {
+        "scale_sum_value": of_sum.first_m,
+        "shift_sum_value": of_sum.first_n,
+        "scale_sum_type": kind,
+        "shift_sum_type": "int8",
+        **rescale_keys(ADDITIVE, found, kind),
+    }
+    written = Written({"lut": entries.astype(np.uint16)}, keys)
+    return LrnIntegers(method, size, offset_of(x), table, of_sum, found, codes_of(output), written)
+
+
+def run(integers: LrnIntegers, x: Array) -> tuple[Array, ...]:
+    """Run LRN: codes [S, N, H, W, C] -> codes [S, N, H, W, C]."""
+    v = x.astype(np.int64) + integers.input_offset
+    squares = np.square(v)
+    if integers.method == ACROSS:
+        total = _window_sums(squares, -1, integers.size // 2, (integers.size - 1) // 2)
+    else:
+        half = (integers.size - 1) // 2
+        total = _window_sums(_window_sums(squares, 2, half, half), 3, half, half)
+    index = np.clip(integers.of_sum.apply(total), 0, _LARGEST).astype(np.int64)
+    return (integers.codes.requantise(v * integers.table.lookup(index), integers.rescale),)
+
+
+def _window_sums(values: Integers, axis: int, before: int, behind: int) -> Integers:
+    """Return the sums over positions p - before .. p + behind of an axis, nothing outside."""
+    running = np.cumsum(np.moveaxis(values, axis, -1), axis=-1)
+    running = np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
+    places = np.arange(values.shape[axis])
+    last = np.minimum(places + behind + 1, places.size)
+    return np.moveaxis(running[..., last] - running[..., np.maximum(places - before, 0)], -1, axis)
+
+
+def _scale_of_squares(operands: Operands) -> np.float32:
+    """Return s_q: that of the intermediate; 1 for WITHIN_CHANNEL, of which the tool keeps no statistic."""
+    hidden = operands.intermediates[0] if operands.intermediates else None
+    return scale_of(hidden) if hidden is not None and isinstance(hidden.quantisation, Affine) else np.float32(1)
+
+
+def _table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, np.float32]:
+    """Return clamp(RNE(s_t * g(u))), g(u) = (bias + alpha * u / s_q)^-beta, at even u in 0..65535, and s_t."""
+    bias, alpha, beta = (np.float32(node.attributes.real(key)) for key in ("bias", "alpha", "beta"))
+    count = 1 << table_bits(node, operands.input(0))
+    u: Single = (np.linspace(0, _LARGEST, count, dtype=np.float32) / s_q).astype(np.float32)
+    base: Single = bias + alpha * u
+    power: Single = (base.astype(np.float64) ** np.float64(beta)).astype(np.float32)
+    g: Single = np.float32(1) / power
+    s_t = np.float32(np.float32(_LARGEST) / g.max())
+    return np.clip(np.rint(g * s_t), 0, _LARGEST).astype(np.int64), s_t
+
+
+def _stated_sum(node: Node) -> Multiplier | None:
+    m, n = stated_numbers(node, "scale_sum_value"), stated_numbers(node, "shift_sum_value")
+    return None if m is None or n is None else Multiplier(m, n)

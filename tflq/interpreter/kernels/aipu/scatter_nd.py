@@ -1,0 +1,164 @@
+"""ScatterND: updates are combined into data, row of indices by row; then M / 2^N (docs/aipu.md, 5).
+
+ADD, MAX, MIN, NONE: (d + zp_d) * k_d and (u + zp_u) * k_u on a common scale, as Eltwise with k of at most 14 bits
+(13 where an input has 16), both halved until they fit the activation's width. MUL: the product of d' = (d + zp_d) * M_0
+and u' = (u + zp_u) * M_1 is shifted by N_1 at each update, the end by N_0. Each combination is limited to 32 bits.
+At 16 bits the last step rounds down.
+
+Source: Compass Optimizer, ops/scatter_nd.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.eltwise import common_scale
+from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier
+from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.kernels.indexing import equal_samples
+
+_COMBINE: dict[str, Callable[[Integers, Integers], Integers]] = {
+    "ADD": np.add,
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+    "MUL": np.multiply,
+    "NONE": lambda _, update: update,
+}
+METHODS = tuple(_COMBINE)
+USUAL_BITS, NARROW_BITS = 14, 13
+
+
+@dataclass(frozen=True, eq=False)
+class ScatterIntegers:
+    """The integers of one scatter.
+
+    Attributes:
+        method: ADD, MAX, MIN, MUL or NONE.
+        offsets: zp of data and updates.
+        factors: of data and updates.
+        step_shift: bits by which each product of MUL is shifted.
+        rescale: M and N of the end.
+        limits: of each combination.
+        rounds_down: whether the steps round down.
+        codes: of the output.
+        written: for the IR.
+    """
+
+    method: str
+    offsets: tuple[int, int]
+    factors: tuple[int, int]
+    step_shift: int
+    rescale: Multiplier
+    limits: tuple[int, int]
+    rounds_down: bool
+    codes: OutputCodes
+    written: Written
+
+    def rounded(self, total: Integers, rescale: Multiplier) -> Doubles:
+        """Return total * M * 2^-N, rounded half to even, or down."""
+        if not self.rounds_down:
+            return rescale.apply(total)
+        down: Doubles = np.floor(total.astype(np.float64) * rescale.m * np.exp2(-rescale.n.astype(np.float64)))
+        return down
+
+
+def lower(node: Node, operands: Operands) -> ScatterIntegers:
+    """Decide the factors, M and N.
+
+    Raises:
+        UnsupportedError: another reduction.
+    """
+    method = node.attributes.text("reduction", "NONE")
+    if method not in METHODS:
+        raise UnsupportedError(f"reduction={method}; allowed is {', '.join(METHODS)}")
+    data, updates, output = operands.input(0), operands.input(2), operands.output()
+    decide = _products if method == "MUL" else _common
+    factors, step_shift, found, keys = decide(node, data, updates, output)
+    limits = (-(1 << 31), (1 << 31) - 1) if is_signed(output) else (0, (1 << 32) - 1)
+    offsets = (offset_of(data), offset_of(updates))
+    rounds_down = bits_of(output) > 8
+    return ScatterIntegers(
+        method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output), Written(keys=keys)
+    )
+
+
+def run(integers: ScatterIntegers, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
+    """Run ScatterND: codes [S, *shape], indices [S, *rows, r], codes [S, *rows, *shape[r:]] -> codes [S, *shape]."""
+    data, indices, updates = equal_samples(data, indices, updates)
+    outer = np.array(data.shape[1 : indices.shape[-1] + 1], np.int64)
+    places = indices.astype(np.int64)
+    places = np.minimum(np.where(places < 0, places + outer, places), outer - 1)
+    strides = np.append(np.cumprod(outer[::-1])[-2::-1], 1)
+    rows = (places * strides).sum(axis=-1).reshape(len(data), -1)
+    sides = [
+        (x.astype(np.int64) + zp) * k
+        for x, zp, k in zip((data, updates), integers.offsets, integers.factors, strict=True)
+    ]
+    total = sides[0].reshape(len(data), int(outer.prod()), -1)
+    pieces = sides[1].reshape(len(data), rows.shape[1], -1)
+    samples = np.arange(len(data))
+    for row in range(rows.shape[1]):
+        combined = _COMBINE[integers.method](total[samples, rows[:, row]], pieces[:, row])
+        if integers.method == "MUL":
+            step = Multiplier(np.ones(1, np.int64), np.array([integers.step_shift]))
+            combined = integers.rounded(combined, step).astype(np.int64)
+        total[samples, rows[:, row]] = np.clip(combined, *integers.limits)
+    return (integers.codes.store(integers.rounded(total.reshape(data.shape), integers.rescale)),)
+
+
+_Decision = tuple[tuple[int, int], int, Multiplier, dict[str, Value]]
+
+
+def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decision:
+    bits = bits_of(output)
+    given = stated_multiplier(node)
+    if given is not None and given.m.size == 3:
+        factors, found = (int(given.m[1]), int(given.m[2])), Multiplier(given.m[:1], given.n[:1])
+    else:
+        wide = 16 in (bits_of(data), bits_of(updates))
+        limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1
+        method = node.attributes.text("reduction", "NONE")
+        factors, found = common_scale(method, data, updates, output, limit)
+        factors, found = _halved(factors, found, bits)
+    keys: dict[str, Value] = {
+        "scale_value": (found.first_m, *factors),
+        "shift_value": found.first_n,
+        "scale_type": ("uint16", type_of_multiplier(bits), type_of_multiplier(bits)),
+        "shift_type": "int8",
+    }
+    return factors, 0, found, keys
+
+
+def _products(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decision:
+    bits = bits_of(output)
+    given = stated_multiplier(node)
+    if given is not None and given.m.size == 3:
+        (m0, m1), (n0, n1) = given.m[1:].tolist(), given.n[[0, 2]].tolist()
+    else:
+        ratios = (scale_of(output) / scale_of(data), np.float32(1) / scale_of(updates))
+        (m0, n0), (m1, n1) = ((f.first_m, f.first_n) for f in (find_multiplier(r, bits) for r in ratios))
+    keys: dict[str, Value] = {
+        "scale_value": (1, m0, m1),
+        "shift_value": (n0, 0, n1),
+        "scale_type": (type_of_multiplier(bits),) * 3,
+        "shift_type": ("int8",) * 3,
+    }
+    return (m0, m1), n1, Multiplier(np.ones(1, np.int64), np.array([n0])), keys
+
+
+def _halved(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:
+    """Return both factors below 2^bits, halved half to even, and the shift that makes up for it."""
+    a, b = factors
+    shift = found.n
+    while max(a, b) >= 1 << bits:
+        a, b, shift = round(a / 2), round(b / 2), shift - 1
+    return (a, b), Multiplier(found.m, shift)
