@@ -1,6 +1,8 @@
 """PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 6).
 
-Boxes in 0..1 go through `pyramid_crop`. Source: Compass Optimizer, ops/pyramidroi.py.
+Boxes in 0..1 go through `pyramid_crop`, or `pyramid_shared` where the node has a canonical_size.
+
+Source: Compass Optimizer, ops/pyramidroi.py.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.aipu import pyramid_crop
+from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_shared
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropIntegers, is_normalised
+from tflq.interpreter.kernels.aipu.pyramid_shared import PyramidSharedIntegers, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
@@ -63,7 +66,7 @@ class PyramidIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntegers:
+def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntegers | PyramidSharedIntegers:
     """Decide levels, fraction and multipliers.
 
     Inputs: boxes [1, R, 4] (y0, x0, y1, x1), four maps [1, H, W, C]; output [R, OH, OW, C].
@@ -71,6 +74,8 @@ def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntege
     Raises:
         UnsupportedError: another coordinate mode.
     """
+    if has_own_scales(node):
+        return pyramid_shared.lower(node, operands)
     if is_normalised(node):
         return pyramid_crop.lower(node, operands)
     boxes, output = operands.input(0), operands.output()
@@ -103,9 +108,13 @@ def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntege
     )
 
 
-def run(integers: PyramidIntegers | PyramidCropIntegers, boxes: Array, *maps: Array) -> tuple[Array, ...]:
+def run(
+    integers: PyramidIntegers | PyramidCropIntegers | PyramidSharedIntegers, boxes: Array, *maps: Array
+) -> tuple[Array, ...]:
     """Run PyramidROIAlign: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
     boxes, *maps_of = together(boxes, *maps)
+    if isinstance(integers, PyramidSharedIntegers):
+        return pyramid_shared.run(integers, boxes, maps_of)
     if isinstance(integers, PyramidCropIntegers):
         return pyramid_crop.run(integers, boxes, maps_of)
     found = np.zeros((len(boxes), boxes.shape[2], *integers.size, maps[0].shape[-1]), integers.dtype)
