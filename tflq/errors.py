@@ -55,3 +55,7 @@ class MissingExtraError(TflqError):
 
 class OracleError(TflqError):
     """The other implementation (TFLite) refused the model, aborted, or did not answer in time."""
+
+
+class DeviceError(TflqError):
+    """A device under test cannot be reached, did not answer in time, or answered something else than its protocol."""

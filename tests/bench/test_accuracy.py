@@ -13,6 +13,7 @@ from tests.support.tracked import ROOT
 from tflq.analysis.executions import as_is, for_target
 from tflq.bench.accuracy import load, measure, predictions
 from tflq.bench.demo_data import demo_model_path, demo_samples
+from tflq.bench.scoring import load_data
 from tflq.bench.tasks import TASKS, find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
@@ -79,8 +80,14 @@ def test_the_automobile_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", TASKS)
 def test_other_models_are_refused(name: str) -> None:
     graph = read_model(ROOT / "tflq" / "data" / "digits.tflite").main
-    with pytest.raises(InputError, match=f"{name} needs a model with an input of int8 "):
-        load(find_task(name), Path("."), graph)
+    with pytest.raises(InputError, match=f"{name} needs a model with an input of int8 or float32 "):
+        load_data(find_task(name), Path("."), graph)
+
+
+def test_anomalies_have_no_accuracy() -> None:
+    graph = read_model(data_path("models", "ad01_int8.tflite")).main
+    with pytest.raises(InputError, match="ad01 has no classes: `tflq bench ad01` measures"):
+        load(find_task("ad01"), Path("."), graph)
 
 
 def test_unknown_task() -> None:

@@ -1,4 +1,4 @@
-"""Top-1 accuracy over a labelled data set."""
+"""Accuracy over a labelled data set: top-1, for each class, and the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution
-from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.inputs.files import read_exact
-from tflq.bench.labels import read_labels
-from tflq.bench.tasks import Task
+from tflq.analysis.executions import Execution, real_values
+from tflq.analysis.inputs import GivenSamples, Samples, legal_values
+from tflq.analysis.inputs.files import read_exact, require_files
+from tflq.analysis.inputs.fit import fit
+from tflq.bench.labels import Label, read_labels
+from tflq.bench.roc import one_against_rest
+from tflq.bench.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 
@@ -26,11 +28,21 @@ class LabelledSamples:
         samples: in the model's encoding.
         labels: int64[S].
         classes: number of classes.
+        files: the samples' files, where they come from a folder.
     """
 
     samples: Samples
     labels: NDArray[np.int64]
     classes: int
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class ClassAccuracy:
+    """How many samples of one class were classified right: `right` of `total`."""
+
+    right: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -41,37 +53,62 @@ class Accuracy:
         name: of the execution.
         right: number of samples whose prediction is their class.
         total: number of samples.
+        classes: the same for each class, by its number.
+        auc: mean area under the ROC curve, one class against the rest; None where fewer than two classes occur.
     """
 
     name: str
     right: int
     total: int
+    classes: tuple[ClassAccuracy, ...] = ()
+    auc: float | None = None
 
     @property
     def percent(self) -> float:
         """100 * right / total."""
         return 100.0 * self.right / self.total
 
+    def meets(self, quality: Quality) -> bool:
+        """Whether the benchmark's quality is reached."""
+        value = self.percent if quality.metric == "top-1" else self.auc
+        return value is not None and value >= quality.at_least
 
-def load(task: Task, folder: Path, graph: Graph) -> LabelledSamples:
-    """Read a task's data set for a model.
+
+def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+    """Read a classification task's data set for a model: the first `count` lines of its labels, or all.
 
     Raises:
-        InputError: the model does not fit the task; a label file of another form; files missing or of another size.
+        InputError: the model does not fit the task; a task without classes; a label file of another form; files
+            missing or of another size.
+    """
+    if task.is_anomaly:
+        raise InputError(f"{task.name} has no classes: `tflq bench {task.name}` measures the area under its ROC curve")
+    tensor = task.check(graph)
+    labels = _labels(folder, graph, count)
+    files = tuple(folder / label.file for label in labels)
+    require_files(files)
+    stored = read_exact(files, task.shape, task.stored_dtype(files[0].stat().st_size))
+    return _labelled(task.encode(stored, tensor), labels, files)
+
+
+def load_folder(folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+    """Read any folder with y_labels.csv whose files hold samples as the model's input lies in memory.
+
+    Raises:
+        InputError: as `load`; an input that holds strings.
     """
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise InputError(
-            f"{task.name} needs a model with one input and one output; this one has {len(graph.inputs)} and "
+            f"{folder}: its files are samples of one input for one output; the model has {len(graph.inputs)} and "
             f"{len(graph.outputs)}"
         )
-    tensor, output = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
-    task.check_input(tensor)
-    labels = read_labels(folder)
-    if output.size != labels[0].classes:
-        raise InputError(f"{folder}: has {labels[0].classes} classes, the model's output has {output.size} elements")
-    stored = read_exact([folder / label.file for label in labels], task.shape, task.stored_dtype)
-    classes = np.array([label.true_class for label in labels], np.int64)
-    return LabelledSamples(GivenSamples([task.encode(stored, tensor)]), classes, labels[0].classes)
+    tensor = graph.tensors[graph.inputs[0]]
+    if tensor.dtype.storage.kind == "O":
+        raise InputError(f"{folder}: input '{tensor.name}' holds {tensor.dtype.value}, which raw bytes cannot give")
+    labels = _labels(folder, graph, count)
+    files = tuple(folder / label.file for label in labels)
+    stored = read_exact(files, tensor.shape, tensor.dtype.storage)
+    return _labelled(fit(stored, tensor, legal_values(graph, graph.inputs[0]), str(folder)), labels, files)
 
 
 def measure(
@@ -84,15 +121,50 @@ def measure(
         data: samples in the encoding of the model that `execution` was made from.
         progress: called with the number of samples just finished.
     """
-    right = start = 0
+    return summarise(execution.name, answers(execution, data, progress), data)
+
+
+def answers(
+    execution: Execution, data: LabelledSamples, progress: Callable[[int], object] = lambda _: None
+) -> NDArray[np.float64]:
+    """Run all samples and return the outputs as real numbers: float64[S, classes]. Arguments as for `measure`."""
+    reals = []
     for chunk in execution.iterate(data.samples):
-        found = predictions(chunk[execution.graph.outputs[0]])
-        right += int(np.count_nonzero(found == data.labels[start : start + len(found)]))
-        start += len(found)
-        progress(len(found))
-    return Accuracy(execution.name, right, start)
+        reals.append(real_outputs(execution, chunk[execution.graph.outputs[0]]))
+        progress(len(reals[-1]))
+    return np.concatenate(reals)
+
+
+def summarise(name: str, outputs: Array, data: LabelledSamples) -> Accuracy:
+    """Compare outputs, real[S, classes], with the labels."""
+    right = predictions(outputs) == data.labels
+    totals = np.bincount(data.labels, minlength=data.classes)
+    rights = np.bincount(data.labels[right], minlength=data.classes)
+    classes = tuple(ClassAccuracy(int(n), int(of)) for n, of in zip(rights, totals, strict=True))
+    return Accuracy(name, int(right.sum()), len(right), classes, one_against_rest(outputs, data.labels))
 
 
 def predictions(outputs: Array) -> NDArray[np.int64]:
     """Return the position of the highest value, the lowest one on ties: int64[S] of dtype[S, ...]."""
     return np.asarray(outputs.reshape(len(outputs), -1).argmax(axis=1), np.int64)
+
+
+def real_outputs(execution: Execution, outputs: Array) -> NDArray[np.float64]:
+    """Return the real numbers of the first output, scale * (q - zero_point) exactly: float64[S, elements]."""
+    graph = execution.graph
+    return real_values(outputs, graph.tensors[graph.outputs[0]]).reshape(len(outputs), -1)
+
+
+def _labels(folder: Path, graph: Graph, count: int | None) -> tuple[Label, ...]:
+    labels = read_labels(folder)
+    if labels[0].window_bytes:
+        raise InputError(f"{folder}: its labels state windows, which task ad01 has; others have one sample a file")
+    output = graph.tensors[graph.outputs[0]]
+    if output.size != labels[0].classes:
+        raise InputError(f"{folder}: has {labels[0].classes} classes, the model's output has {output.size} elements")
+    return labels[:count]
+
+
+def _labelled(array: Array, labels: tuple[Label, ...], files: tuple[Path, ...]) -> LabelledSamples:
+    classes = np.array([label.true_class for label in labels], np.int64)
+    return LabelledSamples(GivenSamples([array]), classes, labels[0].classes, files)

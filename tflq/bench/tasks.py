@@ -1,65 +1,125 @@
-"""The MLPerf Tiny tasks whose data are one file for one sample with one label."""
+"""The MLPerf Tiny tasks: what a file of their data sets holds, what a model makes of it, what must be reached."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from tflq.analysis.inputs.fit import quantise_real
 from tflq.errors import InputError, OptionError
-from tflq.graph import Array, DType, Tensor
+from tflq.graph import Array, DType, Graph, Tensor
+
+Metric = Literal["top-1", "auc"]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What MLPerf Tiny's closed division asks for (mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc).
+
+    Attributes:
+        metric: "top-1" accuracy in percent, or "auc", the area under the ROC curve, 0..1.
+        at_least: the smallest value that meets it.
+    """
+
+    metric: Metric
+    at_least: float
+
+    def __str__(self) -> str:
+        return f"{self.at_least:g} %" if self.metric == "top-1" else f"AUC {self.at_least:g}"
 
 
 @dataclass(frozen=True)
 class Task:
-    """One classification task of MLPerf Tiny (mlcommons/tiny, benchmark/; EEMBC EnergyRunner's data sets).
+    """One task of MLPerf Tiny (mlcommons/tiny, benchmark/; EEMBC EnergyRunner's data sets).
 
     Attributes:
-        name: as EnergyRunner calls it.
-        title: what is classified.
+        name: as EnergyRunner calls it, and as a device under test answers `profile`.
+        short: as the folders of published results call it.
+        title: what is asked.
         shape: of one sample, without batch axis.
-        stored: type of the numbers in a file.
-        offset: added to a stored number to get the model's int8 code.
-        target_percent: the accuracy that MLPerf Tiny asks for in the closed division.
+        stored: types that the numbers in a file may have; float32 numbers are real ones.
+        offset: added to a stored integer to get the reference model's int8 code.
+        scale: real number = scale * (code - zero_point), the quantisation of the reference model's input.
+        zero_point: see there.
+        quality: what must be reached; None where samples alone do not tell, or nobody asks.
+        is_anomaly: whether a sample is scored by how far the model's output is from it.
     """
 
     name: str
+    short: str
     title: str
     shape: tuple[int, ...]
-    stored: str
+    stored: tuple[str, ...]
     offset: int
-    target_percent: float
+    scale: float
+    zero_point: int
+    quality: Quality | None
+    is_anomaly: bool = False
 
     @property
-    def stored_dtype(self) -> np.dtype[np.generic]:
-        """The numpy type of the numbers in a file."""
-        return np.dtype(self.stored)
+    def size(self) -> int:
+        """Number of elements of one sample."""
+        return int(np.prod(self.shape))
 
-    def check_input(self, tensor: Tensor) -> None:
-        """Check that a model's input takes this task's samples.
+    def stored_dtype(self, size_bytes: int) -> np.dtype[np.generic]:
+        """Return the type of the numbers in a file of that size; the first allowed type where none fits."""
+        kinds = [np.dtype(kind) for kind in self.stored]
+        return next((kind for kind in kinds if kind.itemsize * self.size == size_bytes), kinds[0])
+
+    def check(self, graph: Graph) -> Tensor:
+        """Check that a model takes this task's samples, as int8 codes or real numbers in float32; return its input.
 
         Raises:
-            InputError: another type or number of elements.
+            InputError: several inputs or outputs, or an input of another type or number of elements; for anomalies, an
+                output of another number of elements.
         """
-        wanted = f"int8 [1, {', '.join(map(str, self.shape))}]"
-        if tensor.dtype is not DType.INT8 or tensor.size != int(np.prod(self.shape)):
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
             raise InputError(
-                f"{self.name} needs a model with an input of {wanted}; input '{tensor.name}' is "
-                f"{tensor.dtype.value} {list(tensor.shape)}"
+                f"{self.name} needs a model with one input and one output; this one has {len(graph.inputs)} and "
+                f"{len(graph.outputs)}"
             )
+        tensor, output = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
+        if tensor.dtype not in (DType.INT8, DType.FLOAT32) or tensor.size != self.size:
+            raise InputError(
+                f"{self.name} needs a model with an input of int8 or float32 [1, {', '.join(map(str, self.shape))}]; "
+                f"input '{tensor.name}' is {tensor.dtype.value} {list(tensor.shape)}"
+            )
+        if self.is_anomaly and output.size != self.size:
+            raise InputError(
+                f"{self.name} needs a model whose output has the {self.size} elements of its input; output "
+                f"'{output.name}' has {output.size}"
+            )
+        return tensor
 
     def encode(self, stored: Array, tensor: Tensor) -> Array:
-        """Return int8[S, *model's shape] of stored numbers [S, *shape]: code = stored + offset."""
-        codes = (stored.astype(np.int16) + self.offset).astype(np.int8)
-        return codes.reshape(len(stored), *tensor.shape)
+        """Return samples in the encoding of a model's input: dtype[S, *model's shape] of stored numbers [S, *shape].
+
+        Integers: code = stored + offset; a model in floating point gets the real numbers behind the codes. Real
+        numbers: as they are, or code = clip(round(x / scale) + zero_point) with the model's own scale, as the
+        reference devices do (mlcommons/tiny, benchmark/util/quantization_helpers.h).
+
+        Raises:
+            InputError: NaN among real numbers.
+        """
+        shaped = stored.reshape(len(stored), *tensor.shape)
+        if stored.dtype.kind == "f":
+            return quantise_real(shaped, tensor, self.name)[0]
+        codes = shaped.astype(np.int16) + np.int16(self.offset)
+        if tensor.dtype is DType.FLOAT32:
+            return np.asarray((codes - self.zero_point) * np.float64(np.float32(self.scale)), np.float32)
+        return np.asarray(codes, np.int8)
 
 
 TASKS = {
     task.name: task
     for task in (
-        Task("kws01", "keyword spotting", (49, 10, 1), "int8", 0, 90.0),
-        Task("vww01", "visual wake words", (96, 96, 3), "uint8", -128, 80.0),
-        Task("ic01", "image classification", (32, 32, 3), "uint8", -128, 85.0),
+        Task("kws01", "kws", "keyword spotting", (49, 10, 1), ("int8",), 0, 0.5847029, 83, Quality("top-1", 90.0)),
+        Task("vww01", "vww", "visual wake words", (96, 96, 3), ("uint8",), -128, 1 / 255, -128, Quality("top-1", 80.0)),
+        Task("ic01", "ic", "image classification", (32, 32, 3), ("uint8",), -128, 1.0, -128, Quality("top-1", 85.0)),
+        Task("ad01", "ad", "anomaly detection", (640,), ("float32",), 0, 1.0, 0, Quality("auc", 0.85), True),
+        Task("sww01", "sww", "streaming wake word", (30, 1, 40), ("int8", "float32"), 0, 0.003701043, -128, None),
     )
 }
 

@@ -1,4 +1,4 @@
-"""`tflq bench`: accuracy on an MLPerf Tiny data set."""
+"""`tflq bench`: MLPerf Tiny's accuracy and performance, of a model as it is, for targets, and of a board."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.bench_board import board_options, measure_board
+from tflq.cli.bench_output import BenchReport, show, write_results
 from tflq.cli.calibration_options import (
     CalibrationChoice,
     calibrated,
@@ -18,16 +20,17 @@ from tflq.cli.common import read_model, reporting
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
 if TYPE_CHECKING:
-    from tflq.analysis.executions import Execution
-    from tflq.bench.accuracy import Accuracy
-    from tflq.bench.tasks import Task
+    from tflq.bench.rows import Candidate, Row
+    from tflq.bench.scoring import DataSet
+    from tflq.cli.bench_board import BoardChoice
     from tflq.converters.settings import Settings
     from tflq.converters.targets import Target
-    from tflq.graph import Model
+
+ALL = "all"
 
 
 @click.command("bench")
-@click.argument("task_name", metavar="TASK")
+@click.argument("task_name", metavar="[TASK]", required=False)
 @click.option("-m", "--model", "path", required=True, type=click.Path(), help="The .tflite file.")
 @click.option(
     "-d",
@@ -37,91 +40,134 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="The folder with the samples and y_labels.csv.",
 )
+@click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first lines of y_labels.csv.")
 @click.option(
     "-t",
     "--target",
     "target_names",
     multiple=True,
     metavar="TARGET",
-    help="Quantise for this target too. Repeat it for more; --set and --layer hold for each.",
+    help="Quantise for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
 )
 @target_settings
 @calibration
 @click.option(
+    "--mode",
+    type=click.Choice(("accuracy", "performance")),
+    default="accuracy",
+    show_default=True,
+    help="performance: the speed of the simulation on this computer, median of five inputs.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Time each input of performance mode for so long; 10 unless told, and less does not conform.",
+)
+@click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
+@click.option(
     "--at-least",
     type=click.FloatRange(0, 100),
-    metavar="PERCENT",
-    help="Exit with status 1 if any row is below this accuracy.",
+    metavar="NUMBER",
+    help="Exit with status 1 if any row is below this accuracy in percent, or this AUC (0..1) where that is the score.",
 )
+@click.option(
+    "--results",
+    "results_folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the results in the layout of mlcommons' published ones too.",
+)
+@board_options
 @reporting
 def command(
-    task_name: str,
+    task_name: str | None,
     path: str,
     folder: Path,
+    count: int | None,
     target_names: tuple[str, ...],
     assignments: tuple[str, ...],
     layers: tuple[str, ...],
+    mode: str,
+    seconds: float | None,
+    per_class: bool,
     at_least: float | None,
+    results_folder: Path | None,
     as_json: bool,
     calibration: CalibrationChoice,
+    board: BoardChoice | None,
 ) -> int:
-    """Measure accuracy on TASK (kws01, vww01 or ic01): the model as it is and for each target.
+    """Measure a model on TASK (kws01, vww01, ic01, ad01 or sww01): as it is and for each target.
 
-    A prediction is the highest value, the lowest index on ties.
+    Without TASK the data set is any folder with y_labels.csv whose files hold what the model's input takes. With
+    --port a board answers instead, and its results are compared with the interpreter's; the status is 1 if they differ.
     """
-    from tflq.bench.accuracy import load, measure
+    from tflq.bench.rows import candidates
+    from tflq.bench.scoring import load_data
     from tflq.bench.tasks import find_task
 
-    task = find_task(task_name)
+    _refuse_contradictions(mode, seconds, at_least, task_name, results_folder)
+    task = find_task(task_name) if task_name is not None else None
     if not target_names:
         refuse_settings_without_target(assignments, layers)
         refuse_calibration_without_target(calibration)
-    chosen = [choose_target(name, assignments, layers) for name in target_names]
+    targets = _targets(target_names, assignments, layers)
     model = read_model(path)
-    data = load(task, folder, model.main)
-    executions = _executions(model, calibrated(model, calibration), chosen)
-    with output.Bar("bench", data.samples.count * len(executions)) as bar:
-        found = [measure(execution, data, bar.advance) for execution in executions]
-    _print(task, path, found, [*assignments, *layers], as_json)
-    return 1 if at_least is not None and any(row.percent < at_least for row in found) else 0
+    data = load_data(task, folder, model.main, count)
+    chosen = candidates(model, calibrated(model, calibration), targets, keep_refused=ALL in target_names)
+    report = BenchReport(task, path, mode, (*assignments, *layers), per_class)
+    if board is not None:
+        return measure_board(board, report, chosen, data, seconds, results_folder, as_json)
+    rows = _measure(chosen, data, mode, seconds)
+    show(report, rows, as_json)
+    if results_folder is not None:
+        write_results(report, results_folder, rows, data)
+    return 1 if at_least is not None and _is_below(rows, at_least) else 0
 
 
-def _executions(model: Model, ranged: Model, chosen: list[tuple[Target, Settings]]) -> list[Execution]:
-    from tflq.analysis.executions import as_is, for_target
+def _refuse_contradictions(
+    mode: str, seconds: float | None, at_least: float | None, task_name: str | None, results: Path | None
+) -> None:
+    if mode == "accuracy" and seconds is not None:
+        raise click.UsageError("--seconds is for --mode performance")
+    if mode == "performance" and at_least is not None:
+        raise click.UsageError("--at-least is for --mode accuracy")
+    if task_name is None and results is not None:
+        raise click.UsageError("--results has a folder for each task of MLPerf Tiny; name TASK")
 
-    return [as_is(model), *(for_target(ranged.main, target, settings) for target, settings in chosen)]
+
+def _targets(
+    names: tuple[str, ...], assignments: tuple[str, ...], layers: tuple[str, ...]
+) -> list[tuple[Target, Settings]]:
+    from tflq.converters.targets import target_names
+
+    if ALL not in names:
+        return [choose_target(name, assignments, layers) for name in names]
+    if len(names) > 1:
+        raise click.UsageError("--target all is every target; leave the others away")
+    if assignments or layers:
+        raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    return [choose_target(name, (), ()) for name in target_names()]
 
 
-def _print(task: Task, path: str, found: list[Accuracy], settings: list[str], as_json: bool) -> None:
-    if as_json:
-        rows: list[output.Json] = [
-            {"name": a.name, "right": a.right, "samples": a.total, "accuracy_percent": a.percent} for a in found
-        ]
-        output.json_report(
-            {
-                "task": task.name,
-                "model": path,
-                "settings": settings,
-                "mlperf_percent": task.target_percent,
-                "rows": rows,
-            }
-        )
-        return
-    output.line(f"{task.name}, {task.title}: {path}")
-    if settings:
-        output.line(f"settings: {' '.join(settings)}")
-    columns = ("as", "right", "of", "accuracy", f"MLPerf Tiny's {task.target_percent:g} %")
-    output.table(
-        columns,
-        [
-            (
-                a.name,
-                str(a.right),
-                str(a.total),
-                f"{a.percent:.1f} %",
-                "met" if a.percent >= task.target_percent else "missed",
-            )
-            for a in found
-        ],
-        right=("right", "of", "accuracy"),
-    )
+def _measure(chosen: list[Candidate], data: DataSet, mode: str, seconds: float | None) -> list[Row]:
+    from tflq.bench.performance import INPUTS, SECONDS
+    from tflq.bench.rows import measure_accuracy, measure_performance
+
+    count = sum(candidate.execution is not None for candidate in chosen)
+    if mode == "performance":
+        with output.Bar("bench", INPUTS * count) as bar:
+            return measure_performance(chosen, data, seconds or SECONDS, bar.advance)
+    with output.Bar("bench", data.samples.count * count) as bar:
+        return measure_accuracy(chosen, data, bar.advance)
+
+
+def _is_below(rows: list[Row], at_least: float) -> bool:
+    from tflq.bench.accuracy import Accuracy
+    from tflq.bench.anomaly import Detection
+
+    values = [
+        row.found.percent if isinstance(row.found, Accuracy) else row.found.auc or 0.0
+        for row in rows
+        if isinstance(row.found, (Accuracy, Detection))
+    ]
+    return any(value < at_least for value in values)

@@ -25,6 +25,11 @@ def line(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def flush() -> None:
+    """Let readers of a pipe see what was printed, before work that has no end."""
+    sys.stdout.flush()
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = (), title: str = "") -> None:
     """Print a table; `right` names the columns of numbers.
 

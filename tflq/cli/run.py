@@ -24,26 +24,20 @@ from tflq.cli.common import (
     sampling,
     tensor_names,
 )
-from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
+from tflq.cli.target_options import choose_execution, one_arithmetic
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tflq.analysis.executions import Execution
     from tflq.analysis.inputs import Samples
-    from tflq.graph import Array, Graph, Model
+    from tflq.graph import Array, Graph
 
 
 @click.command("run")
 @MODEL_ARGUMENT
 @sampling(1)
-@click.option(
-    "--arithmetic",
-    type=click.Choice(("tflite", "float")),
-    help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
-)
-@click.option("-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers.")
-@target_settings
+@one_arithmetic
 @calibration
 @STATE_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
@@ -76,8 +70,6 @@ def command(
 
     Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
     """
-    if target_name is not None and arithmetic is not None:
-        raise click.UsageError("--target brings its own arithmetic; leave --arithmetic away")
     if path is not None and path.suffix != ".npz":
         raise click.UsageError(f"--output {path}: the name must end in .npz")
     found = read_model(model)
@@ -85,29 +77,13 @@ def command(
     if target_name is None:
         refuse_calibration_without_target(calibration)
     found = calibrated(found, calibration, real)
-    execution = _execution(found, arithmetic, state, target_name, assignments, layers)
+    execution = choose_execution(found, arithmetic, target_name, assignments, layers, chosen_state(state))
     indices = _indices(execution.graph, all_tensors)
     names = tensor_names(execution.graph, indices)
     tensors = _run(execution, chosen, indices)
     if path is not None:
         _write(path, {names[t]: tensors[t] for t in indices})
     _show(execution, chosen, {names[t]: (t, tensors[t]) for t in indices}, path, as_json)
-
-
-def _execution(
-    model: Model,
-    arithmetic: str | None,
-    state: str | None,
-    target_name: str | None,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-) -> Execution:
-    from tflq.analysis.executions import as_is, for_target, in_float
-
-    if target_name is not None:
-        return for_target(model.main, *choose_target(target_name, assignments, layers))
-    refuse_settings_without_target(assignments, layers)
-    return (in_float if arithmetic == "float" else as_is)(model, chosen_state(state))
 
 
 def _indices(graph: Graph, all_tensors: bool) -> tuple[int, ...]:

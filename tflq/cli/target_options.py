@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from tflq.analysis.executions import Execution
     from tflq.converters.settings import Settings
     from tflq.converters.targets import Target
+    from tflq.graph import Model
+    from tflq.interpreter.engine import State
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 
@@ -33,6 +36,42 @@ def target_settings(function: _Function) -> _Function:
         metavar="KEY=VALUE",
         help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
     )(function)
+
+
+def one_arithmetic(function: _Function) -> _Function:
+    """Add --arithmetic, and --target with its settings, which exclude each other: `choose_execution` takes them."""
+    function = click.option(
+        "-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers."
+    )(target_settings(function))
+    return click.option(
+        "--arithmetic",
+        type=click.Choice(("tflite", "float")),
+        help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
+    )(function)
+
+
+def choose_execution(
+    model: Model,
+    arithmetic: str | None,
+    target_name: str | None,
+    assignments: tuple[str, ...],
+    layers: tuple[str, ...],
+    state: State | None = None,
+) -> Execution:
+    """Return the model in the one arithmetic that the options name.
+
+    Raises:
+        UsageError: a target together with an arithmetic, or settings without a target.
+        OptionError, UnsupportedError: a target that does not exist, or does not take the model.
+    """
+    from tflq.analysis.executions import as_is, for_target, in_float
+
+    if target_name is not None:
+        if arithmetic is not None:
+            raise click.UsageError("--target brings its own arithmetic; leave --arithmetic away")
+        return for_target(model.main, *choose_target(target_name, assignments, layers))
+    refuse_settings_without_target(assignments, layers)
+    return (in_float if arithmetic == "float" else as_is)(model, state)
 
 
 def choose_target(name: str, assignments: tuple[str, ...], layers: tuple[str, ...]) -> tuple[Target, Settings]:

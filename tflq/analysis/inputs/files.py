@@ -83,10 +83,7 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
     Raises:
         InputError: a file is missing (all that are missing are named) or has another size.
     """
-    missing = [path.name for path in paths if not path.is_file()]
-    if missing:
-        some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        raise InputError(f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {some}")
+    require_files(paths)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     samples = np.empty((len(paths), *shape), dtype)
     for row, path in enumerate(paths):
@@ -97,6 +94,17 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
             )
         samples[row] = np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape)
     return samples
+
+
+def require_files(paths: Sequence[Path]) -> None:
+    """Check that the files of one folder are there.
+
+    Raises:
+        InputError: names all that are missing.
+    """
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing:
+        raise InputError(f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {', '.join(missing)}")
 
 
 def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:

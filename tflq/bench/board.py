@@ -1,0 +1,166 @@
+"""A data set on a device under test, compared with the interpreter sample by sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.bench.accuracy import LabelledSamples
+from tflq.bench.host import Host, Reply
+from tflq.bench.performance import SECONDS, Performance, Window
+from tflq.bench.protocol import READY, agree
+from tflq.bench.scoring import DataSet
+from tflq.errors import DeviceError
+from tflq.files import read_bytes
+from tflq.graph import Array
+
+_PROBES = 3
+_MARGIN = 1.05  # a loop is planned this much longer than asked for: boards are not that steady
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample as bytes.
+
+    Attributes:
+        name: of its file, with the number of the window where a file has several.
+        data: what the device's buffer must hold.
+    """
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A sample whose results differ.
+
+    Attributes:
+        sample: its name.
+        device: the numbers as the device writes them.
+        interpreter: the interpreter's, with three decimals.
+    """
+
+    sample: str
+    device: tuple[str, ...]
+    interpreter: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A device's results beside the interpreter's.
+
+    Attributes:
+        samples: how many were compared.
+        differences: those that differ, in order.
+    """
+
+    samples: int
+    differences: tuple[Difference, ...]
+
+    @property
+    def equal(self) -> int:
+        """Number of samples without a difference."""
+        return self.samples - len(self.differences)
+
+
+def remember(log: list[str]) -> Callable[[str], object]:
+    """Return a listener that keeps the lines of a conversation, but for the bytes of samples and `m-ready`."""
+    return lambda line: None if line.startswith(("> db ", READY)) else log.append(line)
+
+
+def samples_of(data: DataSet) -> Iterator[Sample]:
+    """Yield the samples of a data set as their files hold them."""
+    if isinstance(data, LabelledSamples):
+        for path in data.files:
+            yield Sample(path.name, bytes(read_bytes(path)))
+        return
+    for path, view in zip(data.files, data.samples.views, strict=True):
+        for number, window in enumerate(view):
+            yield Sample(f"{path.name} window {number}", window.astype("<f4").tobytes())
+
+
+def run_samples(
+    host: Host, samples: Iterator[Sample], progress: Callable[[int], object] = lambda _: None
+) -> list[tuple[str, ...]]:
+    """Let the device infer each sample once and return its results as it writes them.
+
+    Raises:
+        DeviceError: an answer outside the protocol, or none.
+    """
+    results = []
+    for sample in samples:
+        host.load(sample.data)
+        results.append(host.infer(1, 0).results)
+        progress(1)
+    return results
+
+
+def compare(samples: Iterator[Sample], device: Sequence[tuple[str, ...]], values: Array) -> Comparison:
+    """Compare a device's results with the interpreter's values, real[S, values].
+
+    A number agrees if the interpreter's, in float32, has those decimals when it is rounded or cut off.
+    """
+    shown = np.asarray(values, np.float32)
+    rows = zip(samples, device, shown, strict=True)
+    return Comparison(
+        len(device),
+        tuple(
+            Difference(sample.name, texts, tuple(f"{value:.3f}" for value in row.tolist()))
+            for sample, texts, row in rows
+            if not agree(row, texts)
+        ),
+    )
+
+
+def as_numbers(results: Sequence[tuple[str, ...]], count: int) -> NDArray[np.float64]:
+    """Return a device's results as numbers, float64[S, count].
+
+    Raises:
+        DeviceError: a sample has another number of results.
+    """
+    for number, texts in enumerate(results):
+        if len(texts) != count:
+            raise DeviceError(f"the device gives {len(texts)} results for sample {number}, the model has {count}")
+    return np.array([[float(text) for text in texts] for texts in results])
+
+
+def time_board(
+    host: Host,
+    name: str,
+    samples: Iterator[Sample],
+    seconds: float = SECONDS,
+    progress: Callable[[int], object] = lambda _: None,
+) -> tuple[Performance, list[tuple[str, ...]]]:
+    """Let the device run each sample for at least `seconds` on its own clock.
+
+    Returns:
+        The throughputs, and the results as the device writes them.
+
+    Raises:
+        DeviceError: an answer outside the protocol, or a clock that stands still.
+    """
+    windows, results = [], []
+    for sample in samples:
+        host.load(sample.data)
+        count, reply = _run_for(host, seconds)
+        windows.append(Window(sample.name, count, reply.seconds))
+        results.append(reply.results)
+        progress(1)
+    return Performance(name, tuple(windows)), results
+
+
+def _run_for(host: Host, seconds: float) -> tuple[int, Reply]:
+    """Find how often the sample must run, and run it: more often each time until it lasts long enough."""
+    count = _PROBES
+    while True:
+        reply = host.infer(count, 1, seconds * 2)
+        if reply.seconds >= seconds:
+            return count, reply
+        if reply.seconds <= 0:
+            raise DeviceError(f"the device's clock stands still: m-lap-us-{reply.start_us} before and after")
+        count = max(count + 1, math.ceil(count * seconds / reply.seconds * _MARGIN))

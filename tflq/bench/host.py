@@ -1,0 +1,244 @@
+"""The host's side of the serial protocol: drives a device under test, real or virtual."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tflq.bench.protocol import (
+    END_OF_COMMAND,
+    LAP_PATTERN,
+    LOAD_DONE,
+    MODEL_PATTERN,
+    NAME_PATTERN,
+    READY,
+    load_commands,
+    parse_results,
+)
+from tflq.errors import DeviceError, MissingExtraError
+
+_POLL_S = 0.05
+_ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses what it is asked meanwhile
+_QUIET_S = 0.2
+_SHOWN_CHARACTERS = 80
+_LONGEST_LINE = 1 << 16
+_MOST_LINES = 1 << 13  # `db print` of the largest buffer has 3456
+
+
+class Stream(Protocol):
+    """What a host needs of a serial port; pyserial's Serial has it."""
+
+    @property
+    def in_waiting(self) -> int:
+        """Number of bytes that can be read at once."""
+
+    def read(self, size: int = 1) -> bytes:
+        """Return up to `size` bytes, fewer after a short timeout."""
+
+    def write(self, data: bytes, /) -> int | None:
+        """Send bytes."""
+
+    def close(self) -> None:
+        """Give the port back."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """How a device answers `name` and `profile`."""
+
+    name: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """How a device answers `infer`.
+
+    Attributes:
+        start_us: the device's clock before the first inference.
+        stop_us: the same after the last one.
+        results: the numbers as the device writes them.
+        host_seconds: how long the command took on this computer's clock.
+    """
+
+    start_us: int
+    stop_us: int
+    results: tuple[str, ...]
+    host_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the inferences took on the device's clock."""
+        return (self.stop_us - self.start_us) / 1e6
+
+
+def open_port(port: str, baud: int) -> Stream:
+    """Open a serial port for 8 data bits, no parity and one stop bit.
+
+    Raises:
+        MissingExtraError: pyserial is not installed.
+        DeviceError: the port cannot be opened.
+    """
+    try:
+        import serial
+    except ImportError:
+        raise MissingExtraError("a serial port needs pyserial; install tflq[mlperf]") from None
+    try:
+        opened: Stream = serial.Serial(port, baud, timeout=_POLL_S, write_timeout=_ASK_AGAIN_S)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DeviceError(f"{port}: cannot be opened: {reason}; name the serial port of a board") from None
+    return opened
+
+
+class Host:
+    """A conversation with a device.
+
+    Args:
+        stream: the open port.
+        port: its name, for messages.
+        timeout: seconds without a line of the protocol after which the device counts as silent.
+        listen: called with each line of the conversation, commands marked with "> ".
+        clock: seconds since any moment.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        port: str,
+        timeout: float,
+        listen: Callable[[str], object] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stream, self._port, self._timeout = stream, port, timeout
+        self._listen, self._clock = listen, clock
+        self._pending = b""
+        self._stray = ""
+
+    def identify(self) -> Identity:
+        """Wait for the device, which may just be starting, and ask who it is.
+
+        Raises:
+            DeviceError: no answer, or another one than the protocol's.
+        """
+        name = self._wait_for_name()
+        self._drain()
+        for line in self.command("profile"):
+            if match := MODEL_PATTERN.fullmatch(line):
+                return Identity(name, match.group(1))
+        raise self._unexpected("profile", "m-model-[...]")
+
+    def load(self, data: bytes) -> None:
+        """Fill the device's buffer.
+
+        Raises:
+            DeviceError: it answers with an error, or not that it has everything.
+        """
+        done = False
+        for command in load_commands(data):
+            done = LOAD_DONE in self.command(command)
+        if not done:
+            raise self._unexpected("db", LOAD_DONE)
+
+    def infer(self, count: int, warmups: int, seconds: float = 0.0) -> Reply:
+        """Run the loaded sample `count` times after `warmups`; `seconds` of silence are expected above the timeout.
+
+        Raises:
+            DeviceError: it answers with an error, without results, or without two readings of its clock.
+        """
+        start = self._clock()
+        lines = self.command(f"infer {count} {warmups}", self._timeout + seconds)
+        spent = self._clock() - start
+        laps = [int(match.group(1)) for match in map(LAP_PATTERN.fullmatch, lines) if match]
+        results = [found for found in map(parse_results, lines) if found is not None]
+        if len(laps) != 2 or len(results) != 1:
+            raise self._unexpected("infer", "two lines m-lap-us-N and one m-results-[f,f,...]", lines)
+        return Reply(laps[0], laps[1], results[0], spent)
+
+    def command(self, text: str, timeout: float | None = None) -> list[str]:
+        """Send a command and return its lines up to m-ready, which is left out.
+
+        Raises:
+            DeviceError: an error line, or silence, or lines of no protocol until the timeout.
+        """
+        self._send(text)
+        lines: list[str] = []
+        while (line := self._line(timeout or self._timeout)) != READY:
+            if line is None:
+                raise self._silent(text)
+            if len(lines) == _MOST_LINES:
+                raise self._unexpected(text, f"at most {_MOST_LINES} lines", lines)
+            if line.startswith("e-"):
+                raise DeviceError(f"{self._port}: the device answers '{_shown(text)}%' with '{_shown(line)}'")
+            lines.append(line)
+        return lines
+
+    def _wait_for_name(self) -> str:
+        end = self._clock() + self._timeout
+        while self._clock() < end:
+            self._send("name")
+            name, again = None, min(self._clock() + _ASK_AGAIN_S, end)
+            while (now := self._clock()) < again and (line := self._line(again - now)) is not None:
+                match = NAME_PATTERN.fullmatch(line)
+                name = match.group(1) if match else name
+                if name is not None and line == READY:
+                    return name
+        raise self._silent("name", "m-name-dut-[...]")
+
+    def _drain(self) -> None:
+        """Pass over what answers a question that was asked twice."""
+        end = self._clock() + self._timeout
+        while self._clock() < end and self._line(_QUIET_S) is not None:
+            pass
+
+    def _send(self, text: str) -> None:
+        self._listen(f"> {text}{END_OF_COMMAND}")
+        self._stray = ""
+        try:
+            self._stream.write(f"{text}{END_OF_COMMAND}".encode("ascii"))
+        except OSError as error:
+            raise DeviceError(f"{self._port}: cannot be written: {error}; is the board still connected?") from None
+
+    def _line(self, timeout: float) -> str | None:
+        """Return the next line of the protocol, or None after `timeout` seconds; others are kept for messages."""
+        end = self._clock() + timeout
+        while True:
+            while b"\n" in self._pending:
+                raw, _, self._pending = self._pending.partition(b"\n")
+                line = raw.decode("ascii", "backslashreplace").strip("\r\0")
+                self._listen(line)
+                if line.startswith(("m-", "e-")):
+                    return line
+                self._stray = line or self._stray
+            if self._clock() >= end:
+                return None
+            self._pending = (self._pending + self._read())[-_LONGEST_LINE:]
+
+    def _read(self) -> bytes:
+        try:
+            return self._stream.read(max(1, self._stream.in_waiting))
+        except OSError as error:
+            raise DeviceError(f"{self._port}: cannot be read: {error}; is the board still connected?") from None
+
+    def _silent(self, command: str, expected: str = READY) -> DeviceError:
+        rest = self._pending.decode("ascii", "backslashreplace")
+        found = rest or self._stray
+        advice = "check the port, the speed (--baud) and that the board's firmware runs"
+        if not found:
+            return DeviceError(f"{self._port}: no answer to '{_shown(command)}%' within {self._timeout:g} s; {advice}")
+        return DeviceError(
+            f"{self._port}: '{_shown(command)}%' is answered with '{_shown(found)}', expected {expected} within "
+            f"{self._timeout:g} s; {advice}"
+        )
+
+    def _unexpected(self, command: str, expected: str, lines: list[str] | None = None) -> DeviceError:
+        found = self._stray or (lines[-1] if lines else "")
+        told = f"'{_shown(found)}'" if found else f"nothing but {READY}"
+        return DeviceError(f"{self._port}: '{command}%' is answered with {told}, expected {expected}")
+
+
+def _shown(text: str) -> str:
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable if len(printable) <= _SHOWN_CHARACTERS else f"{printable[:_SHOWN_CHARACTERS]}..."

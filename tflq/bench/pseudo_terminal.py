@@ -1,0 +1,89 @@
+"""A virtual device on a pseudo-terminal, which other programs open like the serial port of a board."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tflq.bench.device import Device
+from tflq.bench.protocol import END_OF_LINE
+from tflq.errors import OutputError, UnsupportedError
+
+_BLOCK_BYTES = 4096
+
+
+class PseudoTerminal:
+    """A pair of ends: `path` for the host, and the one that `serve` reads and writes.
+
+    The host's end stays open here too, so that a host may close it and another may come.
+
+    Raises:
+        UnsupportedError: a system without pseudo-terminals.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import pty
+            import tty
+        except ImportError:
+            raise UnsupportedError(
+                "a virtual device needs pseudo-terminals: use Linux, macOS or another Unix"
+            ) from None
+        self._device_end, self._host_end = pty.openpty()
+        tty.setraw(self._host_end)
+        self.path = os.ttyname(self._host_end)
+        self._stop_reader, self._stop_writer = os.pipe()
+
+    def serve(self, device: Device) -> None:
+        """Let the device boot and answer until `stop` is called."""
+        self._write(device.boot())
+        while True:
+            ready, _, _ = select.select([self._device_end, self._stop_reader], [], [])
+            if self._stop_reader in ready:
+                return
+            self._write(device.receive(os.read(self._device_end, _BLOCK_BYTES)))
+
+    def stop(self) -> None:
+        """End `serve`, from any thread."""
+        os.write(self._stop_writer, b"x")
+
+    def close(self) -> None:
+        """Close both ends."""
+        for end in (self._device_end, self._host_end, self._stop_reader, self._stop_writer):
+            with suppress(OSError):
+                os.close(end)
+
+    def _write(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            data = f"{line}{END_OF_LINE}".encode("ascii", "replace")
+            while data:
+                ready, _, _ = select.select([self._stop_reader], [self._device_end], [])
+                if ready:
+                    return
+                data = data[os.write(self._device_end, data) :]
+
+
+@contextmanager
+def linked(path: str, link: Path | None) -> Iterator[None]:
+    """Keep a symbolic link to a port, under a name that stays the same from run to run.
+
+    Raises:
+        OutputError: a file of that name is there, or the folder cannot be written.
+    """
+    if link is None:
+        yield
+        return
+    if link.exists() and not link.is_symlink():
+        raise OutputError(f"{link}: is there already and no link; choose another --link")
+    try:
+        link.unlink(missing_ok=True)
+        link.symlink_to(path)
+    except OSError as error:
+        raise OutputError(f"{link}: cannot be made: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        link.unlink(missing_ok=True)

@@ -1,0 +1,100 @@
+"""One model as it is and for targets: a row for each, measured or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tflq.analysis.executions import Execution, as_is, for_target
+from tflq.bench.performance import SECONDS, Performance, time_inputs
+from tflq.bench.scoring import DataSet, Score, run_data, score
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Target
+from tflq.errors import TflqError
+from tflq.graph import Array, Model
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is to be measured.
+
+    Attributes:
+        name: "as is" or the target's.
+        execution: None where the target refuses the model.
+        refusal: its reason.
+    """
+
+    name: str
+    execution: Execution | None
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured.
+
+    Attributes:
+        name: of the candidate.
+        found: None where the target refuses the model.
+        refusal: its reason.
+        values: what was answered to each sample, real[S, values]; None in performance mode.
+    """
+
+    name: str
+    found: Score | Performance | None
+    refusal: str = ""
+    values: Array | None = None
+
+
+def candidates(
+    model: Model, ranged: Model, targets: Sequence[tuple[Target, Settings]], keep_refused: bool
+) -> list[Candidate]:
+    """Return the model as it is and for each target.
+
+    Args:
+        model: as it is.
+        ranged: the same model with ranges, where the user gave any.
+        targets: with their settings.
+        keep_refused: turn a target's refusal into a row; without it the first one is raised.
+
+    Raises:
+        TflqError: a target refuses the model, its settings or its values.
+    """
+    found = [Candidate("as is", as_is(model))]
+    for target, settings in targets:
+        try:
+            found.append(Candidate(target.name, for_target(ranged.main, target, settings)))
+        except TflqError as error:
+            if not keep_refused:
+                raise
+            found.append(Candidate(target.name, None, str(error)))
+    return found
+
+
+def measure_accuracy(
+    chosen: Sequence[Candidate], data: DataSet, progress: Callable[[int], object] = lambda _: None
+) -> list[Row]:
+    """Run all samples for each candidate; `progress` gets the number of samples just finished."""
+    rows = []
+    for candidate in chosen:
+        if candidate.execution is None:
+            rows.append(Row(candidate.name, None, candidate.refusal))
+            continue
+        values = run_data(candidate.execution, data, progress)
+        rows.append(Row(candidate.name, score(candidate.name, values, data), values=values))
+    return rows
+
+
+def measure_performance(
+    chosen: Sequence[Candidate],
+    data: DataSet,
+    seconds: float = SECONDS,
+    progress: Callable[[int], object] = lambda _: None,
+) -> list[Row]:
+    """Time five inputs for each candidate, each for `seconds`; `progress` gets 1 after each input."""
+    return [
+        Row(candidate.name, time_inputs(candidate.execution, data, seconds, progress))
+        if candidate.execution is not None
+        else Row(candidate.name, None, candidate.refusal)
+        for candidate in chosen
+    ]

@@ -1,0 +1,69 @@
+"""Data sets of any kind, and what a model scores on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tflq.analysis.executions import Execution
+from tflq.analysis.inputs import GivenSamples
+from tflq.bench.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
+from tflq.bench.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
+from tflq.bench.labels import read_labels
+from tflq.bench.tasks import Task
+from tflq.errors import InputError
+from tflq.graph import Array, Graph
+
+DataSet = LabelledSamples | LabelledWindows
+Score = Accuracy | Detection
+
+
+def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> DataSet:
+    """Read a data set: a task's, or any folder with y_labels.csv, whose files then hold what the model's input takes.
+
+    Labels that state windows are those of an anomaly detector, whose windows are of its input's size.
+
+    Raises:
+        InputError: data, labels and model do not fit each other.
+    """
+    if task is not None:
+        return (load_windows if task.is_anomaly else load)(task, folder, graph, count)
+    if read_labels(folder)[0].window_bytes and graph.inputs:
+        size = graph.tensors[graph.inputs[0]].size
+        own = Task("this folder", "", "anomaly detection", (size,), ("float32",), 0, 1.0, 0, None, is_anomaly=True)
+        return load_windows(own, folder, graph, count)
+    return load_folder(folder, graph, count)
+
+
+def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:
+    """Run all samples and return what a device answers to each, real[S, values]: outputs, or one window's error.
+
+    Args:
+        execution: the model in some arithmetic.
+        data: samples for the model that `execution` was made from.
+        progress: called with the number of samples just finished.
+    """
+    if isinstance(data, LabelledSamples):
+        return answers(execution, data, progress)
+    return window_errors(execution, data, progress)
+
+
+def score(name: str, values: Array, data: DataSet) -> Score:
+    """Compare what was answered, real[S, values], with the labels."""
+    return summarise(name, values, data) if isinstance(data, LabelledSamples) else summarise_errors(name, values, data)
+
+
+def first_samples(data: DataSet, count: int) -> DataSet:
+    """Return the first files of a data set, of each its first window: what mlcommons' runner takes for performance.
+
+    Raises:
+        InputError: the data set has fewer files.
+    """
+    if len(data.labels) < count:
+        raise InputError(f"performance is measured with {count} inputs, the data set has {len(data.labels)} files")
+    labels, files = data.labels[:count], data.files[:count]
+    if isinstance(data, LabelledSamples):
+        return replace(data, samples=GivenSamples(data.samples.take(0, count)), labels=labels, files=files)
+    views = tuple(view[:1] for view in data.samples.views[:count])
+    return LabelledWindows(replace(data.samples, views=views), labels, files)
