@@ -22,7 +22,8 @@ STATE_OPTION = click.option(
 )
 INPUT_HELP = (
     "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
-    "model's encoding (many samples one behind the other), or a folder of .bin files. Repeat it for each input."
+    "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
+    "images or WAV files (docs/data.md). Repeat it for each input."
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.analysis.inputs.files import KINDS, read_npy, read_npz, read_raw
@@ -11,7 +12,22 @@ from tflq.analysis.inputs.fit import fit, quantise_real
 from tflq.analysis.inputs.legal import legal_values
 from tflq.analysis.inputs.samples import GivenSamples
 from tflq.errors import InputError
-from tflq.graph import Array, Graph
+from tflq.graph import Array, Graph, Tensor
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An array that was read.
+
+    Attributes:
+        array: as the file holds it.
+        where: the file, for messages.
+        clipped: of a data description, whose samples are converted already: how many values were clipped.
+    """
+
+    array: Array
+    where: str
+    clipped: int | None = None
 
 
 def given_inputs(
@@ -22,7 +38,7 @@ def given_inputs(
     Args:
         graph: whose inputs they are.
         files: "NAME=FILE", or "FILE" where the model has one input, or for an .npz whose arrays have the inputs' names.
-            FILE is .npy, .npz, a .bin of raw samples, or a folder of .bin files.
+            FILE is .npy, .npz, a .bin of raw samples, a folder of .bin files, or a data description, .json.
         names: further names of inputs (a signature's), with the tensor index of each.
         real: arrays are real numbers, to be converted with each input's scale and zero point.
 
@@ -30,25 +46,28 @@ def given_inputs(
         InputError: a file that cannot be read, an array that does not fit, an input without or with two files.
     """
     known = {**{graph.tensors[t].name: t for t in graph.inputs}, **(names or {})}
-    found: dict[int, tuple[Array, str]] = {}
+    found: dict[int, _Given] = {}
     for text in files:
-        for t, array, where in _read(graph, text, known, real):
+        for t, given in _read(graph, text, known, real):
             if t in found:
-                raise InputError(f"{where}: input '{graph.tensors[t].name}' was given already, by {found[t][1]}")
-            found[t] = array, where
+                raise InputError(
+                    f"{given.where}: input '{graph.tensors[t].name}' was given already, by {found[t].where}"
+                )
+            found[t] = given
     missing = [graph.tensors[t].name for t in graph.inputs if t not in found]
     if missing:
         raise InputError(f"no data for input {', '.join(map(repr, missing))}; give --input NAME=FILE for each")
     arrays, clipped = [], 0
     for t in graph.inputs:
-        array, where = found[t]
-        tensor = graph.tensors[t]
-        if real:
-            samples, outside = quantise_real(array, tensor, where)
-            clipped += outside
+        given, tensor = found[t], graph.tensors[t]
+        if given.clipped is not None:
+            samples, outside = given.array, given.clipped
+        elif real:
+            samples, outside = quantise_real(given.array, tensor, given.where)
         else:
-            samples = fit(array, tensor, legal_values(graph, t), where)
+            samples, outside = fit(given.array, tensor, legal_values(graph, t), given.where), 0
         arrays.append(samples)
+        clipped += outside
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
         each = ", ".join(f"'{graph.tensors[t].name}' {len(a)}" for t, a in zip(graph.inputs, arrays, strict=True))
@@ -56,7 +75,7 @@ def given_inputs(
     return GivenSamples(arrays, clipped)
 
 
-def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list[tuple[int, Array, str]]:
+def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list[tuple[int, _Given]]:
     name, path = _split(text, known)
     only = graph.inputs[0] if len(graph.inputs) == 1 else None
     t = known[name] if name is not None else only
@@ -64,17 +83,30 @@ def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list
     if os.path.isdir(path) or kind == ".bin":
         if real:
             raise InputError(f"{path}: raw bytes are in the model's own encoding; --real needs .npy or .npz")
-        return [(_required(t, path, known), read_raw(path, graph.tensors[_required(t, path, known)]), path)]
+        own = _required(t, path, known)
+        return [(own, _Given(read_raw(path, graph.tensors[own]), path))]
+    if kind == ".json":
+        own = _required(t, path, known)
+        return [(own, _Given(*_described(path, graph.tensors[own])))]
     if kind == ".npy":
-        return [(_required(t, path, known), read_npy(path), path)]
+        return [(_required(t, path, known), _Given(read_npy(path), path))]
     if kind != ".npz":
-        raise InputError(f"{path}: the file's name must end in {', '.join(KINDS)}, or be a folder of .bin files")
+        raise InputError(
+            f"{path}: the file's name must end in {', '.join(KINDS)} or .json, or be a folder of .bin files"
+        )
     arrays = read_npz(path)
     if t is not None and len(arrays) == 1:
-        return [(t, next(iter(arrays.values())), path)]
+        return [(t, _Given(next(iter(arrays.values())), path))]
     if name is not None:
-        return [(known[name], _of_name(arrays, name, path), f"{path}[{name}]")]
-    return [(known[key], arrays[key], f"{path}[{key}]") for key in _known_keys(arrays, known, path)]
+        return [(known[name], _Given(_of_name(arrays, name, path), f"{path}[{name}]"))]
+    return [(known[key], _Given(arrays[key], f"{path}[{key}]")) for key in _known_keys(arrays, known, path)]
+
+
+def _described(path: str, tensor: Tensor) -> tuple[Array, str, int]:
+    from tflq.analysis.inputs.described import described_array, read_description
+
+    samples, clipped = described_array(read_description(Path(path)), tensor)
+    return samples, path, clipped
 
 
 def _split(text: str, known: Mapping[str, int]) -> tuple[str | None, str]:

@@ -1,0 +1,180 @@
+"""What a data description says: which files, and how each becomes the real numbers of one sample."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.analysis.inputs.described.keys import Keys
+from tflq.errors import InputError
+from tflq.files import read_bytes
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".gif", ".tif", ".tiff", ".webp")
+AUDIO_SUFFIXES = (".wav",)
+FOLDERS = "folders"
+"""Value of `labels` where the folder that a file lies in is its class."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """How an image becomes a sample [height, width, channels]: real = (value - mean) * scale, values 0..255.
+
+    Attributes:
+        size: height and width.
+        crop: "center": the largest middle part that has the shape of `size`; "none": the image is stretched.
+        resample: Pillow's filter: "nearest", "bilinear", "bicubic", "box", "lanczos".
+        channels: "rgb", "bgr" or "gray".
+        mean: for all channels, or one for each in the order of `channels`.
+        scale: likewise.
+    """
+
+    size: tuple[int, int]
+    crop: str
+    resample: str
+    channels: str
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Features:
+    """How sound becomes a sample.
+
+    Attributes:
+        kind: "waveform", "mfcc" or "lfbe".
+        window: samples of a frame.
+        stride: samples from one frame to the next.
+        coefficients: of a frame: of the cosine transform, or filter banks.
+        mel_bins: filter banks behind an mfcc.
+        low_hz: lower edge of the first bank.
+        high_hz: upper edge of the last one.
+    """
+
+    kind: str
+    window: int = 0
+    stride: int = 0
+    coefficients: int = 0
+    mel_bins: int = 0
+    low_hz: float = 0.0
+    high_hz: float = 0.0
+
+
+@dataclass(frozen=True)
+class Audio:
+    """How a WAV file of one channel becomes a sample.
+
+    Attributes:
+        rate: samples a second; files must have it.
+        length: samples of a clip; shorter ones are filled with silence, longer ones cut.
+        normalise: "peak": divided by the largest value, as the keyword-spotting reference does; "full-scale".
+        features: what is computed.
+    """
+
+    rate: int
+    length: int
+    normalise: str
+    features: Features
+
+
+@dataclass(frozen=True)
+class Description:
+    """A data description.
+
+    Attributes:
+        path: of the file; messages name it.
+        files: in the order of their paths.
+        labels: class of each file, by the folder that it lies in; None where nothing says it.
+        classes: names of the classes, in order; empty without labels.
+        preparation: of each file.
+    """
+
+    path: Path
+    files: tuple[Path, ...]
+    labels: tuple[int, ...] | None
+    classes: tuple[str, ...]
+    preparation: Images | Audio
+
+
+def read_description(path: Path) -> Description:
+    """Read a data description and list its files.
+
+    Raises:
+        InputError: no JSON, an unknown or missing key, a value that is not allowed, or no file; the key is named.
+    """
+    try:
+        content = json.loads(bytes(read_bytes(path)))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds no JSON object")
+    keys = Keys(content, str(path))
+    kind = keys.choice("kind", ("images", "audio"))
+    folder = path.parent / keys.text("files", ".")
+    labels = keys.choice("labels", (FOLDERS, "none"), "none")
+    preparation = _images(keys) if kind == "images" else _audio(keys)
+    keys.finish()
+    suffixes = IMAGE_SUFFIXES if kind == "images" else AUDIO_SUFFIXES
+    files = _files(path, folder, suffixes)
+    if labels == "none":
+        return Description(path, files, None, (), preparation)
+    classes = tuple(sorted({file.parent.name for file in files}))
+    return Description(path, files, tuple(classes.index(f.parent.name) for f in files), classes, preparation)
+
+
+def _images(keys: Keys) -> Images:
+    channels = keys.choice("channels", ("rgb", "bgr", "gray"), "rgb")
+    counts = {1, 1 if channels == "gray" else 3}
+    return Images(
+        keys.sizes("size"),
+        keys.choice("crop", ("center", "none"), "none"),
+        keys.choice("resample", ("nearest", "bilinear", "bicubic", "box", "lanczos"), "bilinear"),
+        channels,
+        keys.numbers("mean", 0.0, counts),
+        keys.numbers("scale", 1.0, counts),
+    )
+
+
+def _audio(keys: Keys) -> Audio:
+    rate = keys.whole("rate", 16000)
+    length = keys.whole("length", rate)
+    normalise = keys.choice("normalise", ("peak", "full-scale"), "full-scale")
+    inner = keys.inner("features")
+    kind = inner.choice("kind", ("waveform", "mfcc", "lfbe"), "waveform")
+    features = Features(kind)
+    if kind != "waveform":
+        features = Features(
+            kind,
+            inner.whole("window", rate * 30 // 1000),
+            inner.whole("stride", rate * 20 // 1000),
+            inner.whole("coefficients", 10 if kind == "mfcc" else 40),
+            inner.whole("mel_bins", 40) if kind == "mfcc" else 0,
+            inner.number("low_hz", 20.0 if kind == "mfcc" else 0.0),
+            inner.number("high_hz", 4000.0 if kind == "mfcc" else rate / 2),
+        )
+        _check(features, rate, length, f"{keys.where}: features")
+    inner.finish()
+    return Audio(rate, length, normalise, features)
+
+
+def _check(features: Features, rate: int, length: int, where: str) -> None:
+    if features.window > length:
+        raise InputError(f"{where}: window is {features.window}; a clip has {length} samples")
+    if not 0 <= features.low_hz < features.high_hz <= rate / 2:
+        raise InputError(
+            f"{where}: low_hz is {features.low_hz:g} and high_hz {features.high_hz:g}; "
+            f"0 <= low_hz < high_hz <= {rate / 2:g} is needed"
+        )
+    if features.kind == "mfcc" and features.coefficients > features.mel_bins:
+        raise InputError(
+            f"{where}: {features.coefficients} coefficients of {features.mel_bins} mel_bins; at most as many are there"
+        )
+
+
+def _files(path: Path, folder: Path, suffixes: tuple[str, ...]) -> tuple[Path, ...]:
+    if not folder.is_dir():
+        raise InputError(f"{path}: files: {folder}: no such folder")
+    found = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
+    if not found:
+        raise InputError(f"{path}: files: {folder} holds no file that ends in {', '.join(suffixes)}")
+    return tuple(found)
