@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.draw import kernel_settings
 from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, round_half_away
+from tflq.interpreter.layout import is_samples_last, to_samples_last
 from tflq.interpreter.requantise import fit_step_map, requantise
 
 INT8 = np.dtype(np.int8)
@@ -56,6 +57,12 @@ def test_equal_on_every_accumulator(rule, seed, zero_point):
     inside = np.clip(every, lower, upper)
     got = requantise(fitted, exact, inside.astype(np.float32), INT8)
     assert np.array_equal(got, exact(inside))
+    images = inside.reshape(64, 1, 32, 32, channels)
+    got = requantise(fitted, exact, to_samples_last(images.astype(np.float32)), INT8)
+    assert is_samples_last(got)
+    assert np.array_equal(got, exact(images))
+    for some in np.array_split(inside, 128):
+        assert np.array_equal(requantise(fitted, exact, some.astype(np.float32), INT8), exact(some))
 
 
 @pytest.mark.parametrize("zero_point", [-128, 3])

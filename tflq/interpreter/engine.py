@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
+from tflq.interpreter.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.memory import byte_limit, enough_memory, require_memory
 from tflq.interpreter.program import Library, Listener
 from tflq.interpreter.session import Session
@@ -126,8 +127,14 @@ class Engine:
         self._session = Session()
 
     def chunk_size(self) -> int:
-        """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1."""
-        return max(1, CHUNK_BYTES // max(1, self._sample_bytes))
+        """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1.
+
+        Twice as many, a multiple of SAMPLES_LAST_FROM, where samples lie last in memory.
+        """
+        size = max(1, CHUNK_BYTES // max(1, self._sample_bytes))
+        if self._program.prefers_samples_last and 2 * size >= SAMPLES_LAST_FROM:
+            return 2 * size // SAMPLES_LAST_FROM * SAMPLES_LAST_FROM
+        return size
 
     def check_inputs(self, inputs: Sequence[Array]) -> int:
         """Check arrays against the graph's inputs and return the number of samples.

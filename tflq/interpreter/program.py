@@ -14,6 +14,12 @@ from tflq.interpreter.calls import require_call
 from tflq.interpreter.computations import name_computations
 from tflq.interpreter.control import CONTROL, RESOURCES, called_graphs
 from tflq.interpreter.late import Late, LateNode
+from tflq.interpreter.layout import (
+    SAMPLES_LAST_FROM,
+    nodes_with_samples_last,
+    to_samples_first,
+    to_samples_last,
+)
 from tflq.interpreter.lowering import lower, shared
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 from tflq.interpreter.session import Session
@@ -114,6 +120,7 @@ class Program:
             i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
         }
         self._steps = [self._step(i) for i in self._computed()]
+        self._samples_last = nodes_with_samples_last(self.graph, self._gains())
         self._prepared: dict[tuple[int, ...], list[Step]] = {}
 
     @property
@@ -128,6 +135,11 @@ class Program:
             step.node.operator in RESOURCES or (step.kernel is not None and step.kernel.stateful)
             for step in self._steps
         )
+
+    @property
+    def prefers_samples_last(self) -> bool:
+        """Whether nodes run faster on images with samples last in memory, given enough samples."""
+        return bool(self._samples_last)
 
     def computed(self) -> list[int]:
         """Return the tensors that its nodes write."""
@@ -183,8 +195,11 @@ class Program:
         values = _Values(self, session)
         values.update(zip(self.graph.inputs, inputs, strict=True))
         context = _Context(self.library, session)
+        reorders = bool(self._samples_last) and samples >= SAMPLES_LAST_FROM and not listeners
         for step in steps:
             node = step.node
+            if reorders:
+                self._reorder(step, values)
             operands = [None if t == ABSENT else values[t] for t in node.inputs]
             for listener in listeners:
                 seen = [None if v is None else for_all_samples(v, samples) for v in operands]
@@ -198,7 +213,24 @@ class Program:
                 self._keep_state(node, results, session)
             for t in step.release:
                 values.pop(t, None)
-        return {t: values[t] for t in kept}
+        return {t: _in_order(values[t], False) for t in kept} if reorders else {t: values[t] for t in kept}
+
+    def _reorder(self, step: Step, values: dict[int, Value]) -> None:
+        """Bring the computed inputs of a step into the order in memory that it takes."""
+        last = step.index in self._samples_last
+        for t in step.node.inputs:
+            if t in values and t not in self.constants:
+                values[t] = _in_order(values[t], last)
+
+    def _gains(self) -> dict[int, float]:
+        """Return what each node that takes images with samples last gains by them."""
+        gains = {}
+        for step in self._steps:
+            if step.kernel is not None and step.kernel.samples_last is not None and step.shapes is not None:
+                gain = step.kernel.samples_last(step.node.integers, self.graph.operands(step.index))
+                if gain is not None:
+                    gains[step.index] = gain
+        return gains
 
     def _with_generator(
         self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
@@ -237,6 +269,13 @@ class Program:
         later = LateNode(node, operands, found)
         known = tuple((i, t.shape) for i, t in enumerate(operands.inputs) if t is not None and not t.is_constant)
         return Step(index, node, found, later, None if late else known, ())
+
+
+def _in_order(value: Value, last: bool) -> Value:
+    """Return a value with samples last or first in memory; what is no array of all samples stays."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return to_samples_last(value) if last else to_samples_first(value)
 
 
 class _Values(dict[int, Value]):

@@ -16,6 +16,13 @@ A module with `SHARED_RESULT = True` gives a result that depends on the shapes o
 a time. One with `STATEFUL = True` gives another result at each call (RANDOM_UNIFORM) and is never folded: its `run`
 gets one array more, the state that it returned behind its outputs at the last call, or None at the first.
 
+A module may have a third function, for images with samples last in memory (tflq.interpreter.layout):
+
+    samples_last(integers, operands) -> gain    whether `run` takes such images and gives such results: the nanoseconds
+                                                that a sample gains by them, negative where it loses; None if it cannot
+
+Without it, the engine hands over samples first.
+
 Tensors that are variables (the state of SVDF and LSTM) are inputs like others; `run` returns their new values behind
 the outputs, in the order of the inputs. A kernel that needs the value of an operand to decide its integers asks for
 `operands.constant(i)`: where that value is computed at run time, the engine lowers the node when it is there.
@@ -33,6 +40,7 @@ from tflq.graph.quantisation import Affine
 
 Lower = Callable[[Node, Operands], object]
 Run = Callable[..., tuple[Array, ...]]
+SamplesLast = Callable[[object, Operands], float | None]
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Kernel:
         shared_result: whether the result depends on shapes only.
         per_sample: whether the shape of the result depends on values.
         stateful: whether two calls may differ.
+        samples_last: what images with samples last gain, where it takes them; None if it never does.
     """
 
     lower: Lower
@@ -54,6 +63,7 @@ class Kernel:
     shared_result: bool = False
     per_sample: bool = False
     stateful: bool = False
+    samples_last: SamplesLast | None = None
 
 
 @dataclass(frozen=True)
@@ -147,8 +157,15 @@ def kernel(arithmetic_name: str, operator: str) -> Kernel:
                 f"it has {', '.join(sorted(table))}"
             )
         module = import_module(table[operator])
-        marks = (getattr(module, mark, False) for mark in ("SHARED_RESULT", "PER_SAMPLE", "STATEFUL"))
-        _kernels[key] = Kernel(module.lower, module.run, table[operator], *marks)
+        _kernels[key] = Kernel(
+            module.lower,
+            module.run,
+            table[operator],
+            shared_result=getattr(module, "SHARED_RESULT", False),
+            per_sample=getattr(module, "PER_SAMPLE", False),
+            stateful=getattr(module, "STATEFUL", False),
+            samples_last=getattr(module, "samples_last", None),
+        )
     return _kernels[key]
 
 

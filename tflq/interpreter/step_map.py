@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.layout import is_samples_last, logical, stored
 
 Exact = Callable[[Integers], Integers]
 """The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
@@ -78,7 +79,7 @@ class StepMap:
         np.add(accumulators, offset, out=out)
         np.multiply(out, scale, out=out)
         if low is not None and high is not None:
-            np.add(out, np.minimum(np.maximum(out, low), high), out=out)
+            np.add(out, _clipped(out, low, high), out=out)
         out.clip(*self._ends, out=out)
         return np.rint(out, out=out)
 
@@ -99,6 +100,8 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
         return _by_rule(exact, accumulators, dtype)
     if accumulators.size <= step_map.tiles[0].size:
         return _at_once(step_map.wide or step_map, accumulators, dtype)
+    if is_samples_last(accumulators):
+        return _map_channels(step_map, accumulators, dtype)
     flat = accumulators.reshape(-1)
     if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
         flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
@@ -107,6 +110,11 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
     channels = accumulators.shape[-1]
     _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
     return result
+
+
+def _clipped(x: Reals, low: Reals, high: Reals) -> Reals:
+    """Clip by arrays; numpy's clip is fast where each bound serves a whole run, its minimum and maximum elsewhere."""
+    return np.clip(x, low, high) if low.shape[-1] == 1 else np.minimum(np.maximum(x, low), high)
 
 
 def _by_rule(exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -146,6 +154,32 @@ def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
     if rest:
         step_map.evaluate(_first(tiles, rest), flat[whole:], buffer[:rest])
         np.copyto(out[whole:], buffer[:rest], casting="unsafe")
+
+
+def _map_channels(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Map [S, N, H, W, O] with samples last: constants of a channel meet a run of all its pixels and samples."""
+    source = stored(accumulators)
+    result = np.empty(source.shape, dtype)
+    channels, kind = source.shape[1], step_map.scale.dtype
+    run = source[0, 0].size
+    rows, length = max(1, BLOCK // run), min(run, BLOCK)
+    buffer: Reals = np.empty((rows, length), kind)
+    for image, codes in zip(source.reshape(-1, channels, run), result.reshape(-1, channels, run), strict=True):
+        for c in range(0, channels, rows):
+            constants = _columns(step_map, slice(c, c + rows))
+            for i in range(0, run, length):
+                block = image[c : c + rows, i : i + length].astype(kind, copy=False)
+                out = buffer[: block.shape[0], : block.shape[1]]
+                np.copyto(codes[c : c + rows, i : i + length], step_map.evaluate(constants, block, out), "unsafe")
+        for channel, accumulator, code in step_map.exceptions:
+            codes[channel][np.equal(image[channel], accumulator)] = code
+    return logical(result)
+
+
+def _columns(step_map: StepMap, part: slice) -> _Constants:
+    low = None if step_map.low is None else step_map.low[part, None]
+    high = None if step_map.high is None else step_map.high[part, None]
+    return step_map.offset[part, None], step_map.scale[part, None], low, high
 
 
 def _first(tiles: _Constants, count: int) -> _Constants:

@@ -14,7 +14,9 @@ from tflq.interpreter.accumulate import (
     accumulate_convolution,
     accumulate_depthwise,
     accumulate_product,
+    accumulate_samples_last,
     accumulator_range,
+    can_run_samples_last,
     exact_dtype,
     prepare_convolution,
     prepare_depthwise,
@@ -23,6 +25,7 @@ from tflq.interpreter.accumulate import (
     window_maxima,
     window_sums,
 )
+from tflq.interpreter.layout import is_samples_last, to_samples_last
 
 
 @st.composite
@@ -62,6 +65,16 @@ def image_for(window, rng, channels, low, high):
     return rng.integers(low, high, (3, *size, channels), endpoint=True)
 
 
+def assert_samples_last_equal(prepared, x, pad, expected):
+    """Where a convolution runs over samples last, it gives the same and keeps that order in memory."""
+    if not can_run_samples_last(prepared, x.shape[1:3]):
+        return
+    for samples in (x[:, None], x.reshape(1, *x.shape).repeat(2, axis=0)):
+        got = accumulate_samples_last(prepared, to_samples_last(samples), pad)
+        assert is_samples_last(got)
+        assert (got.reshape(-1, *expected.shape)[0] == expected).all()
+
+
 @pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-32768, 32767)])
 @kernel_settings
 @given(window=windows(), seed=seeds, groups=st.integers(1, 3), depth=st.integers(1, 4), each=st.integers(1, 4))
@@ -72,6 +85,7 @@ def test_convolution(low, high, window, seed, groups, depth, each):
     pad = int(rng.integers(low, high))
     prepared = prepare_convolution(weights, window, groups, max(-low, high))
     got = accumulate_convolution(prepared, x[:, None], pad)[:, 0]
+    assert_samples_last_equal(prepared, x, pad, got)
     seen = taps_of(window, x, pad)
     for o in range(groups * each):
         group = slice(o // each * depth, (o // each + 1) * depth)
@@ -99,6 +113,7 @@ def test_outputs_that_share_a_patch(kernel, stride, width, depth, outputs, seed)
     prepared = prepare_convolution(weights, window, 1, 128, width)
     assert width % prepared.block == 0
     got = accumulate_convolution(prepared, x[:, None], -5)[:, 0]
+    assert_samples_last_equal(prepared, x, -5, got)
     seen = taps_of(window, x, -5)
     for o in range(outputs):
         assert (got[..., o] == (seen * weights[o].astype(object)).sum(axis=(3, 4, 5))).all()
@@ -113,6 +128,26 @@ def test_depthwise(window, seed, channels, multiplier):
     got = accumulate_depthwise(prepare_depthwise(weights, window, multiplier, 128), x[:, None], -11)[:, 0]
     seen = np.repeat(taps_of(window, x, -11), multiplier, axis=-1)
     assert (got == (seen * weights.astype(object)).sum(axis=(3, 4))).all()
+
+
+@kernel_settings
+@given(
+    kernel=st.tuples(st.integers(1, 5), st.integers(1, 4)),
+    stride=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    dilation=st.integers(1, 2),
+    padding=st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    seed=seeds,
+    channels=st.integers(2, 9),
+)
+def test_depthwise_with_samples_last(kernel, stride, dilation, padding, seed, channels):
+    rng = np.random.default_rng(seed)
+    window = Window(kernel, stride, (1, dilation), *padding)
+    x = image_for(window, rng, channels, -128, 127)
+    weights = rng.integers(-128, 127, (channels, *kernel, 1), endpoint=True)
+    prepared = prepare_convolution(weights, window, channels, 128)
+    assert can_run_samples_last(prepared, x.shape[1:3])
+    expected = (taps_of(window, x, 7) * np.moveaxis(weights[..., 0], 0, -1).astype(object)).sum(axis=(3, 4))
+    assert_samples_last_equal(prepared, x, 7, expected)
 
 
 @kernel_settings

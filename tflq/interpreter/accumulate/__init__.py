@@ -14,6 +14,7 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.accumulate.pooling import window_counts, window_maxima, window_sums
+from tflq.interpreter.accumulate.samples_last import accumulate_samples_last, can_run_samples_last, samples_last_gain
 from tflq.interpreter.accumulate.sequential import sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.window import Window, window_of
 
@@ -25,11 +26,14 @@ __all__ = [
     "accumulate_convolution",
     "accumulate_depthwise",
     "accumulate_product",
+    "accumulate_samples_last",
     "accumulator_range",
+    "can_run_samples_last",
     "exact_dtype",
     "prepare_convolution",
     "prepare_depthwise",
     "prepare_product",
+    "samples_last_gain",
     "sequential_convolution",
     "sequential_product",
     "window_counts",

@@ -52,6 +52,13 @@ class Convolution:
         """Whether it is a product of the pixels' channels with one matrix."""
         return self.window.is_pointwise and self.window.stride == (1, 1) and len(self.columns) == 1
 
+    @cached_property
+    def rows(self) -> Array:
+        """The weights of a single group as [O, KH * KW * C]."""
+        outputs, (height, width) = self.channels[1], self.window.kernel
+        wide = self.columns[0].reshape(height, -1, self.channels[0], self.block, outputs)
+        return np.ascontiguousarray(wide[:, :width, :, 0].reshape(-1, outputs).T)
+
     @property
     def run(self) -> int:
         """Columns of the image that one patch spans, or taps where they are dilated."""

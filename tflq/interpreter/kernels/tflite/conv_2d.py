@@ -10,6 +10,7 @@ from tflq.interpreter.kernels.conv_2d_strides import require_strides
 from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
+    gain_of_samples_last,
     lower_convolution,
     run_convolution,
 )
@@ -30,3 +31,8 @@ def run(
     if isinstance(integers, HybridConvolution):
         return run_hybrid(integers, x, weights, bias, depthwise=False)
     return run_convolution(integers, x, weights, bias)
+
+
+def samples_last(integers: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
+    """Return what images with samples last gain; None for hybrid layers, and as `gain_of_samples_last`."""
+    return None if isinstance(integers, HybridConvolution) else gain_of_samples_last(integers, operands)

@@ -13,6 +13,7 @@ from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
     as_grouped,
+    gain_of_samples_last,
     lower_convolution,
     run_convolution,
 )
@@ -32,3 +33,8 @@ def run(
     if isinstance(integers, HybridConvolution):
         return run_hybrid(integers, x, weights, bias, depthwise=True)
     return run_convolution(integers, x, as_grouped(weights, channels_last=True), bias)
+
+
+def samples_last(integers: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
+    """Return what images with samples last gain; None for hybrid layers, and as `gain_of_samples_last`."""
+    return None if isinstance(integers, HybridConvolution) else gain_of_samples_last(integers, operands)

@@ -21,13 +21,17 @@ from tflq.interpreter.accumulate import (
     Convolution,
     Window,
     accumulate_convolution,
+    accumulate_samples_last,
     accumulator_range,
+    can_run_samples_last,
     prepare_convolution,
+    samples_last_gain,
     window_of,
 )
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
+from tflq.interpreter.layout import is_samples_last
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operand_checks import require_zero_points_of_zero as require_symmetric
 
@@ -64,6 +68,7 @@ class QuantisedConvolution:
         weights_zero_point: zw; 0 but for uint8.
         rule: how totals become codes.
         constants: None where weights or bias are computed at run time.
+        takes_samples_last: whether images may have samples last in memory; then the result has, too.
     """
 
     window: Window
@@ -74,6 +79,7 @@ class QuantisedConvolution:
     weights_zero_point: int
     rule: Rule
     constants: LayerConstants | None
+    takes_samples_last: bool = False
 
 
 def lower_convolution(
@@ -114,7 +120,8 @@ def lower_convolution(
     if weights.data is None or (bias is not None and bias.data is None):
         return layer
     made = make_constants(layer, as_grouped(weights.data, channels_last), None if bias is None else bias.data, True)
-    return replace(layer, constants=made)
+    able = made.rescale.step_map is not None and can_run_samples_last(made.prepared, (x.shape[1], x.shape[2]))
+    return replace(layer, constants=made, takes_samples_last=able)
 
 
 def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
@@ -137,6 +144,13 @@ def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias:
         made = make_constants(layer, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], False)
         samples.append(_convolve(layer, made, x[s % len(x)][None]))
     return (np.concatenate(samples),)
+
+
+def gain_of_samples_last(layer: QuantisedConvolution, operands: Operands) -> float | None:
+    """Return what images with samples last gain, in ns a sample; None where they cannot be taken."""
+    if layer.constants is None or not layer.takes_samples_last:
+        return None
+    return samples_last_gain(layer.constants.prepared, (operands.input(0).shape[1], operands.input(0).shape[2]))
 
 
 def make_constants(layer: QuantisedConvolution, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
@@ -206,4 +220,6 @@ def _accumulator_of(
 
 
 def _convolve(layer: QuantisedConvolution, made: LayerConstants, x: Array) -> Array:
-    return made.rescale.apply(accumulate_convolution(made.prepared, x, layer.input_zero_point))
+    last = layer.takes_samples_last and is_samples_last(x)
+    accumulate = accumulate_samples_last if last else accumulate_convolution
+    return made.rescale.apply(accumulate(made.prepared, x, layer.input_zero_point))
