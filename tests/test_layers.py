@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
     "analysis": BELOW_CONVERTERS | {"converters"},
     "bench": BELOW_BENCH,
-    "cli": BELOW_BENCH | {"bench", "tflq"},
+    "precision": BELOW_BENCH | {"tflq"},
+    "cli": BELOW_BENCH | {"bench", "precision", "tflq"},
     "pytest_plugin": {"analysis", "cli"},
 }
 

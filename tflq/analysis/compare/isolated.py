@@ -9,8 +9,9 @@ import numpy as np
 from tflq.analysis.compare.matching import Match
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.executions import real_values
+from tflq.converters.targets import Target
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Affine, Array, Tensor
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.control import CONTROL
 from tflq.interpreter.late import Late
 from tflq.interpreter.registry import kernel, kernel_name
@@ -33,13 +34,7 @@ class Isolated:
         self._side = side
         self._graph = side.execution.graph
         self._matches = matches
-        for index, node in enumerate(self._graph.nodes):
-            keeps = any(t != ABSENT and self._graph.tensors[t].is_variable for t in node.inputs)
-            if isinstance(node.integers, Late) or node.operator in CONTROL or keeps:
-                raise UnsupportedError(
-                    f"{self._graph.where(index)} depends on values or state of the run: layers cannot be fed one by "
-                    f"one; compare without --isolated"
-                )
+        require_separate_nodes(self._graph, "; compare without --isolated")
 
     def run(self, inputs: list[Array], reference: Mapping[str, Array]) -> dict[int, Array]:
         """Return what each node computes from the reference's tensors.
@@ -51,7 +46,7 @@ class Isolated:
             reference: by column name of the second side.
         """
         graph = self._graph
-        values: dict[int, Array] = {i: t.data[None] for i, t in enumerate(graph.tensors) if t.data is not None}
+        values = constants_of(graph)
         values.update(zip(graph.inputs, inputs, strict=True))
         for t in graph.inputs:
             self._feed(values, t, reference)
@@ -59,9 +54,7 @@ class Isolated:
         for node in graph.nodes:
             if all(graph.tensors[t].is_constant for t in node.outputs):
                 continue
-            arrays = [None if t == ABSENT else values[t] for t in node.inputs]
-            found = kernel(node.arithmetic or "", kernel_name(node)).run(node.integers, *arrays)
-            for t, array in zip(node.outputs, found, strict=False):
+            for t, array in run_node(node, values).items():
                 samples = max(len(inputs[0]) if inputs else 1, len(array))
                 values[t] = results[t] = np.broadcast_to(array, (samples, *array.shape[1:]))
                 self._feed(values, t, reference)
@@ -70,20 +63,59 @@ class Isolated:
     def _feed(self, values: dict[int, Array], t: int, reference: Mapping[str, Array]) -> None:
         found = self._matches.get(t)
         if found is not None:
-            values[t] = self._encoded(reference[found.second.name], found.second.tensor, self._graph.tensors[t])
+            array, source = reference[found.second.name], found.second.tensor
+            values[t] = encoded(array, source, self._graph.tensors[t], self._side.execution.target)
 
-    def _encoded(self, array: Array, source: Tensor | None, tensor: Tensor) -> Array:
-        """Bring the reference's values to a tensor's encoding, by way of the real numbers where encodings differ."""
-        shaped = array.reshape(len(array), *tensor.shape)
-        if source is None or (source.dtype is tensor.dtype and source.quantisation == tensor.quantisation):
-            return shaped
-        real = real_values(array, source).reshape(shaped.shape)
-        target = self._side.execution.target
-        if target is not None and isinstance(tensor.quantisation, Affine):
-            return target.encode(real, tensor)
-        if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
-            return np.asarray(real.astype(tensor.dtype.storage))
-        scale, zero_point = tensor.quantisation.along(len(tensor.shape))
-        ratio = real / scale
-        codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
-        return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))
+
+def require_separate_nodes(graph: Graph, way_out: str) -> None:
+    """Check that each node can be run on arrays that are given.
+
+    Args:
+        graph: lowered.
+        way_out: ends the message.
+
+    Raises:
+        UnsupportedError: a node whose integers depend on values that are computed at run time, or that runs other
+            graphs or keeps state.
+    """
+    for index, node in enumerate(graph.nodes):
+        keeps = any(t != ABSENT and graph.tensors[t].is_variable for t in node.inputs)
+        if isinstance(node.integers, Late) or node.operator in CONTROL or keeps:
+            raise UnsupportedError(
+                f"{graph.where(index)} depends on values or state of the run: layers cannot be fed one by one{way_out}"
+            )
+
+
+def constants_of(graph: Graph) -> dict[int, Array]:
+    """Return the constants of a graph by tensor: dtype[1, *shape]."""
+    return {i: t.data[None] for i, t in enumerate(graph.tensors) if t.data is not None}
+
+
+def run_node(node: Node, values: Mapping[int, Array]) -> dict[int, Array]:
+    """Run one lowered node on the values of its inputs, dtype[S or 1, *shape]; return its outputs by tensor."""
+    arrays = [None if t == ABSENT else values[t] for t in node.inputs]
+    found = kernel(node.arithmetic or "", kernel_name(node)).run(node.integers, *arrays)
+    return dict(zip(node.outputs, found, strict=False))
+
+
+def encoded(array: Array, source: Tensor | None, tensor: Tensor, target: Target | None) -> Array:
+    """Bring values to a tensor's encoding, by way of the real numbers where encodings differ.
+
+    Args:
+        array: dtype[S, ...] of as many elements as the tensor has.
+        source: how the values stand for real numbers; None where they have the tensor's encoding.
+        tensor: whose encoding is wanted.
+        target: who rounds real numbers for the tensor; None to round as TFLite's QUANTIZE does.
+    """
+    shaped = array.reshape(len(array), *tensor.shape)
+    if source is None or (source.dtype is tensor.dtype and source.quantisation == tensor.quantisation):
+        return shaped
+    real = real_values(array, source).reshape(shaped.shape)
+    if target is not None and isinstance(tensor.quantisation, Affine):
+        return target.encode(real, tensor)
+    if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+        return np.asarray(real.astype(tensor.dtype.storage))
+    scale, zero_point = tensor.quantisation.along(len(tensor.shape))
+    ratio = real / scale
+    codes = np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point
+    return np.asarray(np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage))

@@ -11,6 +11,8 @@ from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.emit.artefacts import artefacts_of
 from tflq.converters.gap9.options import known_settings, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.gap9.widths import precision_plan
+from tflq.converters.precision import PrecisionPlan
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Artefacts, Specification
 from tflq.graph import Array, Graph, Model, Tensor
@@ -54,6 +56,10 @@ class Gap9Target:
     def quantise(self, graph: Graph, settings: Settings) -> Graph:
         """Return GAP9's graph; raises as `quantise_graph`."""
         return quantise_graph(graph, settings)
+
+    def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
+        """Return the widths that NE16's filters can have."""
+        return precision_plan(graph, settings)
 
     def encode(self, real: Array, tensor: Tensor) -> Array:
         """Return codes: clip(rnd(real / S) + Z), ties up."""

@@ -1,0 +1,152 @@
+"""Which widths a target offers for single layers, and what each costs: what a search of precision chooses from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from tflq.converters.settings import LayerRule, Settings, Value
+from tflq.converters.targets import Target, find_target, target_names
+from tflq.errors import OptionError, UnsupportedError
+from tflq.graph import ABSENT, Affine, Graph, Tensor
+
+
+@dataclass(frozen=True)
+class Width:
+    """One precision that a layer can have.
+
+    Attributes:
+        bits: how reports call it.
+        size_bytes: what the layer then takes.
+        values: the settings that choose it, key -> value.
+    """
+
+    bits: int
+    size_bytes: int
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class LayerWidths:
+    """A layer that has a choice.
+
+    Attributes:
+        index: of its node in the graph that is quantised.
+        name: of that node.
+        operator: of that node.
+        widths: at least two, the widest first.
+    """
+
+    index: int
+    name: str
+    operator: str
+    widths: tuple[Width, ...]
+
+
+@dataclass(frozen=True)
+class PrecisionPlan:
+    """What a target lets one choose for a graph. Sizes of layers add up.
+
+    Attributes:
+        layers: in order of execution; those without a choice are left out.
+        fixed_bytes: size of the layers without a choice.
+        counted: what sizes count, in words: "weights".
+    """
+
+    layers: tuple[LayerWidths, ...]
+    fixed_bytes: int
+    counted: str
+
+
+@runtime_checkable
+class MixedPrecision(Target, Protocol):
+    """A target whose layers can differ in precision; with this method it can be searched."""
+
+    def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
+        """Return the choices for a graph; a layer whose width a rule of `settings` names has none.
+
+        Raises:
+            UnsupportedError, OptionError: as `Target.quantise`.
+        """
+
+
+def find_mixed_precision(name: str) -> MixedPrecision:
+    """Return a target that offers choices.
+
+    Raises:
+        OptionError: there is no such target, or it offers none; the message names those that do.
+    """
+    target = find_target(name)
+    if not isinstance(target, MixedPrecision):
+        known = ", ".join(other for other in target_names() if isinstance(find_target(other), MixedPrecision))
+        raise OptionError(f"target {name} offers no precision for single layers to choose from; allowed are {known}")
+    return target
+
+
+def is_named(settings: Settings, graph: Graph, index: int, keys: Iterable[str]) -> bool:
+    """Return whether a layer rule of the user gives one of these keys to a node."""
+    node, wanted = graph.nodes[index], set(keys)
+    return any(wanted & rule.values.keys() and rule.matches(index, node.name, node.operator) for rule in settings.rules)
+
+
+def packed_bytes(elements: int, bits: int) -> int:
+    """Return ceil(elements * bits / 8)."""
+    return -(-elements * bits // 8)
+
+
+def tensor_bytes(tensor: Tensor) -> int:
+    """Return the bytes of a tensor's codes, those below a byte packed."""
+    bits = tensor.quantisation.bits if isinstance(tensor.quantisation, Affine) else 8 * tensor.dtype.storage.itemsize
+    return packed_bytes(tensor.size, bits)
+
+
+def probed_plan(
+    target: Target, graph: Graph, settings: Settings, offered: Sequence[tuple[int, Mapping[str, Value]]], counted: str
+) -> PrecisionPlan:
+    """Find the choices by trying them: quantise once for each node and width.
+
+    With t(b) the bytes of the whole graph where one node has b bits, b0 its narrowest and b1 its widest width:
+    size(b) = b0 * (t(b1) - t(b0)) // (b1 - b0) + t(b) - t(b0), what depends on the width, whatever tensor that is.
+    Nodes that no width changes have no choice; widths that the target refuses are not offered.
+
+    Args:
+        target: whose constants and activations are Affine.
+        graph: with ranges.
+        settings: the user's; single layers are changed in what they give.
+        offered: (bits, settings that choose it), the widest first.
+        counted: what sizes count, in words.
+
+    Raises:
+        UnsupportedError, OptionError: the graph cannot be quantised with the user's settings.
+    """
+    keys = {key for _, values in offered for key in values}
+    whole = graph_bytes(target.quantise(graph, settings))
+    layers, fixed = [], whole
+    for index, node in enumerate(graph.nodes):
+        if is_named(settings, graph, index, keys):
+            continue
+        totals = {bits: _total(target, graph, settings, index, values) for bits, values in offered}
+        found = {bits: total for bits, total in totals.items() if total is not None}
+        if len(set(found.values())) < 2:
+            continue
+        most, least = max(found), min(found)
+        unchanged = found[least] - least * (found[most] - found[least]) // (most - least)
+        widths = tuple(Width(bits, found[bits] - unchanged, values) for bits, values in offered if bits in found)
+        layers.append(LayerWidths(index, node.name, node.operator, widths))
+        fixed -= whole - unchanged
+    return PrecisionPlan(tuple(layers), fixed, counted)
+
+
+def graph_bytes(graph: Graph) -> int:
+    """Return the bytes of all constants that nodes read and of all tensors that they write, one sample."""
+    used = {t for node in graph.nodes for t in (*node.inputs, *node.outputs) if t != ABSENT}
+    return sum(tensor_bytes(graph.tensors[t]) for t in sorted(used))
+
+
+def _total(target: Target, graph: Graph, settings: Settings, index: int, values: Mapping[str, Value]) -> int | None:
+    changed = Settings(settings.values, (*settings.rules, LayerRule(str(index), values)))
+    try:
+        return graph_bytes(target.quantise(graph, changed))
+    except (UnsupportedError, OptionError):
+        return None

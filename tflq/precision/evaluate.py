@@ -1,0 +1,61 @@
+"""One trial: quantise, run all samples, count."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tflq import __version__
+from tflq.analysis.compare.tally import sqnr_db
+from tflq.analysis.executions import for_target
+from tflq.analysis.inputs import GivenSamples
+from tflq.converters.precision import find_mixed_precision
+from tflq.errors import OptionError, UnsupportedError
+from tflq.precision.exchange import exchanged
+from tflq.precision.problem import Problem, Reals, real_outputs
+from tflq.precision.trial import Floating, Result, Trial
+
+_DECIMALS = 6
+"""Of a ratio in dB: sums of squares may differ in their last bits from one processor to the next."""
+
+
+def evaluate(problem: Problem, trial: Trial) -> Result:
+    """Return what a trial gives; it depends on nothing but its arguments.
+
+    right counts the samples whose highest output, the lowest index on ties, is their class. A setting that the target
+    refuses is a result, too: a search goes on without it.
+
+    Raises:
+        OptionError: the problem comes from another version of tflq.
+    """
+    if problem.version != __version__:
+        raise OptionError(
+            f"this worker has tflq {__version__}, the search runs tflq {problem.version}; install the same on both"
+        )
+    try:
+        outputs = _outputs(problem, trial)
+    except (UnsupportedError, OptionError) as error:
+        return Result(trial, problem.count, None, math.nan, str(error))
+    return _score(problem, trial, outputs)
+
+
+def reference_result(problem: Problem) -> Result:
+    """Return what the reference gives, as the result of the widest trial."""
+    return _score(problem, Trial(problem.widest), problem.reference)
+
+
+def _score(problem: Problem, trial: Trial, outputs: Reals) -> Result:
+    right = None if problem.labels is None else int(np.count_nonzero(outputs.argmax(axis=1) == problem.labels))
+    signal, noise = (float(np.square(x).sum()) for x in (problem.reference, outputs - problem.reference))
+    return Result(trial, problem.count, right, round(sqnr_db(signal, noise), _DECIMALS))
+
+
+def _outputs(problem: Problem, trial: Trial) -> Reals:
+    target = find_mixed_precision(problem.target)
+    execution = for_target(problem.graph, target, problem.settings(trial))
+    samples = GivenSamples(problem.samples)
+    if trial.floating is Floating.NONE:
+        return real_outputs(execution, samples)
+    name = problem.plan.layers[trial.layer].name
+    return exchanged(execution, problem.graph, name, samples, is_float_outside=trial.floating is Floating.OTHERS)

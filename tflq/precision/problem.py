@@ -1,0 +1,185 @@
+"""All that a trial needs, in one object that goes to worker processes once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq import __version__
+from tflq.analysis.executions import Execution, as_is, in_float, real_values
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.converters.precision import LayerWidths, PrecisionPlan, Width, find_mixed_precision
+from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
+from tflq.errors import InputError, OptionError
+from tflq.graph import Array, Graph, Model
+from tflq.precision.digest import digest_of
+from tflq.precision.trial import Trial
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model, a target, and the samples that decide how good a setting is.
+
+    Attributes:
+        graph: with the ranges that the target needs.
+        target: its name.
+        assignments: the user's `key=value` for the whole graph.
+        rules: the user's `PATTERN:key=value` for single layers.
+        plan: the choices that the target offers.
+        samples: dtype[S, *shape] for each input, in the graph's encoding.
+        labels: int64[S] classes; None where there are none.
+        reference: what the outputs should be: float64[S, elements of all outputs].
+        in_float: whether the reference is the model in floating point; else it is the model as it is.
+        version: of tflq, so that workers of another one do not take part.
+    """
+
+    graph: Graph
+    target: str
+    assignments: tuple[str, ...]
+    rules: tuple[str, ...]
+    plan: PrecisionPlan
+    samples: tuple[Array, ...]
+    labels: NDArray[np.int64] | None
+    reference: Reals
+    in_float: bool
+    version: str = __version__
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return len(self.reference)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that results depend on; the plan does not count, it follows from the rest."""
+        return digest_of(
+            (self.graph, self.target, self.assignments, self.rules),
+            (self.samples, self.labels, self.reference, self.in_float, self.version),
+        )
+
+    @property
+    def widest(self) -> tuple[int, ...]:
+        """Bits where every layer is as wide as it can be."""
+        return tuple(layer.widths[0].bits for layer in self.plan.layers)
+
+    def uniform(self, bits: int) -> tuple[int, ...]:
+        """Return the bits where every layer has the same: the widest that is not wider, else its narrowest."""
+        return tuple(
+            next((w.bits for w in layer.widths if w.bits <= bits), layer.widths[-1].bits) for layer in self.plan.layers
+        )
+
+    def size_bytes(self, bits: tuple[int, ...]) -> int:
+        """Return the size of a setting, as the plan counts."""
+        chosen = (width_of(layer, b) for layer, b in zip(self.plan.layers, bits, strict=True))
+        return self.plan.fixed_bytes + sum(width.size_bytes for width in chosen)
+
+    def layer_texts(self, bits: tuple[int, ...]) -> tuple[str, ...]:
+        """Return `PATTERN:key=value,...` for each layer of the plan, as `--layer` takes it."""
+        return tuple(
+            f"{pattern_of(self.graph, layer.index)}:{_pairs(width_of(layer, b).values)}"
+            for layer, b in zip(self.plan.layers, bits, strict=True)
+        )
+
+    def settings(self, trial: Trial) -> Settings:
+        """Return the complete settings of a trial."""
+        known = find_mixed_precision(self.target).settings
+        return parse_settings(known, self.assignments, (*self.rules, *self.layer_texts(trial.bits)))
+
+
+def width_of(layer: LayerWidths, bits: int) -> Width:
+    """Return one of a layer's widths.
+
+    Raises:
+        OptionError: it has no such width.
+    """
+    for width in layer.widths:
+        if width.bits == bits:
+            return width
+    allowed = ", ".join(str(width.bits) for width in layer.widths)
+    raise OptionError(f"layer '{layer.name}' has no width of {bits} bits; allowed are {allowed}")
+
+
+def pattern_of(graph: Graph, index: int) -> str:
+    """Return a pattern that names one node alone: its name, or its index where the name would not do."""
+    node = graph.nodes[index]
+    rule = LayerRule(node.name, {})
+    matching = [i for i, other in enumerate(graph.nodes) if rule.matches(i, other.name, other.operator)]
+    plain = bool(node.name) and node.name == node.name.strip() and ":" not in node.name
+    return node.name if plain and matching == [index] else str(index)
+
+
+def make_problem(
+    model: Model,
+    ranged: Graph,
+    target: str,
+    settings: tuple[tuple[str, ...], tuple[str, ...]],
+    samples: Samples,
+    labels: NDArray[np.int64] | None,
+    *,
+    against_float: bool = False,
+    widths: Collection[int] = (),
+) -> Problem:
+    """Make a problem: find the choices and run the reference.
+
+    Args:
+        model: what the samples are for.
+        ranged: its main graph, with ranges.
+        target: name of a target that offers choices.
+        settings: the user's, for the whole graph and for single layers.
+        samples: in the encoding of the model's inputs.
+        labels: one class for each sample, or None.
+        against_float: whether the model in floating point is the reference, instead of the model as it is.
+        widths: only these bits; all that the target offers where none is given.
+
+    Raises:
+        OptionError: the target offers no choice for this graph; settings that do not fit.
+        UnsupportedError: the target cannot take the graph.
+        InputError: labels for a model with several outputs.
+    """
+    found = find_mixed_precision(target)
+    plan = _restricted(found.precision_plan(ranged, parse_settings(found.settings, *settings)), widths)
+    if not plan.layers:
+        only = f" with {', '.join(map(str, sorted(widths)))} bits" if widths else ""
+        raise OptionError(
+            f"target {target}: no layer of this model has a choice of precision{only} with these settings"
+        )
+    if labels is not None and len(ranged.outputs) != 1:
+        raise InputError(f"labels need a model with one output; this one has {len(ranged.outputs)}")
+    arrays = tuple(np.ascontiguousarray(a) for a in samples.take(0, samples.count))
+    reference = real_outputs(in_float(model) if against_float else as_is(model), GivenSamples(arrays))
+    return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float)
+
+
+def real_outputs(execution: Execution, samples: Samples) -> Reals:
+    """Run samples and return all outputs, one behind the other, as real numbers: float64[S, elements]."""
+    graph = execution.graph
+    chunks = []
+    for found in execution.iterate(samples):
+        reals = [real_values(found[t], graph.tensors[t]) for t in graph.outputs]
+        chunks.append(np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1))
+    return np.concatenate(chunks)
+
+
+def _restricted(plan: PrecisionPlan, allowed: Collection[int]) -> PrecisionPlan:
+    """Keep some widths of every layer; a plan without any choice left has no layers."""
+    layers = []
+    for layer in plan.layers:
+        kept = tuple(width for width in layer.widths if not allowed or width.bits in allowed)
+        if not kept:
+            offered = ", ".join(str(width.bits) for width in layer.widths)
+            raise OptionError(f"layer '{layer.name}' takes {offered} bits, none of which is among the widths asked for")
+        layers.append(replace(layer, widths=kept))
+    has_choice = any(len(layer.widths) > 1 for layer in layers)
+    return replace(plan, layers=tuple(layers) if has_choice else ())
+
+
+def _pairs(values: Mapping[str, Value]) -> str:
+    return ",".join(
+        f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in values.items()
+    )

@@ -1,0 +1,107 @@
+"""Results kept as they come: a file of JSON lines that only ever grows, so that an interrupted run goes on from there.
+
+Each line: {"problem": SHA-256, "trial": text, "samples": S, "right": n or null, "sqnr_db": number or text,
+"refused": text}. Several problems can share a file. A last line without its end was cut off by an interruption and
+counts for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tflq.errors import FormatError, OutputError
+from tflq.precision.trial import Result, Trial
+
+
+class ResultsFile:
+    """What is known of one problem, and where more of it is kept."""
+
+    def __init__(self, path: Path | None, digest: str) -> None:
+        """Read what there is.
+
+        Args:
+            path: the file; it is made with the first result. None to keep nothing.
+            digest: of the problem.
+
+        Raises:
+            FormatError: a line of another form.
+            OutputError: the file cannot be read.
+        """
+        self._path, self._digest = path, digest
+        self._known: dict[str, Mapping[str, object]] = {}
+        for number, line in enumerate(_whole_lines(path) if path else (), 1):
+            fields = _fields(f"{path}: line {number}", line)
+            if fields["problem"] == digest:
+                self._known[str(fields["trial"])] = fields
+
+    def find(self, trial: Trial) -> Result | None:
+        """Return the result that was kept for a trial."""
+        fields = self._known.get(trial.key)
+        if fields is None:
+            return None
+        right = fields["right"]
+        return Result(
+            trial,
+            int(str(fields["samples"])),
+            None if right is None else int(str(right)),
+            float(str(fields["sqnr_db"])),
+            str(fields["refused"]),
+        )
+
+    def add(self, result: Result) -> None:
+        """Append a result; it is on its way to the disk when this returns.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        fields = {
+            "problem": self._digest,
+            "trial": result.trial.key,
+            "samples": result.samples,
+            "right": result.right,
+            "sqnr_db": repr(result.sqnr_db),
+            "refused": result.refused,
+        }
+        self._known[result.trial.key] = fields
+        if self._path is not None:
+            _append(self._path, f"{json.dumps(fields, ensure_ascii=False)}\n".encode())
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Write one line at the end, behind a whole one."""
+    try:
+        with open(path, "ab+") as file:
+            if file.tell() and not _ends_whole(path):
+                os.truncate(path, path.read_bytes().rfind(b"\n") + 1)
+            file.write(line)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _ends_whole(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _whole_lines(path: Path) -> Sequence[bytes]:
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    return content.split(b"\n")[:-1]
+
+
+def _fields(where: str, line: bytes) -> Mapping[str, object]:
+    try:
+        found: object = json.loads(line)
+        if isinstance(found, dict) and {"problem", "trial", "samples", "right", "sqnr_db", "refused"} <= found.keys():
+            float(str(found["sqnr_db"]))
+            int(str(found["samples"])), int(str(found["right"] or 0))
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise FormatError(f"{where}: is no result of a search; name another file with --results, or mend the line")

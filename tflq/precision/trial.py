@@ -1,0 +1,87 @@
+"""One setting that is tried, and what came out of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Floating(Enum):
+    """Which layers run in floating point instead of the target's integers."""
+
+    NONE = "none"
+    THIS = "this"
+    OTHERS = "others"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting.
+
+    Attributes:
+        bits: of each layer of the plan, in its order.
+        floating: which layers run in floating point.
+        layer: position in the plan of the layer that THIS and OTHERS speak of; -1 for NONE.
+    """
+
+    bits: tuple[int, ...]
+    floating: Floating = Floating.NONE
+    layer: int = -1
+
+    @property
+    def key(self) -> str:
+        """A text that tells it from all other trials of one problem."""
+        bits = ",".join(map(str, self.bits))
+        return bits if self.floating is Floating.NONE else f"{bits} float {self.floating.value} {self.layer}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a trial gave.
+
+    Attributes:
+        trial: the setting.
+        samples: number of samples.
+        right: how many were classified right; None without labels, or where the target refused.
+        sqnr_db: 10 log10(sum of squares of the reference's outputs / sum of squared differences), rounded to 1e-6;
+            inf without a difference, NaN where the target refused.
+        refused: why the target refused; empty where it did not.
+    """
+
+    trial: Trial
+    samples: int
+    right: int | None
+    sqnr_db: float
+    refused: str = ""
+
+    @property
+    def accuracy_percent(self) -> float | None:
+        """100 * right / samples."""
+        return None if self.right is None else 100.0 * self.right / self.samples
+
+    @property
+    def noise_ratio(self) -> float:
+        """Sum of squared differences / sum of squares; inf where there is no ratio."""
+        return math.inf if math.isnan(self.sqnr_db) else 10.0 ** (-self.sqnr_db / 10.0)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What a setting has to keep.
+
+    Attributes:
+        accuracy_percent: at least; None not to ask for it.
+        sqnr_db: at least; None not to ask for it.
+    """
+
+    accuracy_percent: float | None = None
+    sqnr_db: float | None = None
+
+    def holds(self, result: Result) -> bool:
+        """Return whether a result keeps all of it."""
+        if result.refused:
+            return False
+        found = result.accuracy_percent
+        accurate = self.accuracy_percent is None or (found is not None and found >= self.accuracy_percent)
+        return accurate and (self.sqnr_db is None or result.sqnr_db >= self.sqnr_db)
