@@ -50,6 +50,29 @@ def test_strategy_and_batch_size(folder: Path) -> None:
     assert found == float(max(-low, high))
 
 
+def test_momentum(folder: Path) -> None:
+    batches = [DATA[i : i + 4] for i in range(0, 20, 4)]
+    options = ("--calibrate", "data.npy", "--strategy", "mean", "--batch-size", "4")
+    assert clipping(folder, *options, "--momentum", "0") == float(np.abs([batches[-1].min(), batches[-1].max()]).max())
+    assert clipping(folder, *options, "--momentum", "1") == float(np.abs([batches[0].min(), batches[0].max()]).max())
+
+
+def test_shuffled_samples(folder: Path) -> None:
+    """With momentum 0 the last batch decides, and which one that is follows from the seed."""
+    options = ("--calibrate", "data.npy", "--strategy", "mean", "--batch-size", "4", "--momentum", "0")
+    for seed in (0, 5):
+        last = DATA[np.random.default_rng(seed).permutation(20)[16:]]
+        assert clipping(folder, *options, "--shuffle", str(seed)) == float(np.abs([last.min(), last.max()]).max())
+
+
+def test_bins(folder: Path) -> None:
+    """A quantile is known to a bin: more bins come nearer to the true one."""
+    options = ("--calibrate", "data.npy", "--strategy", "80percentile")
+    wanted = max(-np.quantile(DATA, 0.1), np.quantile(DATA, 0.9))
+    coarse, fine = (abs(clipping(folder, *options, "--bins", str(bins)) - wanted) for bins in (16, 4096))
+    assert fine < coarse
+
+
 def test_a_file_of_ranges_wins(folder: Path) -> None:
     assert clipping(folder, "--ranges", "ranges.csv") == 5
     assert clipping(folder, "--ranges", "ranges.csv", "--calibrate", "data.npy") == 5
@@ -69,6 +92,11 @@ def test_run_takes_them_too(folder: Path) -> None:
     [
         ((), "1 of 1 tensors have no range (first 'x')"),
         (("--strategy", "mean"), "add --calibrate FILE"),
+        (("--momentum", "0.5"), "add --calibrate FILE"),
+        (("--bins", "64"), "add --calibrate FILE"),
+        (("--shuffle", "1"), "add --calibrate FILE"),
+        (("--calibrate", "data.npy", "--momentum", "2"), "--momentum"),
+        (("--calibrate", "data.npy", "--bins", "1"), "--bins"),
         (("--calibrate", "data.npy", "--strategy", "median"), "unknown calibration strategy 'median'"),
         (("--calibrate", "nothing.npy"), "nothing.npy"),
         (("--calibrate", "bad.npy"), "NaN"),

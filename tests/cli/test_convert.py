@@ -106,3 +106,25 @@ def test_run_in_a_targets_arithmetic(tmp_path: Path) -> None:
     )
     kinds = {tensor["dtype"] for tensor in done.json["tensors"]}
     assert {"uint8", "int16"} <= kinds
+
+
+def test_report_says_how_close_layers_are_to_float(tmp_path: Path) -> None:
+    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "-n", "7", "--json", cwd=tmp_path)
+    report = done.json
+    assert report["similarity"] == {"samples": 7}
+    figures = [layer["similarity"] for layer in report["layers"]]
+    assert all(0.99 < f["cosine"] <= 1 and 0.99 < f["requantised_cosine"] <= 1 for f in figures)
+    assert all(0 <= f["requantised_differing"] <= 1 and f["requantised_largest"] >= 0 for f in figures)
+    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "-n", "7", cwd=tmp_path)
+    assert f"{figures[0]['cosine']:.6f}" in next(line for line in done.out.splitlines() if line.startswith("0 "))
+    assert "cosine: of each layer's float result and the target's, 7 samples" in done.out
+
+
+def test_similarity_is_measured_on_the_calibration_samples(tmp_path: Path) -> None:
+    images = np.load(ROOT / "tflq" / "data" / "digits_test.npz")["images"]
+    np.save(tmp_path / "x.npy", images[:40])
+    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "a", "--calibrate", "x.npy", "--json", cwd=tmp_path)
+    assert done.json["similarity"] == {"samples": 32}
+    np.save(tmp_path / "y.npy", images[:3])
+    options = ("--calibrate", "x.npy", "-i", "y.npy", "--json")
+    assert tflq("convert", DIGITS, "-t", "aipu", "-o", "b", *options, cwd=tmp_path).json["similarity"] == {"samples": 3}

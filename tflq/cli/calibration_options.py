@@ -26,22 +26,34 @@ class CalibrationChoice:
         files: samples, as --input names them.
         strategy: how a range follows from them.
         batch_size: samples of a batch.
+        momentum: share of the old value in moving averages.
+        bins: of histograms.
+        shuffle: seed to shuffle the samples with.
         ranges: a file of ranges, which win.
     """
 
     files: tuple[str, ...]
     strategy: str | None
     batch_size: int | None
+    momentum: float | None
+    bins: int | None
+    shuffle: int | None
     ranges: str | None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was asked."""
-        return not self.files and self.strategy is None and self.batch_size is None and self.ranges is None
+        return not self.files and not self.statistics and self.ranges is None
+
+    @property
+    def statistics(self) -> bool:
+        """Whether anything was asked of the statistics."""
+        asked = (self.strategy, self.batch_size, self.momentum, self.bins, self.shuffle)
+        return any(value is not None for value in asked)
 
 
 def calibration(function: _Function) -> Callable[..., Any]:
-    """Add --calibrate, --strategy, --batch-size and --ranges; the function gets them as `calibration`."""
+    """Add --calibrate, --ranges and the options of the statistics; the function gets them as `calibration`."""
 
     @wraps(function)
     def command(
@@ -49,10 +61,13 @@ def calibration(function: _Function) -> Callable[..., Any]:
         calibrate: tuple[str, ...],
         strategy: str | None,
         batch_size: int | None,
+        momentum: float | None,
+        bins: int | None,
+        shuffle: int | None,
         ranges: str | None,
         **others: object,
     ) -> object:
-        choice = CalibrationChoice(calibrate, strategy, batch_size, ranges)
+        choice = CalibrationChoice(calibrate, strategy, batch_size, momentum, bins, shuffle, ranges)
         return function(*arguments, calibration=choice, **others)
 
     return _with_options(command)
@@ -62,7 +77,7 @@ def refuse_calibration_without_target(choice: CalibrationChoice) -> None:
     """Refuse options that nothing would use."""
     if not choice.is_empty:
         raise click.UsageError(
-            "--calibrate, --strategy, --batch-size and --ranges give a target its ranges; add --target"
+            "--calibrate, --ranges and the options of statistics give a target its ranges; add --target"
         )
 
 
@@ -70,14 +85,16 @@ def calibrated(model: Model, choice: CalibrationChoice, real: bool = False) -> M
     """Return the model with ranges on the tensors of its main graph; the model itself where nothing was asked.
 
     Raises:
-        UsageError: a strategy or batch size without samples.
+        UsageError: an option of the statistics without samples.
         InputError, OptionError: samples, a strategy or a file that do not fit.
     """
     graph = model.main
     if choice.files:
         graph = _from_samples(model, choice, real)
-    elif choice.strategy is not None or choice.batch_size is not None:
-        raise click.UsageError("--strategy and --batch-size are for samples; add --calibrate FILE")
+    elif choice.statistics:
+        raise click.UsageError(
+            "--strategy, --batch-size, --momentum, --bins and --shuffle are for samples; add --calibrate FILE"
+        )
     if choice.ranges is not None:
         graph = _from_file(graph, choice.ranges)
     return model if graph is model.main else replace(model, graphs=[graph, *model.graphs[1:]])
@@ -91,7 +108,12 @@ def _from_samples(model: Model, choice: CalibrationChoice, real: bool) -> Graph:
 
     default = CalibrationOptions()
     options = CalibrationOptions(
-        choice.strategy or default.strategy, choice.batch_size or default.batch_size, keep_samples=KEPT_SAMPLES
+        choice.strategy or default.strategy,
+        choice.batch_size or default.batch_size,
+        default.momentum if choice.momentum is None else choice.momentum,
+        choice.bins or default.bins,
+        shuffle_seed=choice.shuffle,
+        keep_samples=KEPT_SAMPLES,
     )
     samples = given_inputs(model.main, choice.files, input_names(model), real)
     if samples.clipped:
@@ -132,6 +154,18 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
             ),
             click.option(
                 "--batch-size", type=click.IntRange(min=1), help="Samples of a calibration batch; 10 unless told."
+            ),
+            click.option(
+                "--momentum",
+                type=click.FloatRange(0, 1),
+                help="Share of the old value in moving averages; 0.9 unless told.",
+            ),
+            click.option("--bins", type=click.IntRange(min=16), help="Bins of a histogram; 2048 unless told."),
+            click.option(
+                "--shuffle",
+                type=click.IntRange(min=0),
+                metavar="SEED",
+                help="Shuffle the samples; without it they keep their order, on which moving averages depend.",
             ),
             click.option(
                 "--ranges",

@@ -9,7 +9,8 @@ import click
 
 from tflq.cli import output
 from tflq.cli.common import read_model, reporting
-from tflq.cli.convert import check_emitted, compared_report
+from tflq.cli.convert import check_emitted
+from tflq.cli.convert_output import compared_report
 
 if TYPE_CHECKING:
     from pathlib import Path
