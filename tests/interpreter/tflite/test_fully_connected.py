@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.converters.tflite.test_sparsity import CSR, DENSE, Layout, sparsify
-from tests.support.draw import INT8, INT16, UINT8, affine, kernel_settings
+from tests.support.draw import FLOAT32, INT8, INT16, UINT8, affine, kernel_settings
 from tests.support.layers import Weighted, weighted, weighted_graph
 from tests.support.single_op import check_against_oracle, random_inputs
 from tflq.converters.tflite import model_to_bytes
 from tflq.converters.tflite.extras import TensorExtra
 from tflq.errors import GraphError, OracleError, UnsupportedError
-from tflq.graph import DType, GraphBuilder
+from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import lower
 
 INT4, INT32, INT64 = DType.INT4, DType.INT32, DType.INT64
@@ -101,8 +101,32 @@ def test_sparse_int8_weights(oracle, per_channel, block):
     graph = graph_of(how, (3,), 64, 20)
     weights = graph.tensors[1]
     codes = weights.data * (np.arange(64) // 16 % 3 != 1).astype(np.int8)
-    table, stored = sparsify(codes, layout)
-    graph.tensors[1] = replace(weights, data=codes, extra=TensorExtra(table, stored.tobytes()))
+    graph.tensors[1] = stored_sparsely(replace(weights, data=codes), layout)
+    check_or_refuse(oracle, graph, block)
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_sparse_weights_of_hybrid_layers(oracle, per_channel, asymmetric):
+    rng = np.random.default_rng(3)
+    codes = (rng.integers(-127, 128, (20, 64)) * (np.arange(64) // 16 % 3 != 1)).astype(np.int8)
+    scale = rng.uniform(0.01, 0.03, 20 if per_channel else 1).astype(np.float32)
+    q = Affine(scale, np.zeros(scale.size, np.int64), 0 if per_channel else None)
+    b = GraphBuilder()
+    operands = [b.input("x", (3, 64), FLOAT32), b.constant("w", codes, q)]
+    operands.append(b.constant("b", rng.normal(size=20).astype(np.float32)))
+    options = {"asymmetric_quantize_inputs": asymmetric}
+    graph = b.build([b.add("fully_connected", operands, (3, 20), FLOAT32, version=9, **options)])
+    graph.tensors[1] = stored_sparsely(graph.tensors[1], Layout((0, 1), {1: 16}, (DENSE, CSR), np.int32))
+    check_against_oracle(oracle, graph, random_inputs(rng, graph, 20))
+
+
+def stored_sparsely(tensor, layout):
+    table, stored = sparsify(tensor.data, layout)
+    return replace(tensor, extra=TensorExtra(table, stored.tobytes()))
+
+
+def check_or_refuse(oracle, graph, block):
     inputs = random_inputs(np.random.default_rng(block), graph, 100)
     if block == 16:
         check_against_oracle(oracle, graph, inputs)

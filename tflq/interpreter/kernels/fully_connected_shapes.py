@@ -8,8 +8,10 @@ from __future__ import annotations
 from math import prod
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Node, Tensor
+from tflq.graph import DType, Node, Tensor
+from tflq.graph.sparse import sparse_block
 
+_SPARSE_BLOCK = (1, 16)
 _CLIPPING = ("none", "relu", "relu_n1_to_1", "relu6")
 
 
@@ -57,6 +59,21 @@ def require_default_layout(node: Node) -> None:
     layout = layout_of(node)
     if layout != "default":
         raise UnsupportedError(f"weights_format '{layout}'; these types take 'default' only")
+
+
+def are_sparse(weights: Tensor) -> bool:
+    """Whether integer weights are stored sparsely, in the only way that TFLite multiplies them.
+
+    Raises:
+        UnsupportedError: they are in another way: TFLite refuses them, or reads their values from wrong places.
+    """
+    block = sparse_block(weights)
+    if block is not None and (block != _SPARSE_BLOCK or weights.dtype is not DType.INT8):
+        raise UnsupportedError(
+            f"weights '{weights.name}' ({weights.dtype.value}) are sparse with blocks {block or 'in another order'}; "
+            f"TFLite multiplies int8 in blocks of {_SPARSE_BLOCK}: store them densely"
+        )
+    return block is not None
 
 
 def output_shape(x_shape: tuple[int, ...], weights_shape: tuple[int, ...], keep: bool) -> tuple[int, ...]:

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Operands, Tensor
-from tflq.graph.sparse import sparse_block
-from tflq.interpreter.kernels.fully_connected_shapes import require_default_layout
+from tflq.interpreter.kernels.fully_connected_shapes import are_sparse, require_default_layout
 from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
 
@@ -31,7 +30,6 @@ _WEIGHTS = {
     DType.UINT8: (DType.UINT8,),
     DType.INT16: (*SIGNED_WEIGHTS, DType.INT16),
 }
-_BLOCK = (1, 16)
 
 
 def require_pairing(node: Node, operands: Operands) -> tuple[Rounding, int]:
@@ -82,14 +80,11 @@ def _accumulator(node: Node, x: Tensor, weights: Tensor) -> tuple[int, DType]:
 
 
 def _is_sparse(x: Tensor, weights: Tensor) -> bool:
-    block = sparse_block(weights)
-    if block is None:
+    if not are_sparse(weights):
         return False
-    if x.dtype is not DType.INT8 or weights.dtype is not DType.INT8 or block != _BLOCK:
+    if x.dtype is not DType.INT8 or (weights.affine.zero_point.any() and not weights.affine.is_per_axis):
         raise UnsupportedError(
-            f"weights '{weights.name}' ({weights.dtype.value}) are sparse with blocks {block or 'in another order'}; "
-            f"TFLite multiplies int8 by int8 in blocks of {_BLOCK}: store them densely"
+            f"sparse weights '{weights.name}' with an input of {x.dtype.value}; TFLite takes int8, and weights without "
+            f"zero point: store them densely"
         )
-    if weights.affine.zero_point.any() and not weights.affine.is_per_axis:
-        raise UnsupportedError(f"sparse weights '{weights.name}' have a zero point other than 0")
     return True

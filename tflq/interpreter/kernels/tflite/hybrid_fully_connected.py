@@ -1,14 +1,16 @@
 """FULLY_CONNECTED with float32 activations and int8, int4, int2 or uint8 weights (docs/tflite.md).
 
 Each row of the input is quantised (hybrid_input.py); y = activation(bias + f32(f32(total) * f32(sw * scale of row))).
-Weights of uint8 are read as if they were int8; zero points of weights are not looked at.
+Weights of uint8 are read as if they were int8; zero points of weights are not looked at. Sparse weights, int8 in blocks
+of 1 x 16, take the rows' zero point off in float32: y = activation((bias - f32(f32(sw scale) * zero point) * row sum) +
+f32(f32(acc) * f32(sw * scale))), with scales per channel sw multiplied last.
 
 Source: TFLite kernels/fully_connected.cc (EvalHybridDense).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -17,8 +19,13 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_default_layout
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.kernels.fully_connected_shapes import (
+    are_sparse,
+    check_shapes,
+    output_shape,
+    require_default_layout,
+)
+from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (
     HybridProduct,
     hybrid_product,
@@ -40,6 +47,7 @@ class HybridFullyConnected:
         asymmetric: whether inputs get a zero point.
         activation: fused.
         scale: of the weights: float32[1] or float32[O].
+        is_sparse: whether the weights are stored sparsely.
         product: weights made ready; None where they are computed at run time.
     """
 
@@ -47,6 +55,7 @@ class HybridFullyConnected:
     asymmetric: bool
     activation: str
     scale: Floats
+    is_sparse: bool
     product: HybridProduct | None
 
 
@@ -59,7 +68,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
     """Check the operands and prepare constant weights.
 
     Raises:
-        UnsupportedError: other types, an unknown activation, or shuffled weights.
+        UnsupportedError: other types, an unknown activation, weights that are shuffled or sparse in other blocks.
         GraphError: shapes that contradict each other.
     """
     x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
@@ -79,6 +88,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
         node.attributes.boolean("asymmetric_quantize_inputs", False),
         require_activation(node.attributes.text("fused_activation_function", "none")),
         scale,
+        are_sparse(weights),
         None if weights.data is None else prepare_hybrid(signed_weights(weights.data)),
     )
 
@@ -99,9 +109,21 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
 def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Floats, bias: Floats | None) -> Floats:
     quantised = quantize_rows(rows, layer.asymmetric)
     with np.errstate(all="ignore"):
-        total = hybrid_product(product, quantised) * (quantised.scale[..., None] * layer.scale)
         start = np.float32(0) if bias is None else bias.reshape(bias.shape[0], 1, -1)
-        result: Floats = start + total
+        shifted = start
+        if layer.is_sparse and layer.asymmetric:
+            shifted = start - _offsets(layer, quantised) * product.row_sums.astype(np.float32)
+            quantised = replace(quantised, zero_point=np.zeros_like(quantised.zero_point))
+        total = hybrid_product(product, quantised) * (quantised.scale[..., None] * layer.scale)
+        result: Floats = shifted + total
         # TFLite skips the product where a whole input is zero: a bias of -0 stays
         result = np.where(rows.any(axis=(1, 2), keepdims=True), result, start)
         return activate(result, layer.activation)
+
+
+def _offsets(layer: HybridFullyConnected, rows: QuantisedRows) -> Floats:
+    """Return what a row sum of the weights is multiplied by: float32[..., 1 or O]."""
+    zero_point = rows.zero_point[..., None].astype(np.float32)
+    scale = rows.scale[..., None]
+    offsets: Floats = scale * layer.scale * zero_point if layer.scale.size == 1 else scale * zero_point * layer.scale
+    return offsets
