@@ -17,7 +17,9 @@ from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.translate import translate
 from tflq.converters.aipu.translation import RESERVED
+from tflq.converters.aipu.widths import precision_plan
 from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.precision import PrecisionPlan
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Artefacts, Specification
 from tflq.errors import UnsupportedError
@@ -82,6 +84,10 @@ class AipuTarget:
         layers = translate(network, graph.name or "model")
         renamed = {new.name: options[old.name] for old, new in zip(network.nodes, layers.nodes, strict=True)}
         return quantise_layers(layers, renamed, whole)
+
+    def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
+        """Return the layers that can have 8 or 16 bits."""
+        return precision_plan(self, graph, settings)
 
     def encode(self, real: Array, tensor: Tensor) -> Array:
         """Return codes: clamp(RNE(f32(s * x) - zp))."""
