@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Time per sample of tflq beside TFLite's kernels on the five MLPerf Tiny models, as ratios of one run.
 
-    TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 5] [MODEL ...]
+    TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 10] [MODEL ...]
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --targets
 
 Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
-forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. TFLite's time is the median
-of its invocations; tflq's is the best of the repeats. A ratio above 1 says that tflq is faster.
+forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. The peers take turns, as often
+as `--repeats` says, and the best time of each counts: what else runs on the machine slows all of them down, in turn. A
+ratio above 1 says that tflq is faster.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -73,14 +75,18 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
     shapes = [graph.tensors[t].shape for t in graph.inputs]
     inputs = [rng.integers(-128, 128, (samples, *shape), np.int8) for shape in shapes]
     single = [x[:1] for x in inputs]
-    tflite = {}
-    for label, kernels in _KERNELS.items():
-        with Oracle(kernels=kernels) as oracle:
-            tflite[label] = 1e6 * oracle.time(path.read_bytes(), single, repeats=max(50, 20 * repeats)).median_s
-    engine.run(inputs)
-    many = min(_timed(lambda: engine.run(inputs)) for _ in range(repeats)) / samples
-    one = min(_timed(lambda: engine.run(single)) for _ in range(20 * repeats))
-    return Row(name, 1e6 * one, 1e6 * many, load_ms, tflite)
+    actions = {"many": lambda: engine.run(inputs), "one": lambda: engine.run(single)}
+    best = dict.fromkeys((*_KERNELS, *actions), float("inf"))
+    content = path.read_bytes()
+    with ExitStack() as stack:
+        oracles = {label: stack.enter_context(Oracle(kernels=kernels)) for label, kernels in _KERNELS.items()}
+        for _ in range(repeats):
+            for label, oracle in oracles.items():
+                best[label] = min(best[label], oracle.time(content, single, repeats=20).min_s)
+            for label, action in actions.items():
+                best[label] = min(best[label], *(_timed(action) for _ in range(2 if label == "many" else 20)))
+    tflite = {label: 1e6 * best[label] for label in _KERNELS}
+    return Row(name, 1e6 * best["one"], 1e6 * best["many"] / samples, load_ms, tflite)
 
 
 def _timed(action: object) -> float:
@@ -136,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(_MODELS)}; all of them if none is named")
     parser.add_argument("--samples", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
     options = parser.parse_args()
     unknown = [m for m in options.models if m not in _MODELS]

@@ -129,12 +129,12 @@ class Engine:
     def chunk_size(self) -> int:
         """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1.
 
-        Twice as many, a multiple of SAMPLES_LAST_FROM, where samples lie last in memory.
+        A multiple of SAMPLES_LAST_FROM where samples lie last in memory, and at least that where half of it fits.
         """
         size = max(1, CHUNK_BYTES // max(1, self._sample_bytes))
-        if self._program.prefers_samples_last and 2 * size >= SAMPLES_LAST_FROM:
-            return 2 * size // SAMPLES_LAST_FROM * SAMPLES_LAST_FROM
-        return size
+        if not self._program.prefers_samples_last or 2 * size < SAMPLES_LAST_FROM:
+            return size
+        return max(1, size // SAMPLES_LAST_FROM) * SAMPLES_LAST_FROM
 
     def check_inputs(self, inputs: Sequence[Array]) -> int:
         """Check arrays against the graph's inputs and return the number of samples.
