@@ -1,4 +1,4 @@
-"""Constants of layers that are not linear: anchors of Proposal."""
+"""Constants of layers that are not linear: anchors of Proposal, slopes of PRELU, biases of BiasAdd."""
 
 from __future__ import annotations
 
@@ -7,30 +7,62 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.outputs import code_type
-from tflq.graph import Affine, Node, Operands, Tensor
+from tflq.converters.aipu.ranges import type_of_range
+from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.bias_add import BIASES
+from tflq.interpreter.kernels.aipu.prelu import SLOPE, SLOPE_SHIFT
 from tflq.interpreter.kernels.aipu.proposal import ANCHORS
-from tflq.interpreter.kernels.aipu.scales import affine_of, encode, scale_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, required_constant, scale_of
 
-_Rule = Callable[[Operands], Mapping[str, Affine]]
-
-
-def constant_types(node: Node, operands: Operands) -> Mapping[str, Affine]:
-    """Return key -> type of the constants of a layer that become integers; inputs and outputs have their types."""
-    rule = _RULES.get(node.operator)
-    return rule(operands) if rule else {}
+_WEIGHT_BITS = 8
+_Rule = Callable[[Operands, LayerOptions], Mapping[str, Tensor]]
 
 
-def as_codes(constant: Tensor, affine: Affine) -> Tensor:
-    """Return the constant with codes clamp(RNE(f32(s * x) - zp)) as its data."""
+def quantised_constants(node: Node, operands: Operands, asked: LayerOptions) -> Mapping[str, Tensor]:
+    """Return key -> the constants of a layer as integers; its inputs and outputs have their types."""
+    rule = _PRELU if node.attributes.get("method") == "PRELU" else _RULES.get(node.operator)
+    return rule(operands, asked) if rule else {}
+
+
+def _as_codes(constant: Tensor, affine: Affine, codes: Array) -> Tensor:
     dtype = code_type(affine)
-    data = encode(np.asarray(constant.data), affine).astype(dtype.storage)
+    data = np.ascontiguousarray(codes, dtype.storage)
     data.setflags(write=False)
-    return replace(constant, dtype=dtype, quantisation=affine, data=data, range=None)
+    return replace(constant, shape=data.shape, dtype=dtype, quantisation=affine, data=data, range=None)
 
 
-def _anchors(operands: Operands) -> Mapping[str, Affine]:
-    return dict.fromkeys(ANCHORS, affine_of(scale_of(operands.output(1)), 0, 16))
+def _encoded(constant: Tensor, affine: Affine) -> Tensor:
+    """Return the constant with codes clamp(RNE(f32(s * x) - zp))."""
+    return _as_codes(constant, affine, encode(np.asarray(constant.data), affine))
 
 
-_RULES: dict[str, _Rule] = {"proposal": _anchors}
+def _anchors(operands: Operands, _asked: LayerOptions) -> Mapping[str, Tensor]:
+    affine = affine_of(scale_of(operands.output(1)), 0, 16)
+    return {key: _encoded(required_constant(operands, key), affine) for key in ANCHORS}
+
+
+def _slopes(operands: Operands, _asked: LayerOptions) -> Mapping[str, Tensor]:
+    """RNE(slope * 2^12); a batch axis is left out where all its slices are the same."""
+    slope = _encoded(required_constant(operands, SLOPE), affine_of(np.float32(1 << SLOPE_SHIFT), 0, 16))
+    codes = np.asarray(slope.data)
+    if codes.ndim >= len(operands.input(0).shape) and np.all(codes == codes[:1]):
+        codes = codes[0]
+    return {SLOPE: _as_codes(slope, slope.affine, codes)}
+
+
+def _biases(operands: Operands, asked: LayerOptions) -> Mapping[str, Tensor]:
+    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 with 8 bits in the activation's mode; its zp is lost."""
+    x = operands.input(0)
+    weight = type_of_range(0, 1, _WEIGHT_BITS, True, asked.is_symmetric, asked.restricted)
+    one = Tensor("", (), DType.INT8, weight)
+    code = int(encode(np.ones(1, np.float32), weight)[0])
+    affine = affine_of((scale_of(x) * scale_of(one)).astype(np.float32), 0, asked.bias_bits)
+    constant = required_constant(operands, BIASES)
+    folded = encode(np.asarray(constant.data), affine) + offset_of(x) * code
+    return {BIASES: _as_codes(constant, affine, np.clip(folded, affine.minimum_code, affine.maximum_code))}
+
+
+_PRELU: _Rule = _slopes
+_RULES: dict[str, _Rule] = {"bias_add": _biases, "proposal": _anchors}

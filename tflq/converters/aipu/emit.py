@@ -109,10 +109,10 @@ def constant_of(data: Array, dtype: DType | None = None) -> Constant:
 
 def _scales_of(constants: Mapping[str, Tensor]) -> dict[str, Entry]:
     """Return weights_scale, weights_zp, biases_scale, biases_zp: numbers, or tensors where there are several."""
-    if "weights" not in constants:
-        return {}
-    if "biases" not in constants:
-        return {"weights_scale": float(scale_of(constants["weights"])), "weights_zp": offset_of(constants["weights"])}
+    if "weights" not in constants or "biases" not in constants:
+        only = [key for key in ("weights", "biases") if key in constants]
+        scales: dict[str, Entry] = {f"{key}_scale": float(scale_of(constants[key])) for key in only}
+        return scales | {f"{key}_zp": offset_of(constants[key]) for key in only}
     weights, biases = (reciprocal(constants[key].affine) for key in ("weights", "biases"))
     if weights.size == 1:
         return {"weights_scale": float(weights[0]), "weights_zp": 0, "biases_scale": float(biases[0]), "biases_zp": 0}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.converters.aipu.constants import as_codes, constant_types
+from tflq.converters.aipu.constants import quantised_constants
 from tflq.converters.aipu.hidden import UNSIGNED
 from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
@@ -42,9 +42,8 @@ class _Quantiser:
             self._outputs(index, node)
             if RULES[node.operator].is_linear:
                 self._constants(node)
-            for key, affine in constant_types(node, self.graph.operands(index)).items():
-                place = self._place(node, key)
-                self.graph.tensors[place] = as_codes(self.graph.tensors[place], affine)
+            for key, constant in quantised_constants(node, self.graph.operands(index), self._of(node)).items():
+                self.graph.tensors[self._place(node, key)] = constant
             attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
             self.graph.nodes[index] = replace(node, arithmetic=ARITHMETIC, attributes=attributes)
         validate(self.graph, "aipu graph")

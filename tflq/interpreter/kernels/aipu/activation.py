@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu import clip, curve, rectifier, signed_rescale
+from tflq.interpreter.kernels.aipu import clip, curve, prelu, rectifier, signed_rescale
 
 ActivationIntegers = (
-    rectifier.RectifierIntegers | curve.CurveIntegers | clip.ClipIntegers | signed_rescale.SignedIntegers
+    rectifier.RectifierIntegers
+    | curve.CurveIntegers
+    | clip.ClipIntegers
+    | signed_rescale.SignedIntegers
+    | prelu.PreluIntegers
 )
 _Lower = Callable[[Node, Operands], ActivationIntegers]
 _OTHERS: dict[str, _Lower] = {
@@ -17,6 +21,7 @@ _OTHERS: dict[str, _Lower] = {
     "RELU6": rectifier.lower,
     "CLIP": clip.lower,
     "LEAKYRELU": signed_rescale.lower,
+    "PRELU": prelu.lower,
 }
 METHODS = (*_OTHERS, *curve.METHODS)
 
@@ -35,6 +40,6 @@ def lower(node: Node, operands: Operands) -> ActivationIntegers:
     return _OTHERS[method](node, operands)
 
 
-def run(integers: ActivationIntegers, x: Array) -> tuple[Array, ...]:
+def run(integers: ActivationIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run Activation: codes [S, ...] -> codes [S, ...]."""
     return (integers.apply(x),)

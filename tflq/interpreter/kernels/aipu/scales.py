@@ -89,13 +89,18 @@ def constant_named(operands: Operands, key: str) -> Tensor | None:
     return next(found, None)
 
 
-def constant_codes(operands: Operands, key: str) -> Integers:
-    """Return the codes of a constant of a layer.
+def required_constant(operands: Operands, key: str) -> Tensor:
+    """Return a constant of a layer by its key.
 
     Raises:
         GraphError: the layer has no such constant.
     """
     found = constant_named(operands, key)
-    if found is None or found.data is None:
+    if found is None:
         raise GraphError(f"{operands.where}: the constant '{key}' is missing, the layer needs it")
-    return np.asarray(found.data, np.int64)
+    return found
+
+
+def constant_codes(operands: Operands, key: str) -> Integers:
+    """Return the codes of a constant of a layer; raises as `required_constant`."""
+    return np.asarray(required_constant(operands, key).data, np.int64)

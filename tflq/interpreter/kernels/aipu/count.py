@@ -1,0 +1,89 @@
+"""Count: the histogram of codes, between limits at the input's scale (docs/aipu.md, 5).
+
+The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the tool's own.
+Source: Compass Optimizer, ops/count.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.scales import Single, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated
+from tflq.interpreter.kernels.aipu.written import Written
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntegers:
+    """The integers of one Count.
+
+    Attributes:
+        low: the smaller limit.
+        high: the larger limit.
+        bins: number of bins.
+        falls: whether bins go from large to small.
+        edges: of half-open bins, float32[bins + 1]; None where bins are counted from the lower limit.
+        dtype: of the output.
+        written: for the IR.
+    """
+
+    low: float
+    high: float
+    bins: int
+    falls: bool
+    edges: Single | None
+    dtype: np.dtype[np.generic]
+    written: Written
+
+
+def lower(node: Node, operands: Operands) -> CountIntegers:
+    """Decide the limits: RNE(limit * s_x).
+
+    Input [N, ...]; output uint16[N, bins].
+
+    Raises:
+        UnsupportedError: limits that are one code, or fall where bins are half open.
+    """
+    limits = [np.float32(node.attributes.real(key)) for key in ("min", "max")]
+    if not is_stated(node):
+        limits = [np.rint(limit * scale_of(operands.input(0))) for limit in limits]
+    first, last = (float(limit) for limit in limits)
+    bins, discrete = node.attributes.integer("nbins"), node.attributes.boolean("discrete", True)
+    if first == last or (first > last and not discrete):
+        raise UnsupportedError(f"min and max become the codes {first:g} and {last:g}; allowed is min below max")
+    edges = None if discrete else _edges(first, last, bins)
+    written = Written(changed={"min": first, "max": last})
+    dtype = operands.output().dtype.storage
+    return CountIntegers(min(first, last), max(first, last), bins, first > last, edges, dtype, written)
+
+
+def run(integers: CountIntegers, x: Array) -> tuple[Array, ...]:
+    """Run Count: codes [S, N, ...] -> counts [S, N, bins].
+
+    bin = trunc((q - low) * bins / (high - low)), the upper limit in the last bin; codes outside are left out.
+    """
+    rows = x.reshape(*x.shape[:2], -1).astype(np.float32)
+    if integers.edges is None:
+        width = np.float32(integers.high - integers.low)
+        place = np.trunc((rows - np.float32(integers.low)) * np.float32(integers.bins) / width).astype(np.int64)
+        place = np.minimum(place, integers.bins - 1)
+        place = integers.bins - 1 - place if integers.falls else place
+        inside = (rows >= integers.low) & (rows <= integers.high)
+    else:
+        place = np.searchsorted(integers.edges, rows, side="right") - 1
+        inside = (place >= 0) & (place < integers.bins)
+    counts = np.stack([(inside & (place == k)).sum(axis=-1) for k in range(integers.bins)], axis=-1)
+    return (counts.astype(integers.dtype),)
+
+
+def _edges(first: float, last: float, bins: int) -> Single:
+    """Return evenly spaced edges in float32, the first half counted from the front, the rest from the end."""
+    step = np.float32((last - first) / bins)
+    i = np.arange(bins + 1, dtype=np.float32)
+    front, back = np.float32(first) + step * i, np.float32(last) - step * (np.float32(bins) - i)
+    edges: Single = np.where(i < (bins + 1) // 2, front, back).astype(np.float32)
+    return edges

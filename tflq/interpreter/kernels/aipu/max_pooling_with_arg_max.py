@@ -1,0 +1,115 @@
+"""MaxPoolingWithArgMax: the largest code of each window and where it stands (docs/aipu.md, 5).
+
+Padding never wins. Source: Compass Optimizer, ops/maxpooling_withargmax.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Window
+from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.scales import offset_of
+from tflq.interpreter.kernels.aipu.windows import window_of
+from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+
+FLATTENED = ("HW", "HWC", "NHWC", "NCHW")
+PADDING = -(1 << 31)
+
+
+@dataclass(frozen=True, eq=False)
+class ArgPoolIntegers:
+    """The integers of one layer.
+
+    Attributes:
+        window: kernel, stride, dilation; padding as the output's size needs it.
+        reached: rows and columns of the output that a window fills; the rest holds -zp and index 0.
+        flatten: which axes an index counts.
+        by_columns: whether places of one plane are counted column by column.
+        offset: zp of input and output.
+        shape: of the output.
+        written: for the IR.
+    """
+
+    window: Window
+    reached: tuple[int, int]
+    flatten: str
+    by_columns: bool
+    offset: int
+    shape: tuple[int, ...]
+    written: Written = NOTHING
+
+
+def lower(node: Node, operands: Operands) -> ArgPoolIntegers:
+    """Take the window. Input [N, H, W, C]; outputs values [N, OH, OW, C] of the input's type, indices int32.
+
+    Raises:
+        UnsupportedError: flatten_dim is none of HW, HWC, NHWC, NCHW.
+    """
+    flatten = node.attributes.text("flatten_dim", "HWC")
+    if flatten not in FLATTENED:
+        raise UnsupportedError(f"flatten_dim={flatten}; allowed is {', '.join(FLATTENED)}")
+    x, output = operands.input(0), operands.output()
+    by_columns = bool(node.attributes.integer("storage_order", 0))
+    window = window_of(node, x, output)
+    reached = _reached(node, window, (x.shape[1], x.shape[2]))
+    return ArgPoolIntegers(window, reached, flatten, by_columns, offset_of(x), output.shape)
+
+
+def run(integers: ArgPoolIntegers, x: Array) -> tuple[Array, ...]:
+    """Run the layer: codes [S, N, H, W, C] -> codes and indices [S, N, OH, OW, C]; the first maximum on ties."""
+    window, (rows, columns) = integers.window, integers.reached
+    pads = ((0, 0), (0, 0), (window.top, window.bottom), (window.left, window.right), (0, 0))
+    padded = np.pad(x.astype(np.int64), pads, constant_values=PADDING)
+    lead, channels = x.shape[:2], x.shape[4]
+    best = np.full((*lead, rows, columns, channels), PADDING, np.int64)
+    places = np.zeros((2, *best.shape), np.int64)
+    row, column = np.arange(rows)[:, None, None], np.arange(columns)[:, None]
+    for ky, kx in np.ndindex(*window.kernel):
+        tops, lefts = (
+            k * d + s * np.arange(n)
+            for k, d, s, n in zip((ky, kx), window.dilation, window.stride, (rows, columns), strict=True)
+        )
+        values = padded[:, :, tops][:, :, :, lefts]
+        better = values > best
+        best = np.where(better, values, best)
+        y, z = tops[row] - window.top, lefts[column] - window.left
+        places = np.where(better, np.stack([np.broadcast_to(y, best.shape), np.broadcast_to(z, best.shape)]), places)
+    found = np.where(best == PADDING, 0, best)
+    indices = np.where(best == PADDING, 0, _indices(integers, places, x.shape[1:]))
+    values_of = np.full((len(x), *integers.shape), -integers.offset, x.dtype)
+    indices_of = np.zeros((len(x), *integers.shape), np.int32)
+    values_of[:, :, :rows, :columns], indices_of[:, :, :rows, :columns] = found, indices
+    return values_of, indices_of
+
+
+def _reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, int]:
+    """Return the rows and columns of windows that start on the stated padding or the image."""
+    sides = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
+    ceils, found = node.attributes.boolean("ceil_mode", False), []
+    for axis, names in enumerate(sides):
+        length = size[axis] + sum(node.attributes.integer(name) for name in names)
+        free = length - (window.kernel[axis] - 1) * window.dilation[axis] - 1
+        stride = window.stride[axis]
+        count = (-(-free // stride) if ceils else free // stride) + 1
+        found.append(count - 1 if (count - 1) * stride >= length else count)
+    return found[0], found[1]
+
+
+def _indices(integers: ArgPoolIntegers, places: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return what an index counts; shape is [N, H, W, C]."""
+    (y, x), (_, height, width, channels) = places, shape
+    plane = x * height + y if integers.by_columns else y * width + x
+    channel = np.arange(channels)
+    image = np.arange(shape[0])[:, None, None, None]
+    counted: dict[str, Integers] = {
+        "HW": plane,
+        "HWC": plane * channels + channel,
+        "NHWC": image * (height * width * channels) + plane * channels + channel,
+        "NCHW": image * (height * width * channels) + channel * (height * width) + plane,
+    }
+    return counted[integers.flatten]
