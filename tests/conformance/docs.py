@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.conformance.cases import CellResult
-from tests.conformance.listed import LISTED_REFUSALS, UNJUDGED
 from tests.conformance.report import COLUMNS, rows, summary
 from tests.support.exceptions import KNOWN_DIFFERENCES
 
@@ -38,8 +37,6 @@ def page(results: Sequence[CellResult], cases: int) -> str:
     for known in KNOWN_DIFFERENCES:
         what = known.what if known.units is None else f"{known.what}: up to {known.units} ulp of the {known.of}"
         lines.append(_row([known.operator, known.types, what, known.reason]))
-    lines += [_row([", ".join(r.operators), "any", f"tflq refuses: {r.words}", r.reason]) for r in LISTED_REFUSALS]
-    lines += [_row([operator, kind, "not compared", why]) for (operator, kind), why in UNJUDGED.items()]
     return "\n".join([*lines, ""])
 
 

@@ -60,7 +60,7 @@ FAMILIES = (
         unary.cast,
         {"cast": "float32 float64 float16 int8 uint8 int16 uint16 int32 uint32 int64 bool complex64"},
     ),
-    Family(unary.bitcast, {"bitcast": f"float32 {_BITS} int64"}),
+    Family(unary.bitcast, {"bitcast": f"float32 {_BITS} int64 int4 uint4"}),
     Family(unary.bucketize, {"bucketize": "float32 float64 int32 int64"}),
     Family(unary.quantize, {"quantize": f"float32 int32q int4q {_Q}"}),
     Family(unary.dequantize, {"dequantize": f"float16 int4q {_Q}"}),

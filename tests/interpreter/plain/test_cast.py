@@ -71,6 +71,8 @@ def test_narrow_integers_and_back(oracle, narrow):
         (DType.INT16, DType.INT64, (3, 4), (3,)),
         (DType.INT64, DType.FLOAT32, (2,), (2, 2)),
         (DType.UINT16, DType.FLOAT16, (5,), (5,)),
+        (DType.INT4, DType.UINT4, (3, 4), (3, 4)),
+        (DType.UINT4, DType.INT4, (6,), (6,)),
     ],
 )
 def test_bitcast(oracle, source, target, shape, output):
@@ -81,5 +83,7 @@ def test_bitcast(oracle, source, target, shape, output):
 def test_refusals():
     with pytest.raises(UnsupportedError, match="int4 is cast from and to float32 only"):
         lower(cast((2,), DType.INT4, DType.INT8))
+    with pytest.raises(UnsupportedError, match="takes types of whole bytes"):
+        lower(one_input("bitcast", (2,), (DType.INT4, None), (DType.INT8, None)))
     with pytest.raises(GraphError, match="must end with an axis of 4"):
         lower(one_input("bitcast", (3, 2), (DType.INT8, None), (FLOAT32, None), (3,)))
