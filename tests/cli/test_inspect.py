@@ -9,7 +9,11 @@ import pytest
 from tests.support.command import tflq
 from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
+from tflq.analysis.arena import arena_of
 from tflq.cli import main
+from tflq.converters.targets import target_names
+from tflq.converters.tflite import model_to_bytes, read_model
+from tflq.graph import DType, GraphBuilder, Model
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 
@@ -60,3 +64,38 @@ def test_every_model_of_the_corpus(path: Path, capsys: pytest.CaptureFixture[str
     captured = capsys.readouterr()
     assert captured.err == ""
     assert main(["inspect", str(path), "--json"]) == 0
+
+
+def test_activations_of_the_residual_network_are_largest_where_three_images_live() -> None:
+    report = tflq("inspect", data_path("models", "pretrainedResnet_quant.tflite"), "--json").json
+    arena = report["graphs"][0]["arena"]
+    image = 32 * 32 * 16
+    assert (arena["peak_bytes"], arena["planned_bytes"], arena["peak_operator"]) == (3 * image, 3 * image, 2)
+    assert report["graphs"][0]["macs_by_precision"] == {"int8 x int8": report["graphs"][0]["macs"]}
+
+
+@pytest.mark.parametrize("path", data_files("corpus"), ids=lambda path: path.stem)
+def test_the_plan_never_puts_two_living_tensors_in_one_place(path: Path) -> None:
+    for graph in read_model(path).graphs:
+        arena = arena_of(graph)
+        for n, a in enumerate(arena.buffers):
+            for b in arena.buffers[n + 1 :]:
+                together = a.first <= b.last and b.first <= a.last
+                assert not (together and a.offset < b.offset + b.size and b.offset < a.offset + a.size), (a, b)
+        assert arena.peak_bytes <= arena.planned_bytes
+        for index, node in enumerate(graph.nodes):
+            touched = {t for t in (*node.inputs, *node.outputs) if t >= 0 and not graph.tensors[t].is_constant}
+            assert touched <= {b.tensor for b in arena.alive_at(index)}
+
+
+def test_what_targets_refuse_is_said_with_the_reason(tmp_path: Path) -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    model = Model([builder.build([builder.add("atan2", [x, x], (1, 4), DType.FLOAT32)])])
+    (tmp_path / "m.tflite").write_bytes(model_to_bytes(model))
+    done = tflq("inspect", "m.tflite", cwd=tmp_path)
+    assert "nnie refuses 1:" in done.out
+    assert "operator 0 (atan2" in done.out
+    refused = tflq("inspect", "m.tflite", "--json", cwd=tmp_path).json["refused"]
+    assert set(refused) == set(target_names())
+    assert len(refused["gap9-ne16"]) == 1

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.macs import macs
+from tflq.analysis.arena import Arena, arena_of, tensor_bytes
+from tflq.analysis.macs import macs, precision
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import Target, find_target, target_names
+from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
 from tflq.interpreter.control import CONTROL
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
@@ -24,6 +28,7 @@ class OperatorFacts:
         outputs: tensor indices.
         constant_bytes: size of the constants that no earlier operator has read.
         macs: multiply-accumulates for one sample.
+        precision: of the multiplications: "int8 x int4", input times weights; empty without MACs.
         has_kernel: whether tflq runs it as TFLite does.
     """
 
@@ -35,6 +40,7 @@ class OperatorFacts:
     outputs: tuple[int, ...]
     constant_bytes: int
     macs: int
+    precision: str
     has_kernel: bool
 
 
@@ -49,7 +55,7 @@ class GraphFacts:
         inputs: tensor indices.
         outputs: tensor indices.
         constant_bytes: size of all constants, types below a byte packed.
-        peak_activation_bytes: largest sum of tensors that must be there while one operator runs, nothing shared.
+        arena: the activations over the order of execution.
     """
 
     name: str
@@ -58,12 +64,21 @@ class GraphFacts:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     constant_bytes: int
-    peak_activation_bytes: int
+    arena: Arena
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates of all operators for one sample."""
         return sum(operator.macs for operator in self.operators)
+
+    @property
+    def macs_by_precision(self) -> dict[str, int]:
+        """Multiply-accumulates by what is multiplied, the most first."""
+        found: dict[str, int] = {}
+        for operator in self.operators:
+            if operator.macs:
+                found[operator.precision] = found.get(operator.precision, 0) + operator.macs
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @property
     def missing(self) -> dict[str, list[int]]:
@@ -75,16 +90,34 @@ class GraphFacts:
         return found
 
 
+@dataclass(frozen=True)
+class Refusals:
+    """What one target says of a graph.
+
+    Attributes:
+        target: its name.
+        reasons: one line for each operator that it cannot take: which, why, and the way out.
+    """
+
+    target: str
+    reasons: tuple[str, ...]
+
+
+def refusals(graph: Graph) -> tuple[Refusals, ...]:
+    """Ask every target, with its default settings, which operators it would refuse."""
+    return tuple(Refusals(name, _refused(find_target(name), graph)) for name in target_names())
+
+
+def _refused(target: Target, graph: Graph) -> tuple[str, ...]:
+    try:
+        return tuple(target.check(graph, parse_settings(target.settings, (), ())))
+    except TflqError as error:
+        return (str(error),)
+
+
 def inspect(model: Model) -> tuple[GraphFacts, ...]:
     """Return the facts of each graph of a model, the main one first."""
     return tuple(_graph_facts(graph) for graph in model.graphs)
-
-
-def tensor_bytes(tensor: Tensor) -> int:
-    """Return the size of one sample in bytes, types below a byte packed; strings count their bytes where known."""
-    if tensor.dtype.bits == 0:
-        return sum(len(text) for text in tensor.data.ravel().tolist()) if tensor.data is not None else 0
-    return (tensor.size * tensor.dtype.bits + 7) // 8
 
 
 def describe_quantisation(quantisation: Quantisation | None) -> str:
@@ -118,13 +151,14 @@ def _graph_facts(graph: Graph) -> GraphFacts:
                 inputs=node.inputs,
                 outputs=node.outputs,
                 constant_bytes=sum(tensor_bytes(graph.tensors[t]) for t in constants),
-                macs=macs(graph, index),
+                macs=(count := macs(graph, index)),
+                precision=precision(graph, index) if count else "",
                 has_kernel=_can_run(graph, index),
             )
         )
     constant_bytes = sum(tensor_bytes(t) for t in graph.tensors if t.is_constant)
     return GraphFacts(
-        graph.name, tuple(operators), graph.tensors, graph.inputs, graph.outputs, constant_bytes, _peak(graph)
+        graph.name, tuple(operators), graph.tensors, graph.inputs, graph.outputs, constant_bytes, arena_of(graph)
     )
 
 
@@ -132,15 +166,3 @@ def _can_run(graph: Graph, index: int) -> bool:
     node = graph.nodes[index]
     name = arithmetic_of(node, graph.operands(index), "tflite")
     return node.operator in CONTROL or has_kernel(name, kernel_name(node))
-
-
-def _peak(graph: Graph) -> int:
-    """Walk backwards: a tensor lives from the operator that writes it to the last one that reads it."""
-    live = {t for t in graph.outputs if not graph.tensors[t].is_constant}
-    peak = sum(tensor_bytes(graph.tensors[t]) for t in live)
-    for node in reversed(graph.nodes):
-        touched = {t for t in node.inputs + node.outputs if t != ABSENT and not graph.tensors[t].is_constant}
-        live |= touched
-        peak = max(peak, sum(tensor_bytes(graph.tensors[t]) for t in live))
-        live -= set(node.outputs)
-    return peak

@@ -29,6 +29,13 @@ def macs(graph: Graph, index: int) -> int:
         return 0
 
 
+def precision(graph: Graph, index: int) -> str:
+    """Return the types of what node `index` multiplies: "int8 x int4", input times weights."""
+    operands = graph.operands(index)
+    first, second = (2, 1) if graph.nodes[index].operator == "transpose_conv" else (0, 1)
+    return f"{operands.input(first).dtype.value} x {operands.input(second).dtype.value}"
+
+
 def _convolution(operands: Operands, _: Node) -> int:
     return operands.output().size * prod(operands.input(1).shape[1:])
 

@@ -11,8 +11,12 @@ from tflq.cli import output
 from tflq.cli.common import MODEL_ARGUMENT, read_model, reporting
 
 if TYPE_CHECKING:
-    from tflq.analysis.inspection import GraphFacts, OperatorFacts
+    from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals
     from tflq.graph import Model, Tensor
+
+_SHOWN = 4
+"""Tensors that are named where activations are largest."""
+_BAR_WIDTH = 12
 
 
 @click.command("inspect")
@@ -22,20 +26,22 @@ if TYPE_CHECKING:
 def command(model: str, show_tensors: bool, as_json: bool) -> None:
     """Show what MODEL holds.
 
-    Operators, tensors, shapes, quantisation, sizes, multiply-accumulates, signatures, metadata, and operators without
-    a kernel.
+    Operators, tensors, shapes, quantisation, sizes, multiply-accumulates by precision, the memory of activations over
+    the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
     """
-    from tflq.analysis.inspection import inspect
+    from tflq.analysis.inspection import inspect, refusals
 
     found = read_model(model)
     graphs = inspect(found)
+    refused = refusals(found.main)
     size_bytes = os.path.getsize(model)
     if as_json:
-        output.json_report(_report(model, size_bytes, found, graphs))
+        output.json_report(_report(model, size_bytes, found, graphs, refused))
         return
     output.pairs(_head(model, size_bytes, found))
     for number, graph in enumerate(graphs):
         _print_graph(number, graph, show_tensors)
+    _print_refusals(refused)
     _print_rest(found)
 
 
@@ -55,11 +61,13 @@ def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
             quantisation = describe_quantisation(tensor.quantisation) or "not quantised"
             output.line(f"  {role:<6} {t} '{tensor.name}' {_type(tensor)}, {quantisation}")
     output.line()
-    columns = ("#", "operator", "output", "quantisation", "constants", "MACs")
+    columns = ("#", "operator", "output", "quantisation", "constants", "MACs", "activations", "")
     rows = [_operator_row(graph, operator) for operator in graph.operators]
-    rows.append(("", "total", "", "", output.size(graph.constant_bytes), f"{graph.macs:,}"))
-    output.table(columns, rows, right=("#", "constants", "MACs"))
-    output.line(f"largest sum of live activations: {output.size(graph.peak_activation_bytes)}")
+    rows.append(("", "total", "", "", output.size(graph.constant_bytes), f"{graph.macs:,}", "", ""))
+    output.table(columns, rows, right=("#", "constants", "MACs", "activations"))
+    if graph.macs:
+        output.line(f"MACs: {', '.join(f'{count:,} {kind}' for kind, count in graph.macs_by_precision.items())}")
+    _print_arena(graph)
     for operator, nodes in graph.missing.items():
         output.line(f"no kernel for {operator}: operator {', '.join(map(str, nodes))}")
     if not graph.missing:
@@ -69,8 +77,35 @@ def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
         _print_tensors(graph)
 
 
+def _print_arena(graph: GraphFacts) -> None:
+    """Print the peak with who is alive there, and the size of a plan."""
+    arena = graph.arena
+    if arena.peak_operator is None:
+        return
+    alive = arena.alive_at(arena.peak_operator)
+    shown = ", ".join(f"'{output.short(graph.tensors[b.tensor].name)}' {output.size(b.size)}" for b in alive[:_SHOWN])
+    more = f" and {len(alive) - _SHOWN} more" if len(alive) > _SHOWN else ""
+    output.line(
+        f"activations: at most {output.size(arena.peak_bytes)} at a time, at operator {arena.peak_operator}: "
+        f"{shown}{more}; an arena of {output.size(arena.planned_bytes)} holds them"
+    )
+
+
+def _print_refusals(found: tuple[Refusals, ...]) -> None:
+    output.line()
+    taking = [r.target for r in found if not r.reasons]
+    if taking:
+        output.line(f"taken whole by {', '.join(taking)}")
+    for refused in found:
+        if refused.reasons:
+            output.line(f"{refused.target} refuses {len(refused.reasons)}:")
+        for reason in refused.reasons:
+            output.line(f"  {reason}")
+
+
 def _print_tensors(graph: GraphFacts) -> None:
-    from tflq.analysis.inspection import describe_quantisation, tensor_bytes
+    from tflq.analysis.arena import tensor_bytes
+    from tflq.analysis.inspection import describe_quantisation
 
     rows = [
         (
@@ -98,6 +133,7 @@ def _operator_row(graph: GraphFacts, operator: OperatorFacts) -> tuple[str, ...]
     from tflq.analysis.inspection import describe_quantisation
 
     outputs = [graph.tensors[t] for t in operator.outputs]
+    live = graph.arena.live_bytes[operator.index]
     return (
         str(operator.index),
         operator.operator,
@@ -105,7 +141,13 @@ def _operator_row(graph: GraphFacts, operator: OperatorFacts) -> tuple[str, ...]
         describe_quantisation(outputs[0].quantisation) if outputs else "",
         output.size(operator.constant_bytes) if operator.constant_bytes else "",
         f"{operator.macs:,}" if operator.macs else "",
+        output.size(live),
+        _bar(live, graph.arena.peak_bytes),
     )
+
+
+def _bar(value: int, largest: int) -> str:
+    return "\u2588" * round(_BAR_WIDTH * value / largest) if largest else ""
 
 
 def _type(tensor: Tensor) -> str:
@@ -113,7 +155,9 @@ def _type(tensor: Tensor) -> str:
     return f"{tensor.dtype.value}[{','.join('?' if size < 0 else str(size) for size in shape)}]"
 
 
-def _report(path: str, size_bytes: int, model: Model, graphs: tuple[GraphFacts, ...]) -> dict[str, output.Json]:
+def _report(
+    path: str, size_bytes: int, model: Model, graphs: tuple[GraphFacts, ...], refused: tuple[Refusals, ...]
+) -> dict[str, output.Json]:
     return {
         "model": path,
         "size_bytes": size_bytes,
@@ -124,6 +168,7 @@ def _report(path: str, size_bytes: int, model: Model, graphs: tuple[GraphFacts, 
             {"key": s.key, "graph": s.graph, "inputs": s.inputs, "outputs": s.outputs} for s in model.signatures
         ],
         "metadata": {name: len(data) for name, data in model.metadata.items()},
+        "refused": {r.target: r.reasons for r in refused},
     }
 
 
@@ -133,8 +178,18 @@ def _graph_report(graph: GraphFacts) -> dict[str, output.Json]:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         "constant_bytes": graph.constant_bytes,
-        "peak_activation_bytes": graph.peak_activation_bytes,
+        "arena": {
+            "peak_bytes": graph.arena.peak_bytes,
+            "peak_operator": graph.arena.peak_operator,
+            "planned_bytes": graph.arena.planned_bytes,
+            "live_bytes": graph.arena.live_bytes,
+            "buffers": [
+                {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
+                for b in graph.arena.buffers
+            ],
+        },
         "macs": graph.macs,
+        "macs_by_precision": graph.macs_by_precision,
         "operators": [
             {
                 "index": o.index,
@@ -145,6 +200,7 @@ def _graph_report(graph: GraphFacts) -> dict[str, output.Json]:
                 "outputs": o.outputs,
                 "constant_bytes": o.constant_bytes,
                 "macs": o.macs,
+                "precision": o.precision,
                 "has_kernel": o.has_kernel,
             }
             for o in graph.operators
@@ -155,7 +211,7 @@ def _graph_report(graph: GraphFacts) -> dict[str, output.Json]:
 
 
 def _tensor_report(tensor: Tensor) -> dict[str, output.Json]:
-    from tflq.analysis.inspection import tensor_bytes
+    from tflq.analysis.arena import tensor_bytes
     from tflq.graph import Affine
 
     report: dict[str, output.Json] = {
