@@ -10,24 +10,13 @@ import pytest
 
 from tests.converters.aipu.test_golden import CASES
 from tests.support.aipu_golden import KWS, Golden, golden, read_ir
-from tests.support.data import data_files, data_path
+from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.settings import parse_settings
 from tflq.errors import FormatError, OptionError, TflqError, UnsupportedError
 from tflq.graph import Model
 from tflq.interpreter import Engine
 from tflq.schemas.aipu import Constant, Entry, Layer, Network, read_network
-
-DETECTION = ("BoundingBox", "DetectionOutput", "MaxRoiPool", "NMS", "Proposal", "PyramidROIAlign", "RoiAlign")
-"""Layers whose kernels still need the ranges of what they compute within themselves."""
-
-
-def _is_read(case: str, mode: str) -> bool:
-    files = data_files("golden", "aipu", *case.split("/"), mode, pattern="*_o.txt")
-    return not any(f"layer_type={kind}\n" in file.read_text() for kind in DETECTION for file in files)
-
-
-READ = [(case, mode) for case, mode in CASES if _is_read(case, mode)]
 
 
 def _read(case: str, mode: str) -> Golden:
@@ -37,7 +26,7 @@ def _read(case: str, mode: str) -> Golden:
     return replace(golden(case, mode), found=network_of(graph), graph=graph)
 
 
-@pytest.mark.parametrize(("case", "mode"), READ)
+@pytest.mark.parametrize(("case", "mode"), CASES)
 def test_every_tensor_of_the_vendors_file(case: str, mode: str) -> None:
     read = _read(case, mode)
     found = read.run()
@@ -46,7 +35,7 @@ def test_every_tensor_of_the_vendors_file(case: str, mode: str) -> None:
         np.testing.assert_array_equal(np.broadcast_to(found[name], codes.shape), codes, err_msg=name)
 
 
-@pytest.mark.parametrize(("case", "mode"), READ)
+@pytest.mark.parametrize(("case", "mode"), CASES)
 def test_every_field_returns(case: str, mode: str) -> None:
     read = _read(case, mode)
     assert list(read.found.header.items()) == list(read.wanted.header.items())

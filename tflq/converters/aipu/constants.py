@@ -53,7 +53,7 @@ def _slopes(operands: Operands, _asked: LayerOptions) -> Mapping[str, Tensor]:
 
 
 def _biases(operands: Operands, asked: LayerOptions) -> Mapping[str, Tensor]:
-    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 with 8 bits in the activation's mode; its zp is lost."""
+    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 of 8 bits in the activation's mode."""
     x = operands.input(0)
     weight = type_of_range(0, 1, _WEIGHT_BITS, True, asked.is_symmetric, asked.restricted)
     one = Tensor("", (), DType.INT8, weight)

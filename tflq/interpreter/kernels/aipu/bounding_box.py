@@ -23,6 +23,7 @@ LARGEST_GROWTH = 3276.0
 OUTPUT_SCALE = 32767.0
 _OUTPUT_BITS = 14
 _LATE_SHIFT = 16
+_TABLES = ("th_lut", "tw_lut")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,9 @@ def lower(node: Node, operands: Operands) -> BoundingBoxIntegers:
     moves = [find_multiplier(np.float32(1) / (scale_of(deltas) * np.float32(d)), 16) for d in deviations[:2]]
     reach, scale = _reach(deltas, deviations[2:])
     tables, halves = [], []
-    for deviation in deviations[2:]:
+    for key, deviation in zip(_TABLES, deviations[2:], strict=True):
         s = _table_scale(float(np.float32(reach / scale / np.float32(deviation))))
-        table = delta_table(node, deltas, exponential, deviation, s, float(scale))
+        table = delta_table(node, key, deltas, exponential, deviation, s, float(scale))
         tables.append(Table(np.maximum(table.entries, 0), table.lowest, table.shift, *INT16))
         found = find_multiplier(np.float32(1) / s, 16)
         halves.append(Multiplier(found.m, found.n + 1))
@@ -152,5 +153,5 @@ def _written(found: tuple[Multiplier, ...], tables: list[Table], early: int) -> 
         "box_shift_type": ("int8",) * len(found),
         "delta_shift": early,
     }
-    luts = {key: t.entries.astype(np.int16) for key, t in zip(("th_lut", "tw_lut"), tables, strict=True)}
+    luts = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, tables, strict=True)}
     return Written(luts, keys)

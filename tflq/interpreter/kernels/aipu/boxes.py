@@ -13,6 +13,7 @@ from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, stated_numbers, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 
 INT16 = (-(1 << 15), (1 << 15) - 1)
@@ -30,21 +31,31 @@ def exponential(x: Array) -> Array:
 
 
 def delta_table(
-    node: Node, deltas: Tensor, function: Function, deviation: float, s: np.float32 | float, scale: float | None = None
+    node: Node,
+    key: str,
+    deltas: Tensor,
+    function: Function,
+    deviation: float,
+    s: np.float32 | float,
+    scale: float | None = None,
 ) -> Table:
-    """Return the int16 table clamp(RNE(s * f((q + zp_d) / s_d / deviation))).
+    """Return the int16 table clamp(RNE(s * f((q + zp_d) / s_d / deviation))), or the one that a quantised IR states.
 
     Its points are evenly spaced over the element type of the deltas, both ends included. All in float32, the function
     itself in float64.
 
     Args:
         node: lut_items_in_bits limits the number of entries.
+        key: of the table in the IR.
         deltas: the type of the codes that the table is read with.
         function: `identity` or `exponential`.
         deviation: what deltas are divided by.
         s: scale of the entries.
         scale: s_d, where it is not that of the deltas.
     """
+    stated = stated_table(node, key)
+    if stated is not None:
+        return Table(stated, deltas.dtype.minimum, stated_shift(node, stated, bits_of(deltas)), *INT16)
     bits = table_bits(node, deltas)
     grid = np.linspace(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits, dtype=np.float32)
     inverse = np.float32(1) / np.float32(scale_of(deltas) if scale is None else scale)
@@ -71,8 +82,17 @@ def hidden_scale(operands: Operands, position: int) -> np.float32:
     return scale_of(hidden_tensor(operands, position))
 
 
-def score_threshold(real: float, scores: Tensor) -> int:
-    """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores."""
+def score_threshold(node: Node, scores: Tensor) -> int:
+    """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores.
+
+    A quantised IR states the code: under score_threshold_value, or in place of the threshold.
+    """
+    stated = stated_numbers(node, "score_threshold_value")
+    if stated is not None:
+        return int(stated[0])
+    real = node.attributes.real("score_threshold")
+    if is_stated(node):
+        return int(real)
     code = np.rint(np.float32(real) * scale_of(scores) - np.float32(offset_of(scores)))
     return int(np.clip(code, 0, (1 << bits_of(scores)) - 1))
 

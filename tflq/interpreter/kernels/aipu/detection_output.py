@@ -24,6 +24,7 @@ from tflq.interpreter.kernels.aipu.boxes import (
 )
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, multipliers_of, number_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.written import Value, Written
 
@@ -73,17 +74,18 @@ def lower(node: Node, operands: Operands) -> DetectionIntegers:
     Where C > 1, class 0 is the background and is left out.
     """
     real, deltas = node.attributes.real, operands.input(1)
-    s_c, s_b, s_t = (hidden_scale(operands, k) for k in range(3))
-    s_p = scale_of(operands.input(2))
-    ratios = (s_c / (s_b * s_p), s_c / (s_t * s_p), s_c / s_p)
-    found = [find_multiplier(ratio, MULTIPLIER_BITS) for ratio in ratios]
+    one = np.float32(1)
+    s_b, s_t = (one, one) if is_stated(node) else (hidden_scale(operands, k) for k in (1, 2))
+    found = multipliers_of(node, "box_", lambda: _multipliers(operands, s_b, s_t))
     clip = np.float32(real("bbox_xform_clip", float("inf")))
     functions = ((identity, s_t), (identity, s_t), *((lambda x: exponential(np.minimum(x, clip)), s_b),) * 2)
     deviations = node.attributes.reals("variance")
-    tables = [delta_table(node, deltas, f, d, s) for (f, s), d in zip(functions, deviations, strict=True)]
+    tables = [
+        delta_table(node, key, deltas, f, d, s) for key, (f, s), d in zip(_TABLES, functions, deviations, strict=True)
+    ]
     early = tuple(int(np.ceil(np.log2(f.first_m))) for f in found[:2])
-    height, width = (int(np.float32(real(key)) * s_c) for key in ("image_height", "image_width"))
-    threshold = score_threshold(real("score_threshold"), operands.input(0))
+    height, width = (_side(node, operands, key) for key in ("height", "width"))
+    threshold = score_threshold(node, operands.input(0))
     return DetectionIntegers(
         node.attributes.text("anchor_mode", "") == CAFFE,
         (tables[0], tables[1]),
@@ -98,6 +100,17 @@ def lower(node: Node, operands: Operands) -> DetectionIntegers:
         tuple(t.dtype.storage for t in operands.outputs),
         _written(tables, found, early, (height, width), threshold),
     )
+
+
+def _multipliers(operands: Operands, s_b: np.float32, s_t: np.float32) -> list[Multiplier]:
+    s_c, s_p = scale_of(operands.output(1)), scale_of(operands.input(2))
+    ratios = (s_c / (s_b * s_p), s_c / (s_t * s_p), s_c / s_p)
+    return [find_multiplier(ratio, MULTIPLIER_BITS) for ratio in ratios]
+
+
+def _side(node: Node, operands: Operands, key: str) -> int:
+    scale = scale_of(operands.output(1))
+    return number_of(node, key, lambda: int(np.float32(node.attributes.real(f"image_{key}")) * scale))
 
 
 def run(integers: DetectionIntegers, scores: Array, deltas: Array, proposals: Array) -> tuple[Array, ...]:

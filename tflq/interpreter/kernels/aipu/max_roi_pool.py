@@ -14,6 +14,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated
 from tflq.interpreter.kernels.aipu.written import Written
 
 FRACTION = 16
@@ -49,9 +50,11 @@ def lower(node: Node, operands: Operands) -> MaxRoiPoolIntegers:
     if features.shape[0] != 1:
         raise UnsupportedError(f"features of {features.shape[0]} images; allowed is 1: cut the batch in front of it")
     pooled = node.attributes.integers("pooled_shape")
-    inverse = np.float32(1) / scale_of(rois)
-    scaled = [np.float32(s * float(inverse)) * np.float32(1 << FRACTION) for s in node.attributes.reals("spatial")]
-    spatial = tuple(int(np.rint(s)) for s in scaled)
+    inverse, scales = np.float32(1) / scale_of(rois), node.attributes.reals("spatial")
+    if is_stated(node):
+        spatial = tuple(int(s) for s in scales)
+    else:
+        spatial = tuple(int(np.rint(np.float32(s * float(inverse)) * np.float32(1 << FRACTION))) for s in scales)
     written = Written(changed={"spatial": spatial})
     return MaxRoiPoolIntegers((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois), written)
 

@@ -15,8 +15,9 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import score_threshold, together
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, find_multipliers
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"
@@ -73,9 +74,9 @@ def lower(node: Node, operands: Operands) -> NmsIntegers:
         raise UnsupportedError(f"method={method}; allowed is {HARD}, {GAUSSIAN}")
     boxes, output = operands.input(0), operands.output(0)
     decay = _decay(node.attributes.real("soft_nms_sigma")) if method == GAUSSIAN else None
-    found = find_multiplier(scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)
-    overlap = int(node.attributes.real("iou_threshold") * (1 << OVERLAP_BITS))
-    shift = node.attributes.integer("areas_shift", AREAS_SHIFT)
+    found = multiplier_of(node, scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)
+    overlap = number_of(node, "iou_threshold", lambda: _overlap(node))
+    shift = number_of(node, "areas_shift", lambda: node.attributes.integer("areas_shift", AREAS_SHIFT))
     threshold = _threshold(node, operands)
     limit = output.shape[-2]
     return NmsIntegers(
@@ -203,9 +204,13 @@ def _decay(sigma: float) -> Multiplier:
     return find_multipliers(np.exp(squares.astype(np.float64)).astype(np.float32), MULTIPLIER_BITS)
 
 
+def _overlap(node: Node) -> int:
+    return int(node.attributes.real("iou_threshold") * (1 << OVERLAP_BITS))
+
+
 def _threshold(node: Node, operands: Operands) -> int:
     if "score_threshold" in node.attributes:
-        return score_threshold(node.attributes.real("score_threshold"), operands.input(3))
+        return score_threshold(node, operands.input(3))
     return operands.output(2).dtype.minimum - 1
 
 

@@ -22,6 +22,7 @@ from tflq.interpreter.kernels.aipu.boxes import (
     together,
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, number_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.written import Value, Written
 
@@ -66,13 +67,16 @@ def lower(node: Node, operands: Operands) -> ProposalIntegers:
     scores [N, M], boxes int16[N, M, 4] (y0, x0, y1, x1), count uint16[N, 1], classes uint16[1, 1], always 1.
     """
     scores, deltas = operands.input(0), operands.input(1)
-    shift = int(np.floor(np.log2(hidden_scale(operands, 1))))
+    shift = number_of(node, "box_shift_value", lambda: int(np.floor(np.log2(hidden_scale(operands, 1)))))
     functions = (identity, identity, exponential, exponential)
-    ty, tx, th, tw = (delta_table(node, deltas, f, d, 2.0**shift) for f, d in zip(functions, DEVIATIONS, strict=True))
+    ty, tx, th, tw = (
+        delta_table(node, key, deltas, f, d, 2.0**shift)
+        for key, f, d in zip(_TABLES, functions, DEVIATIONS, strict=True)
+    )
     ha, wa, ya, xa = (constant_codes(operands, key) for key in ANCHORS)
-    scale = float(scale_of(operands.output(1)))
+    scale = 1.0 if is_stated(node) else float(scale_of(operands.output(1)))
     height, width = (int(node.attributes.real(key) * scale) for key in ("height", "width"))
-    threshold = score_threshold(node.attributes.real("score_threshold"), scores)
+    threshold = score_threshold(node, scores)
     keys: dict[str, Value] = {
         "box_shift_value": shift,
         "box_shift_type": "int8",

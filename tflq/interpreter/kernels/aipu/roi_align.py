@@ -17,6 +17,7 @@ from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated
 from tflq.interpreter.kernels.aipu.written import Value, Written
 
 FRACTION = 10
@@ -82,7 +83,8 @@ def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
     bits = bits_of(output)
     pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
     scales = np.asarray(node.attributes["spatial_scale_value"], np.float32)
-    spatial = tuple(int(v) for v in np.rint(scales * np.float32(1 << FRACTION)))
+    fraction = np.float32(1 if is_stated(node) else 1 << FRACTION)
+    spatial = tuple(int(v) for v in np.rint(scales * fraction))
     rescale = find_multiplier(1 / np.prod([max(1, n) for n in samples]), bits)
     regions = find_multiplier(np.float32(1) / scale_of(rois), bits_of(rois))
     step_bits = max(STEP_BITS, bits)

@@ -6,6 +6,8 @@ hold what the Optimizer wrote in place of the float values (limits of CLIP, slop
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from tflq.errors import UnsupportedError
@@ -62,6 +64,26 @@ def stated_numbers(node: Node, key: str) -> Integers | None:
     if values.dtype.kind not in "iu":
         raise UnsupportedError(f"layer '{node.name}': {key}={found.keys[key]}: allowed are whole numbers")
     return values.astype(np.int64)
+
+
+def number_of(node: Node, key: str, decide: Callable[[], int]) -> int:
+    """Return the number that a quantised IR states under a computed key, else the decided one."""
+    found = stated_numbers(node, key)
+    return decide() if found is None else int(found[0])
+
+
+def multipliers_of(node: Node, prefix: str, decide: Callable[[], Sequence[Multiplier]]) -> list[Multiplier]:
+    """Return the list of M and N that a quantised IR states, else the decided ones.
+
+    Args:
+        node: the layer.
+        prefix: of the keys, such as "box_"; M stand under <prefix>scale_value, N under <prefix>shift_value.
+        decide: gives them where nothing is stated.
+    """
+    found = stated_multiplier(node, prefix)
+    if found is None:
+        return list(decide())
+    return [Multiplier(found.m[i : i + 1], found.n[i : i + 1]) for i in range(found.m.size)]
 
 
 def stated_multiplier(node: Node, prefix: str = "") -> Multiplier | None:
