@@ -67,6 +67,30 @@ def test_results_do_not_depend_on_chunks_or_on_what_is_kept(chunk_size: int, kep
         assert parts[t].shape == (SAMPLES, *GRAPH.tensors[t].shape)
 
 
+@kernel_settings
+@given(chunk_size=st.none() | st.integers(1, SAMPLES + 2), threads=st.integers(2, 4))
+def test_results_do_not_depend_on_threads(chunk_size: int | None, threads: int) -> None:
+    whole = Engine(GRAPH).run([X], ALL)
+    parts = Engine(GRAPH, threads=threads).run([X], ALL, chunk_size)
+    for t in ALL:
+        assert np.array_equal(parts[t], whole[t])
+
+
+def test_threads_share_the_samples_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(GRAPH, threads=3)
+    assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [3, 3, 1]
+    monkeypatch.setattr(engine, "chunk_size", lambda: 2)
+    assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [2, 2, 2, 1]
+    engine.threads = 1
+    assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_less_than_one_thread_is_refused(threads: int) -> None:
+    with pytest.raises(OptionError, match=f"{threads} threads; 1 or more are needed"):
+        Engine(GRAPH, threads=threads)
+
+
 def test_a_sample_alone_gives_what_it_gives_among_others() -> None:
     engine = Engine(GRAPH)
     together = engine.run([X])[GRAPH.outputs[0]]

@@ -11,6 +11,7 @@ from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
 from tflq.interpreter.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.memory import byte_limit, enough_memory, require_memory
+from tflq.interpreter.parallel import map_in_order
 from tflq.interpreter.program import Library, Listener
 from tflq.interpreter.session import Session
 from tflq.interpreter.values import concatenate, for_all_samples
@@ -27,8 +28,9 @@ State = Literal["independent", "stream"]
 class Engine:
     """A graph made ready to run.
 
-    Results do not depend on the chunk size. Every array has a leading axis of S samples in front of the model's own
-    shape; a tensor whose shape differs between samples comes as an object array [S] of arrays.
+    Results do not depend on the chunk size, nor on the number of threads. Every array has a leading axis of S samples
+    in front of the model's own shape; a tensor whose shape differs between samples comes as an object array [S] of
+    arrays.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Engine:
         state: State | None = None,
         session: Session | None = None,
         max_bytes: int | None = None,
+        threads: int = 1,
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
@@ -53,8 +56,11 @@ class Engine:
                 sample a fresh one, `stream` makes the samples successive invocations that share it.
             session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
             max_bytes: the largest tensor of one sample; None for the environment's TFLQ_MAX_BYTES, else 1 GiB.
+            threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
+                It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
 
         Raises:
+            OptionError: less than one thread.
             UnsupportedError: an operator or type without a kernel, or a tensor beyond `max_bytes`.
         """
         family = [graph] if graphs is None else list(graphs)
@@ -70,6 +76,7 @@ class Engine:
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
         self._sample_bytes = self._bytes_of_one_sample()
+        self.threads = threads
 
     def run(
         self,
@@ -113,14 +120,18 @@ class Engine:
             )
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
         steps = self._program.steps(kept)
-        size = 1 if self._runs_one_by_one() else chunk_size or self.chunk_size()
-        for start in range(0, samples, size):
+        threads = 1 if self.listeners or self._state == "stream" else self.threads
+        size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads)
+
+        def run(start: int) -> dict[int, Array]:
             session = self._session if self._state == "stream" else Session()
-            chunk = [x[start : start + size] for x in arrays]
             count = min(size, samples - start)
             with enough_memory():
+                chunk = [x[start : start + size] for x in arrays]
                 values = self._program.run(chunk, count, session, kept, steps, self.listeners)
-            yield {t: for_all_samples(values[t], count) for t in kept}
+            return {t: for_all_samples(values[t], count) for t in kept}
+
+        yield from map_in_order(run, range(0, samples, size), threads)
 
     def reset(self) -> None:
         """Forget the state that a stream has built up."""
@@ -135,6 +146,22 @@ class Engine:
         if not self._program.prefers_samples_last or 2 * size < SAMPLES_LAST_FROM:
             return size
         return max(1, size // SAMPLES_LAST_FROM) * SAMPLES_LAST_FROM
+
+    @property
+    def threads(self) -> int:
+        """Chunks that run at the same time."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, threads: int) -> None:
+        if threads < 1:
+            raise OptionError(f"{threads} threads; 1 or more are needed")
+        self._threads = threads
+
+    def _shared_out(self, samples: int, threads: int) -> int:
+        """Return a chunk size that keeps all threads busy to the end."""
+        rounds = -(-samples // (threads * self.chunk_size()))
+        return self.chunk_size() if threads == 1 else -(-samples // (threads * rounds))
 
     def check_inputs(self, inputs: Sequence[Array]) -> int:
         """Check arrays against the graph's inputs and return the number of samples.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 
 import numpy as np
 
@@ -38,8 +39,9 @@ class LateNode:
         self._node = node
         self._operands = operands
         self._kernel = kernel
-        self._asked: set[int] = set()
+        self._asked: frozenset[int] = frozenset()
         self._known: dict[_Key, object] = {}
+        self._lock = Lock()  # chunks may run on several threads
 
     def run(self, values: Sequence[Value | None], samples: int) -> list[Value]:
         """Run the node on all samples.
@@ -79,6 +81,10 @@ class LateNode:
         return [np.array(members) for members in keys.values()]
 
     def _integers(self, arrays: Sequence[Array | None]) -> object:
+        with self._lock:
+            return self._found_or_lowered(arrays)
+
+    def _found_or_lowered(self, arrays: Sequence[Array | None]) -> object:
         while True:
             key = self._key(arrays)
             if key in self._known:
@@ -88,7 +94,7 @@ class LateNode:
             except RuntimeOperandError as error:
                 if error.position in self._asked:
                     raise
-                self._asked.add(error.position)
+                self._asked |= {error.position}
                 continue
             except (GraphError, UnsupportedError) as error:
                 raise placed(error, self._operands.where) from None
