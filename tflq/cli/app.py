@@ -27,6 +27,8 @@ COMMANDS = {
     "compare": "Compare models, targets or tensor dumps and rank the layers by what they add to the difference.",
     "explain": "Show every step of one output element, from the inputs to the stored value.",
     "diff": "List what differs between two models: operators, tensors, quantisation, constants.",
+    "sensitivity": "Measure what each layer alone does to accuracy and outputs at each of its widths.",
+    "search": "Find the smallest mixed precision that keeps an accuracy.",
     "convert": "Quantise a model for a target and write its files.",
     "cut": "Write a part of a model as its own .tflite.",
     "dequantize": "Write the float network behind a quantised model.",

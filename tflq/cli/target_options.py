@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,8 +18,45 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 
 
-def target_settings(function: _Function) -> _Function:
-    """Add --set and --layer."""
+def target_settings(function: _Function) -> Callable[..., Any]:
+    """Add --set, --layer and --settings; what the file says stands in front of what the other two say."""
+
+    @wraps(function)
+    def command(
+        *arguments: object,
+        assignments: tuple[str, ...],
+        layers: tuple[str, ...],
+        settings_path: str | None,
+        **others: object,
+    ) -> object:
+        if settings_path is not None:
+            from tflq.converters.settings_file import read_settings
+
+            found = read_settings(settings_path)
+            _refuse_other_target(settings_path, found.target, others)
+            assignments, layers = (*found.assignments, *assignments), (*found.layers, *layers)
+        return function(*arguments, assignments=assignments, layers=layers, **others)
+
+    return _with_options(command)
+
+
+def _refuse_other_target(path: str, wanted: str, options: Mapping[str, object]) -> None:
+    from tflq.errors import OptionError
+
+    named = (options.get("target_name"), *(names if isinstance(names := options.get("target_names"), tuple) else ()))
+    others = [name for name in named if name is not None and name != wanted]
+    if others:
+        raise OptionError(f"{path}: holds settings of target {wanted}, not of {others[0]}; use --target {wanted}")
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    function = click.option(
+        "--settings",
+        "settings_path",
+        type=click.Path(),
+        metavar="FILE",
+        help="Settings of the target from a file that `tflq search -o` wrote; --set and --layer win over it.",
+    )(function)
     function = click.option(
         "-l",
         "--layer",
@@ -38,16 +76,16 @@ def target_settings(function: _Function) -> _Function:
     )(function)
 
 
-def one_arithmetic(function: _Function) -> _Function:
+def one_arithmetic(function: _Function) -> Callable[..., Any]:
     """Add --arithmetic, and --target with its settings, which exclude each other: `choose_execution` takes them."""
-    function = click.option(
+    command = click.option(
         "-t", "--target", "target_name", metavar="TARGET", help="Quantise for this target and run its integers."
     )(target_settings(function))
     return click.option(
         "--arithmetic",
         type=click.Choice(("tflite", "float")),
         help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
-    )(function)
+    )(command)
 
 
 def choose_execution(
