@@ -36,7 +36,7 @@ from importlib import import_module
 
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.graph.quantisation import Affine
+from tflq.graph.quantisation import Affine, Blockwise
 
 Lower = Callable[[Node, Operands], object]
 Run = Callable[..., tuple[Array, ...]]
@@ -184,6 +184,6 @@ def arithmetic_of(node: Node, operands: Operands, default: str) -> str:
 
 def _is_floating(operands: Operands) -> bool:
     tensors = [t for t in operands.inputs + operands.outputs if t is not None]
-    quantised = any(isinstance(t.quantisation, Affine) and t.dtype.is_integer for t in tensors)
+    quantised = any(isinstance(t.quantisation, (Affine, Blockwise)) and t.dtype.is_integer for t in tensors)
     first = operands.optional(0)
     return not quantised and all(t.dtype.is_floating for t in (*operands.outputs, first) if t is not None)

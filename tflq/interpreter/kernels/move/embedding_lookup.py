@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
+from tflq.interpreter.kernels.block_scales import block_scales
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.operand_checks import require_type
 
@@ -58,7 +59,11 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
         return EmbeddingLookup(None, table.dtype.storage.name, per_byte)
     require_type(table, HYBRID)
     require_type(output, (DType.FLOAT32, DType.FLOAT16))
-    scale = _block_scales(operands) if isinstance(table.quantisation, Blockwise) else _scales(table, output)
+    scale = (
+        block_scales(operands, 1, (DType.INT4, DType.INT2))
+        if isinstance(table.quantisation, Blockwise)
+        else _scales(table, output)
+    )
     return EmbeddingLookup(scale, output.dtype.storage.name, per_byte)
 
 
@@ -90,16 +95,3 @@ def _scales(table: Tensor, output: Tensor) -> NDArray[np.float32]:
     if affine.zero_point.size and affine.zero_point[0] and output.dtype is DType.FLOAT32:
         raise UnsupportedError(f"the table '{table.name}' has zero point {affine.zero_point[0]}; only 0 is allowed")
     return np.broadcast_to(affine.scale.astype(np.float32)[:, None], (rows, 1))
-
-
-def _block_scales(operands: Operands) -> NDArray[np.float32]:
-    table = operands.input(1)
-    quantisation, scales = table.quantisation, operands.block_scales[1] if operands.block_scales else None
-    size = quantisation.block_size if isinstance(quantisation, Blockwise) else 0
-    require_type(table, (DType.INT4, DType.INT2))
-    if len(table.shape) != 2 or size < 1 or table.shape[1] % size or size % (8 // table.dtype.bits):
-        raise GraphError(f"blocks of {size} do not fill the rows of a table of shape {table.shape}, or whole bytes")
-    if scales is None or scales.data is None or scales.size != table.size // size:
-        raise GraphError(f"the table '{table.name}' needs a constant of {table.size // size} scales for its blocks")
-    require_type(scales, (DType.FLOAT16,))
-    return scales.data.astype(np.float32).reshape(table.shape[0], -1)

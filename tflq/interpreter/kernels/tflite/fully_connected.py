@@ -21,6 +21,12 @@ from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accum
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_clipping
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
+from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
+    BlockwiseFullyConnected,
+    is_blockwise,
+    lower_blockwise,
+    run_blockwise,
+)
 from tflq.interpreter.kernels.tflite.fully_connected_types import require_pairing, scale_of
 from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     HybridFullyConnected,
@@ -37,6 +43,8 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     unshuffled,
 )
 from tflq.interpreter.operand_checks import per_tensor, require_zero_points_of_zero
+
+FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +98,15 @@ class ShuffledFullyConnected:
     workspace: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> FullyConnected | HybridFullyConnected | ShuffledFullyConnected:
-    """Decide the integers of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
+def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | ShuffledFullyConnected:
+    """Decide the integers of FULLY_CONNECTED; float inputs are those of hybrid_ and blockwise_fully_connected.py.
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take.
         GraphError: shapes that contradict each other.
     """
     if is_hybrid(operands):
-        return lower_hybrid(node, operands)
+        return lower_blockwise(node, operands) if is_blockwise(operands) else lower_hybrid(node, operands)
     if is_shuffled(node):
         return _lower_shuffled(node, operands)
     x, weights, bias, output = operands.input(0), operands.input(1), operands.optional(2), operands.output()
@@ -115,7 +123,7 @@ def lower(node: Node, operands: Operands) -> FullyConnected | HybridFullyConnect
 
 
 def run(
-    integers: FullyConnected | HybridFullyConnected | ShuffledFullyConnected,
+    integers: FullyConnected | FloatInput | ShuffledFullyConnected,
     x: Array,
     weights: Array,
     bias: Array | None = None,
@@ -123,6 +131,8 @@ def run(
     """Run FULLY_CONNECTED: T[S, ..., K], weights [O, K], bias [O] -> T[S, rows, O], or T[S, ..., O] with axes kept."""
     if isinstance(integers, HybridFullyConnected):
         return run_hybrid(integers, x, weights, bias)
+    if isinstance(integers, BlockwiseFullyConnected):
+        return run_blockwise(integers, x, weights, bias)
     if isinstance(integers, ShuffledFullyConnected):
         inner = shuffled_input(x)
         total = _run_dense(integers.layer, inner, unshuffled(weights), bias)
