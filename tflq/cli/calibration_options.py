@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +30,7 @@ class CalibrationChoice:
         bins: of histograms.
         shuffle: seed to shuffle the samples with.
         ranges: a file of ranges, which win.
+        template: a file of settings and ranges of each layer; its ranges win over those of the samples.
     """
 
     files: tuple[str, ...]
@@ -39,11 +40,12 @@ class CalibrationChoice:
     bins: int | None
     shuffle: int | None
     ranges: str | None
+    template: str | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was asked."""
-        return not self.files and not self.statistics and self.ranges is None
+        return not self.files and not self.statistics and self.ranges is None and self.template is None
 
     @property
     def statistics(self) -> bool:
@@ -53,7 +55,10 @@ class CalibrationChoice:
 
 
 def calibration(function: _Function) -> Callable[..., Any]:
-    """Add --calibrate, --ranges and the options of the statistics; the function gets them as `calibration`."""
+    """Add --calibrate, --ranges, --template and the options of the statistics; the function gets `calibration`.
+
+    The settings of a template come as if --set and --layer had said them.
+    """
 
     @wraps(function)
     def command(
@@ -65,19 +70,48 @@ def calibration(function: _Function) -> Callable[..., Any]:
         bins: int | None,
         shuffle: int | None,
         ranges: str | None,
+        template: str | None,
         **others: object,
     ) -> object:
-        choice = CalibrationChoice(calibrate, strategy, batch_size, momentum, bins, shuffle, ranges)
+        choice = CalibrationChoice(calibrate, strategy, batch_size, momentum, bins, shuffle, ranges, template)
+        if template is not None:
+            others.update(template_settings(template, others))
         return function(*arguments, calibration=choice, **others)
 
     return _with_options(command)
+
+
+def template_settings(path: str, given: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """Return --set and --layer as a template says them, what the user gave for single layers behind.
+
+    Args:
+        path: of the template.
+        given: the command's other parameters: assignments and layers, target_name where it has one.
+
+    Raises:
+        UsageError: settings for the whole graph beside the template's own.
+        OptionError: a template for another target.
+        InputError, FormatError: the file is none.
+    """
+    from tflq.converters.template import read_template
+    from tflq.errors import OptionError
+
+    found = read_template(path)
+    if given.get("assignments"):
+        raise click.UsageError("--set and --template both hold for the whole graph; change 'settings' in the template")
+    target = given.get("target_name")
+    if target not in (None, "all", found.target):
+        raise OptionError(f"{path}: is a template for target {found.target}, not {target}")
+    layers = given.get("layers", ())
+    assert isinstance(layers, tuple)
+    return {"assignments": found.assignments, "layers": (*found.rules, *layers)}
 
 
 def refuse_calibration_without_target(choice: CalibrationChoice) -> None:
     """Refuse options that nothing would use."""
     if not choice.is_empty:
         raise click.UsageError(
-            "--calibrate, --ranges and the options of statistics give a target its ranges; add --target"
+            "--calibrate, --ranges, --template and the options of statistics are for a target; add --target"
         )
 
 
@@ -86,7 +120,7 @@ def calibrated(model: Model, choice: CalibrationChoice, real: bool = False) -> M
 
     Raises:
         UsageError: an option of the statistics without samples.
-        InputError, OptionError: samples, a strategy or a file that do not fit.
+        InputError, OptionError, FormatError: samples, a strategy or a file that do not fit.
     """
     graph = model.main
     if choice.files:
@@ -95,6 +129,8 @@ def calibrated(model: Model, choice: CalibrationChoice, real: bool = False) -> M
         raise click.UsageError(
             "--strategy, --batch-size, --momentum, --bins and --shuffle are for samples; add --calibrate FILE"
         )
+    if choice.template is not None:
+        graph = _from_template(graph, choice.template)
     if choice.ranges is not None:
         graph = _from_file(graph, choice.ranges)
     return model if graph is model.main else replace(model, graphs=[graph, *model.graphs[1:]])
@@ -136,6 +172,12 @@ def _from_file(graph: Graph, path: str) -> Graph:
     return with_ranges(graph, parse_ranges(text, path), path)
 
 
+def _from_template(graph: Graph, path: str) -> Graph:
+    from tflq.converters.template import read_template, with_template_ranges
+
+    return with_template_ranges(graph, read_template(path))
+
+
 def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
@@ -172,6 +214,13 @@ def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Path(),
                 metavar="FILE",
                 help="Ranges by hand: lines of tensor,min,max, or JSON {tensor: [min, max]}. They win over all others.",
+            ),
+            click.option(
+                "--template",
+                type=click.Path(),
+                metavar="FILE",
+                help="Settings and ranges of each layer, as `tflq convert --write-template` writes them; --layer and "
+                "--ranges win over it.",
             ),
         )
     ):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tflq.analysis.executions import Execution
     from tflq.analysis.inputs import Samples
     from tflq.analysis.similarity import Similarities
+    from tflq.converters.settings import Settings
+    from tflq.converters.targets import Target
     from tflq.graph import Model
 
 DEFAULT_SAMPLES = 32
@@ -48,6 +50,13 @@ DEFAULT_SAMPLES = 32
     help="Folder to write into; it is made where it is missing.",
 )
 @click.option(
+    "--write-template",
+    "template_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the settings, ranges and similarity of each layer, to edit and give back with --template.",
+)
+@click.option(
     "--accuracy",
     metavar="TASK=DIR",
     help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
@@ -66,6 +75,7 @@ def command(
     seed: int,
     as_json: bool,
     calibration: CalibrationChoice,
+    template_path: Path | None,
     accuracy: str | None,
 ) -> int:
     """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
@@ -82,6 +92,8 @@ def command(
 
     if target_name == "all" and (assignments or layers):
         raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    if template_path is not None and target_name == "all":
+        raise click.UsageError("--write-template is for one target")
     if accuracy is not None and target_name != "all":
         raise click.UsageError("--accuracy is a column of --target all; `tflq bench` measures one target")
     original = read_model(model)
@@ -97,6 +109,8 @@ def command(
             (scratch / name).write_bytes(data)
     compared = check_emitted(execution, artefacts, chosen)
     measured = measure(execution, found, chosen)
+    if template_path is not None:
+        write_template(template_path, target, settings, found, measured)
     if as_json:
         output.json_report(
             conversion_report(model, execution.graph, target_name, folder, artefacts, compared, measured)
@@ -134,6 +148,15 @@ def measure(execution: Execution, model: Model, samples: Samples) -> Similaritie
             return similarities(execution, model, samples, bar.advance)
         except (GraphError, UnsupportedError) as error:
             return str(error)
+
+
+def write_template(path: Path, target: Target, settings: Settings, model: Model, measured: Similarities | str) -> None:
+    """Write the template of a conversion, with the figures of each layer."""
+    from tflq.cli.convert_output import figures_of
+    from tflq.converters.template import template_bytes
+    from tflq.files import write_bytes
+
+    write_bytes(path, template_bytes(target.name, target.settings, settings, model.main, figures_of(measured)))
 
 
 def _samples(

@@ -94,9 +94,16 @@ def _similarity_cells(found: Similarity | None) -> tuple[str, str]:
     return f"{found.cosine:.6f}", codes
 
 
+def figures_of(measured: Similarities | str) -> dict[str, dict[str, float]]:
+    """Return name of a model's tensor -> its figures."""
+    return {} if isinstance(measured, str) else {s.source: _figures(s) for s in measured.tensors}
+
+
 def _similarity_report(found: Similarity | None) -> output.Json:
-    if found is None:
-        return None
+    return None if found is None else _figures(found)
+
+
+def _figures(found: Similarity) -> dict[str, float]:
     return {
         "cosine": found.cosine,
         "requantised_cosine": found.code_cosine,

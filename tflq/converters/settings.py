@@ -81,7 +81,8 @@ class LayerRule:
     """Values for the layers that a pattern names.
 
     Attributes:
-        pattern: an operator's index ("3"), a name or a glob of names ("CONV_2D_0_*"), or an operator ("conv_2d").
+        pattern: an operator's index ("3") or a range of them ("3-7", both included), a name or a glob of names
+            ("CONV_2D_0_*"), or an operator ("conv_2d").
         values: key -> value.
     """
 
@@ -90,8 +91,9 @@ class LayerRule:
 
     def matches(self, index: int, name: str, operator: str) -> bool:
         """Whether the rule is for this layer; case counts in names only."""
-        if self.pattern.isdecimal():
-            return int(self.pattern) == index
+        first, dash, last = self.pattern.partition("-")
+        if first.isdecimal() and (last.isdecimal() or not dash):
+            return int(first) <= index <= int(last or first)
         return self.pattern.lower() == operator.lower() or fnmatchcase(name, self.pattern)
 
 
@@ -126,8 +128,9 @@ class Settings:
             pattern = self.rules[min(unused)].pattern
             names = ", ".join(node.name for node in graph.nodes[:3])
             raise OptionError(
-                f"layer pattern '{pattern}' matches no operator; give an index 0..{len(graph.nodes) - 1}, a name "
-                f"such as {names}, a glob of names, or an operator such as {graph.nodes[0].operator}"
+                f"layer pattern '{pattern}' matches no operator; give an index 0..{len(graph.nodes) - 1}, a range "
+                f"such as 0-2, a name such as {names}, a glob of names, or an operator such as "
+                f"{graph.nodes[0].operator}"
                 if graph.nodes
                 else f"layer pattern '{pattern}' matches no operator: the graph has none"
             )
