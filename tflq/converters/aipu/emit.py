@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from tflq.converters.aipu.floating import float_layers
 from tflq.converters.aipu.layers import ARITHMETIC, RULES
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.rewrites import MERGED
@@ -26,10 +27,16 @@ def network_of(graph: Graph) -> Network:
     Layers stand by generation (the longest way from a source), inside a generation in the order of the float IR.
 
     Raises:
-        UnsupportedError: the graph was not made by this target.
+        UnsupportedError: the graph was not made by this target, or some layers run in floating point.
     """
     if not isinstance(graph.extra, Origin):
         raise UnsupportedError("the graph has no layers of Compass IR: quantise it for aipu first")
+    floating = float_layers(graph)
+    if floating:
+        raise UnsupportedError(
+            f"layer {', '.join(floating[:3])} runs in floating point, which is for measuring: no file can hold it; "
+            f"leave float=true away"
+        )
     lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
     generations, layers = _layers(lowered, graph.extra)
     place = {name: i for i, name in enumerate(graph.extra.order)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tflq.converters.settings import Setting, Settings, Value
@@ -20,6 +21,7 @@ KNOWN = (
     Setting("weight_range", RESTRICTED, "restricted leaves out the lowest code", (FULL, RESTRICTED)),
     Setting("weight_bits", 8, "width of weights", minimum=2, maximum=16),
     Setting("bias_bits", 0, "width of biases; 0 for 32, or 48 where activations have 16 bits", (0, 16, 32, 48)),
+    Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
 
@@ -37,6 +39,7 @@ class LayerOptions:
         weight_bits: width of its weights.
         bias_bits: width of its biases.
         table_bits: log2 of the most entries of its table.
+        floating: whether it runs in floating point.
     """
 
     is_symmetric: bool
@@ -47,6 +50,7 @@ class LayerOptions:
     weight_bits: int
     bias_bits: int
     table_bits: int
+    floating: bool
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
@@ -61,6 +65,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["weight_bits"]),
         int(values["bias_bits"]) or (48 if bits > 8 else 32),
         int(values["lut_items_in_bits"]),
+        bool(values["float"]),
     )
 
 
@@ -74,6 +79,20 @@ def refuse_settings(settings: Settings) -> None:
     changed += [key for rule in settings.rules for key in rule.values]
     if changed:
         raise OptionError(f"the network is quantised already: leave {', '.join(changed)} away, or give its float IR")
+
+
+def refuse_float_layers(options: Mapping[str, LayerOptions]) -> None:
+    """Refuse layers in floating point where there is no TFLite model whose operators could run.
+
+    Raises:
+        OptionError: names the layers.
+    """
+    asked = [name for name, found in options.items() if found.floating]
+    if asked:
+        raise OptionError(
+            f"float=true for layer {', '.join(asked[:3])}: a float IR has no operators that run in floating point; "
+            f"give the .tflite"
+        )
 
 
 def layer_options(graph: Graph, settings: Settings) -> dict[str, LayerOptions]:

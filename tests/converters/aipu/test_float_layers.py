@@ -1,0 +1,127 @@
+"""Layers in floating point inside the quantised graph: against the float model itself, and the accuracy they give."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.converters.aipu.test_target import _model
+from tests.support.aipu_golden import KWS, read_ir
+from tests.support.command import tflq
+from tests.support.data import data_path
+from tests.support.kws import clips, right
+from tests.support.tracked import ROOT
+from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import read_model
+from tflq.errors import OptionError, UnsupportedError
+from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Range
+from tflq.interpreter import Engine, lower
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+RNG = np.random.default_rng(11)
+
+
+def _quantised(graph: Graph, *layers: str) -> Graph:
+    return lower(AIPU.quantise(graph, parse_settings(AIPU.settings, layers=layers)), "aipu")
+
+
+def _reals(codes: Array, graph: Graph, t: int) -> Array:
+    affine = graph.tensors[t].affine
+    s = np.float32(1 / affine.scale[0])
+    reals: Array = ((codes.astype(np.int64) - affine.zero_point[0]).astype(np.float32) / s).astype(np.float32)
+    return reals
+
+
+def _run(graph: Graph, real: Array) -> tuple[Array, dict[str, Array]]:
+    """Return the codes of the input and of every tensor."""
+    codes = AIPU.encode(real, graph.tensors[graph.inputs[0]])
+    kept = [t for node in graph.nodes for t in node.outputs]
+    found = Engine(graph).run([codes], kept)
+    return codes, {graph.tensors[t].name: found[t] for t in kept}
+
+
+def test_a_whole_network_in_float_is_the_float_network() -> None:
+    """Input to codes and back, the float network, then codes of the output: nothing else rounds."""
+    network, real = _model(), RNG.uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
+    graph = _quantised(network, "*:float=true")
+    codes, found = _run(graph, real)
+    expected = Engine(lower(network)).run([_reals(codes, graph, graph.inputs[0])])[network.outputs[0]]
+    output = graph.tensors[graph.outputs[0]]
+    np.testing.assert_array_equal(found[output.name], AIPU.encode(expected, output))
+
+
+@pytest.mark.parametrize("operator", ["conv_2d", "softmax"])
+def test_one_layer_in_float(operator: str) -> None:
+    """Its result is that of the float operator on what the codes before it stand for; others keep their integers."""
+    network, real = _model(), RNG.uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
+    graph, plain = _quantised(network, f"{operator}:float=true"), _quantised(network)
+    (codes, found), (_, usual) = _run(graph, real), _run(plain, real)
+    index = next(i for i, node in enumerate(network.nodes) if node.operator == operator)
+    layer = next(n for n in plain.nodes if n.operator == {"conv_2d": "convolution"}.get(operator, operator))
+    before = codes if index == 0 else usual[plain.tensors[layer.inputs[0]].name]
+    alone = replace(network, nodes=[network.nodes[index]], inputs=network.nodes[index].inputs[:1])
+    alone.outputs = network.nodes[index].outputs
+    reals = Engine(lower(alone)).run([_reals(before, plain, layer.inputs[0])])[alone.outputs[0]]
+    output = graph.tensors[layer.outputs[0]]
+    np.testing.assert_array_equal(found[output.name], AIPU.encode(reals, output))
+    if index == 1:
+        assert all(np.array_equal(found[name], codes) for name, codes in usual.items() if name != output.name)
+
+
+def test_neighbours_in_float_hand_on_their_numbers() -> None:
+    """Two layers by 1 / 1000 and by 1000: codes of a range of 100 in between would leave nothing."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8), DType.FLOAT32)
+    a = builder.add("exp", (x,), (1, 8), DType.FLOAT32)
+    b = builder.add("log", (a,), (1, 8), DType.FLOAT32)
+    graph = builder.build((b,))
+    for t, limits in ((x, (-4.0, 4.0)), (a, (0.0, 1e6)), (b, (-4.0, 4.0))):
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
+    both = _quantised(graph, "exp:float=true", "log:float=true")
+    codes, found = _run(both, RNG.uniform(-4, 4, (3, 1, 8)).astype(np.float32))
+    np.testing.assert_array_equal(found[both.tensors[both.outputs[0]].name], codes)
+    alone = _quantised(graph, "log:float=true")
+    _, found = _run(alone, RNG.uniform(-4, 4, (3, 1, 8)).astype(np.float32))
+    assert len(np.unique(found[alone.tensors[alone.outputs[0]].name])) == 1
+
+
+def test_keywords_in_float_have_the_float_accuracy() -> None:
+    """Float gives 807 of 900; an input of 8 bits and an output of 8 bits, with ties, may move a few."""
+    layers = json.loads(data_path("golden", "aipu", KWS, "sym_pt", "layers.json").read_text(encoding="utf-8"))
+    logged = {out["name"]: out for layer in layers for out in layer["outs"]}
+    model = read_model(data_path("models", "kws_ref_model_float32.tflite")).main
+    for t, tensor in enumerate(model.tensors):
+        out = logged.get(f"{tensor.name}_0")
+        if out is not None:
+            low, high = (np.asarray(out[key], np.float32).reshape(1) for key in ("fmin", "fmax"))
+            model.tensors[t] = replace(tensor, range=Range(low, high))
+    real, labels = clips()
+    graph = _quantised(model, "*:float=true")
+    codes = AIPU.encode(real[100:], graph.tensors[graph.inputs[0]])
+    count = right(np.asarray(Engine(graph).run([codes])[graph.outputs[0]]), labels[100:])
+    assert abs(count - 807) <= 3
+
+
+def test_files_cannot_hold_float_layers() -> None:
+    graph = AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["softmax:float=true"]))
+    with pytest.raises(UnsupportedError, match=r"runs in floating point, which is for measuring.*float=true away"):
+        AIPU.emit(graph, Model([graph]))
+
+
+def test_a_float_ir_has_no_operators_to_run_in_float() -> None:
+    graph = graph_of(read_ir(data_path("golden", "aipu", KWS, "float_ir"), "kws_ref_model_float32"))
+    with pytest.raises(OptionError, match=r"float=true for layer .*give the \.tflite"):
+        AIPU.quantise(graph, parse_settings(AIPU.settings, layers=["softmax:float=true"]))
+
+
+def test_scopes_of_numbers_on_the_command_line() -> None:
+    """Operators 0 to 5 in float: the comparison shows less noise behind them."""
+    common = ("compare", f"{DIGITS}@aipu", "-n", "16", "--json")
+    plain = {t["name"]: t for t in tflq(*common).json["tensors"]}
+    floating = {t["name"]: t for t in tflq(*common, "-l", "0-5:float=true").json["tensors"]}
+    name = list(plain)[4]
+    assert floating[name]["sqnr_db"] > plain[name]["sqnr_db"] + 3
