@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.aipu_golden import KWS, golden
+from tests.support.data import data_path
 from tflq.schemas.aipu import Constant, Entry
 
 OPS = (
@@ -164,3 +165,11 @@ def test_every_tensor(case: str, mode: str) -> None:
     assert found.keys() == expected.keys()
     for name, codes in expected.items():
         np.testing.assert_array_equal(np.broadcast_to(found[name], codes.shape), codes, err_msg=name)
+
+
+def test_no_case_is_left_out() -> None:
+    """WHERE with one input has no quantised IR: the Optimizer does not take it."""
+    there = {
+        f"{kind}/{path.name}" for kind in ("ops", "layers") for path in data_path("golden", "aipu", kind).iterdir()
+    }
+    assert there - set(FOLDERS) == {"ops/WHERE"}

@@ -107,38 +107,70 @@ def test_close_to_the_float_operator(operator: str, activations: str) -> None:
         assert error.max() < 1.5 * tensor.affine.scale[0] + count * steepest * 6 / 255 + 0.004 * np.abs(expected).max()
 
 
-def test_constant_operands_are_refused() -> None:
+def test_constant_operands_are_layers() -> None:
+    """A vector is a Constant beside Mul; one number that is not whole becomes a BatchNorm, without a Constant."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 4), DType.FLOAT32)
-    two = builder.constant("two", np.full(4, 2, np.float32))
-    graph = builder.build((builder.add("mul", (x, two), (1, 4), DType.FLOAT32),))
-    (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
-    assert "one operand is a constant" in line
-
-
-def _resized(**attributes: bool) -> Graph:
-    builder = GraphBuilder()
-    x = builder.input("x", (1, 4, 5, 2), DType.FLOAT32)
-    size = builder.constant("size", np.array([9, 10], np.int32))
-    output = builder.add("resize_nearest_neighbor", (x, size), (1, 9, 10, 2), DType.FLOAT32, **attributes)
-    graph = builder.build((output,))
-    graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-1]), np.float32([1])))
-    return graph
-
-
-@pytest.mark.parametrize("half_pixel_centers", [False, True])
-def test_nearest_resize_takes_the_pixels_that_tflite_takes(half_pixel_centers: bool) -> None:
-    graph = _resized(align_corners=False, half_pixel_centers=half_pixel_centers)
+    vector = builder.constant("vector", np.array([0.5, 2, -1, 3], np.float32))
+    number = builder.constant("number", np.float32(0.3))
+    y = builder.add("mul", (x, vector), (1, 4), DType.FLOAT32)
+    z = builder.add("mul", (y, number), (1, 4), DType.FLOAT32)
+    graph = builder.build((z,))
+    for t in (x, y, z):
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-3]), np.float32([3])))
+    assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
-    codes = np.random.default_rng(1).integers(-128, 128, (3, 1, 4, 5, 2)).astype(np.int8)
-    found = Engine(quantised, "aipu").run([codes])[quantised.outputs[0]]
-    expected = Engine(graph).run([codes.astype(np.float32)])[graph.outputs[0]]
-    assert np.array_equal(found, expected)
+    assert [node.operator for node in quantised.nodes] == ["constant", "mul", "batch_norm"]
+    weights = quantised.tensors[quantised.nodes[2].inputs[1]]
+    assert weights.dtype is DType.INT8
+    assert weights.shape == (4,)
 
 
-def test_resize_with_aligned_corners_is_refused() -> None:
-    (line,) = AIPU.check(_resized(align_corners=True), parse_settings(AIPU.settings))
-    assert "align_corners" in line
+X = (1, 4, 4, 3)
+
+
+def _single(operator: str, inputs: list[tuple[int, ...] | np.ndarray], **options: Any) -> Graph:
+    """One operator; shapes are inputs, arrays constants."""
+    builder = GraphBuilder()
+    operands = [
+        builder.constant(f"c{i}", given)
+        if isinstance(given, np.ndarray)
+        else builder.input(f"x{i}", given, DType.FLOAT32)
+        for i, given in enumerate(inputs)
+    ]
+    return builder.build((builder.add(operator, operands, X, DType.FLOAT32, **options),))
+
+
+AXIS = np.array([1], np.int32)
+REFUSALS = [
+    (_single("maximum", [X, (4, 3)]), "shapes (4, 3) and (1, 4, 4, 3) differ; allowed are equal ones"),
+    (_single("resize_nearest_neighbor", [X, AXIS], align_corners=True), "align_corners"),
+    (_single("strided_slice", [X, AXIS, AXIS, AXIS], ellipsis_mask=1), "ellipsis_mask set; allowed are begin, end"),
+    (_single("strided_slice", [X, AXIS, AXIS, AXIS], offset=True), "offset set; allowed are begin, end"),
+    (_single("reverse_v2", [X, np.array([1, 2], np.int32)]), "2 axes of 4; allowed is one of two or more"),
+    (_single("space_to_batch_nd", [X, AXIS, AXIS]), "blocks along 1 axes; allowed are 2"),
+    (_single("depth_to_space", [(4, 3)], block_size=2), "its input has the shape (4, 3); allowed are 4 axes"),
+    (_single("cumsum", [X, (1,)]), "its input 1 is computed at run time; allowed is a constant"),
+    (_single("cast", [X]), "from float32 to float32; allowed is from or to integers: take it out"),
+    (_single("div", [X, X], fused_activation_function="relu"), "fused activation relu; allowed is relu or relu6 in"),
+    (_single("conv_2d", [X, (3, 1, 1, 3)]), "weights or bias are computed at run time; allowed are constants"),
+]
+
+
+@pytest.mark.parametrize(("graph", "message"), REFUSALS)
+def test_restrictions(graph: Graph, message: str) -> None:
+    (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
+    assert message in line
+    with pytest.raises(UnsupportedError):
+        AIPU.quantise(graph, parse_settings(AIPU.settings))
+
+
+def test_arithmetic_on_integers_is_refused() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", X, DType.INT32)
+    graph = builder.build((builder.add("exp", (x,), X, DType.INT32),))
+    (line,) = AIPU.check(graph, parse_settings(AIPU.settings))
+    assert "its input is int32; allowed are real numbers" in line
 
 
 def test_keywords() -> None:

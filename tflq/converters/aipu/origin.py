@@ -17,6 +17,7 @@ class Origin:
         inputs: tensor name of a graph input -> name of its Input layer.
         order: names of the layers in the order of the float IR.
         sources: name of a tensor -> index of the tensor of the TFLite graph that it stands for; empty without one.
+        settings: name of a layer -> name of the node of the TFLite graph whose settings it has; empty without one.
         floats: the float layers that a quantised graph was made of; None in a float graph or that of a quantised IR.
     """
 
@@ -24,4 +25,5 @@ class Origin:
     inputs: dict[str, str]
     order: tuple[str, ...]
     sources: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     floats: Graph | None = field(default=None, repr=False, compare=False)

@@ -140,7 +140,8 @@ def _hidden(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
 
 def _needs_range(node: Node) -> bool:
     rule = RULES[node.operator]
-    return rule.needs_range or (rule.signs is Signs.OWN and not passes(node) and not is_truth(node))
+    own = rule.signs is Signs.OWN and node.operator != "constant"
+    return rule.needs_range or (own and not passes(node) and not is_truth(node))
 
 
 def _refuse_missing_ranges(graph: Graph) -> None:

@@ -63,8 +63,8 @@ def constant_type(tensor: Tensor, data: Array, asked: LayerOptions) -> tuple[Aff
         if not kinds:
             raise UnsupportedError(f"constant '{tensor.name}' holds {low:g}..{high:g}; allowed is int32")
         return affine_of(np.float32(1), 0, kinds[0].bits, kinds[0].is_signed), kinds[0]
-    low, high = range_of(tensor)
-    affine = type_of_range(low, high, asked.activation_bits, low < 0, asked.is_symmetric, asked.restricted)
+    low, high = (values.min(), values.max()) if tensor.range is None else range_of(tensor)
+    affine = type_of_range(low, high, asked.activation_bits, bool(low < 0), asked.is_symmetric, asked.restricted)
     return affine, DType(f"{'int' if affine.signed else 'uint'}{8 if affine.bits <= 8 else 16}")
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.floating import with_float_layers
 from tflq.converters.aipu.layers import ARITHMETIC
-from tflq.converters.aipu.options import KNOWN, layer_options, options_of, refuse_settings
+from tflq.converters.aipu.options import KNOWN, STAGES, layer_options, options_of, refuse_float_layers, refuse_settings
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
@@ -21,6 +22,7 @@ from tflq.converters.aipu.widths import precision_plan
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.precision import PrecisionPlan
 from tflq.converters.settings import Setting, Settings
+from tflq.converters.stages import Stage
 from tflq.converters.targets import Artefacts, Specification
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
@@ -76,14 +78,23 @@ class AipuTarget:
             return graph
         options, whole = layer_options(graph, settings), options_of(dict(settings.values))
         if isinstance(graph.extra, Origin):
+            refuse_float_layers(options)
             return quantise_layers(graph, options, whole)
         network = float_view(ranges_from_quantisation(graph))
         problems = problems_of(network)
         if problems:
             raise UnsupportedError("; ".join(problems))
         layers = translate(network, graph.name or "model")
-        renamed = {new.name: options[old.name] for old, new in zip(network.nodes, layers.nodes, strict=True)}
-        return quantise_layers(layers, renamed, whole)
+        assert isinstance(layers.extra, Origin)
+        renamed = {layer: options[node] for layer, node in layers.extra.settings.items()}
+        quantised = quantise_layers(layers, renamed, whole)
+        floating = [name for name, asked in renamed.items() if asked.floating]
+        return with_float_layers(quantised, network, floating) if floating else quantised
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """How layers are raised from the back: 16 bits, then floating point."""
+        return STAGES
 
     def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
         """Return the layers that can have 8 or 16 bits."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
+from tflq.converters.aipu.fusions import BATCH_NORM, CLIP, MOMENTS, RECTIFIED, SOFTPLUS, Fusion, find_fusions
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.translate_others import OTHERS, Rule
+from tflq.converters.aipu.translate_moves import MOVES
+from tflq.converters.aipu.translate_others import OTHERS, Rule, clip, softplus
+from tflq.converters.aipu.translate_reductions import REDUCTIONS, moments
 from tflq.converters.aipu.translation import FUSED, RESERVED, Translation
 from tflq.graph import ABSENT, Array, Attributes, Graph, Node, validate
 from tflq.graph.attributes import Attribute
@@ -20,16 +26,18 @@ def translate(source: Graph, name: str) -> Graph:
         name: of the model.
     """
     work = Translation(source, Graph([], [], (), (), name))
-    layers = {}
-    for t in source.inputs:
-        layer = work.layer_name(source.tensors[t].name)
-        layers[work.graph.tensors[work.tensor(t, layer)].name] = layer
+    layers = {f"{layer}_0": layer for layer in (work.input(t) for t in source.inputs)}
     work.graph.inputs = tuple(work.places[t] for t in source.inputs)
-    for node in source.nodes:
-        RULES[node.operator](work, node)
-    work.graph.outputs = tuple(work.places[t] for t in source.outputs)
+    fusions = find_fusions(source)
+    for index, node in enumerate(source.nodes):
+        fusion = fusions.get(index)
+        if fusion is None:
+            RULES[node.operator](work, node)
+        elif fusion.place == index:
+            FUSED_RULES[fusion.kind](work, fusion)
+    work.graph.outputs = tuple(work.operand(t) for t in source.outputs)
     order = (*layers.values(), *(node.name for node in work.graph.nodes))
-    work.graph.extra = Origin(name.translate(RESERVED), layers, order, work.sources())
+    work.graph.extra = Origin(name.translate(RESERVED), layers, order, work.sources(), work.settings)
     validate(work.graph, "Compass layers")
     return work.graph
 
@@ -67,10 +75,6 @@ def _pool(work: Translation, node: Node) -> None:
     work.append(node, "pooling", {}, Attributes({**_window(work.source, node, kernel), **keys}))
 
 
-def _reshape(work: Translation, node: Node) -> None:
-    work.append(node, "reshape", {}, Attributes({"shape": work.source.tensors[node.outputs[0]].shape}))
-
-
 def _softmax(work: Translation, node: Node) -> None:
     work.append(node, "softmax", {}, Attributes({"axis": len(work.source.tensors[node.inputs[0]].shape) - 1}))
 
@@ -106,15 +110,55 @@ def _window(graph: Graph, node: Node, kernel: tuple[int, int]) -> dict[str, Attr
     }
 
 
+def _transpose_conv(work: Translation, node: Node) -> None:
+    """Inputs: shape of the output, weights [O, KH, KW, C], data, bias."""
+    own = replace(node, inputs=(node.inputs[2], node.inputs[1], *node.inputs[3:]))
+    weights, biases = _weights(work.source, own)
+    kernel = (weights.shape[1], weights.shape[2])
+    keys: dict[str, Attribute] = {"num_output": weights.shape[0]}
+    keys.update(_window(work.source, replace(own, inputs=own.outputs), kernel))
+    keys.update(group=1, with_activation=_fused(node), output_padding_x=0, output_padding_y=0)
+    x = (work.operand(own.inputs[0]),)
+    work.add(node, "conv_transpose", x, node.outputs, keys, {"weights": weights, "biases": biases})
+
+
+def _batch_norm(work: Translation, fusion: Fusion) -> None:
+    first, last = (work.source.nodes[n] for n in fusion.nodes)
+    constants = {
+        key: np.asarray(work.source.tensors[node.inputs[1]].data)
+        for key, node in (("weights", first), ("biases", last))
+    }
+    keys: dict[str, Attribute] = {"axis": len(work.shape(first.inputs[0])) - 1, "epsilon": 0.0}
+    if _fused(last) != "NONE":
+        keys["with_activation"] = _fused(last)
+    work.rename(last.outputs[0], first.outputs[0])
+    work.add(last, "batch_norm", (work.operand(first.inputs[0]),), last.outputs, keys, constants)
+
+
+def _rectified(work: Translation, fusion: Fusion) -> None:
+    """Add the layer of the first node with the second, a rectifier, fused."""
+    first, last = (work.source.nodes[n] for n in fusion.nodes)
+    work.rename(last.outputs[0], first.outputs[0])
+    attributes = first.attributes.updated(fused_activation_function=last.operator)
+    RULES[first.operator](work, replace(first, outputs=last.outputs, attributes=attributes))
+
+
 RULES: dict[str, Rule] = {
     **OTHERS,
+    **MOVES,
+    **REDUCTIONS,
     "average_pool_2d": _pool,
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,
-    "expand_dims": _reshape,
     "fully_connected": _fully_connected,
     "max_pool_2d": _pool,
-    "reshape": _reshape,
     "softmax": _softmax,
-    "squeeze": _reshape,
+    "transpose_conv": _transpose_conv,
+}
+FUSED_RULES: dict[str, Callable[[Translation, Fusion], None]] = {
+    BATCH_NORM: _batch_norm,
+    CLIP: clip,
+    MOMENTS: moments,
+    RECTIFIED: _rectified,
+    SOFTPLUS: softplus,
 }

@@ -1,0 +1,121 @@
+"""Every operator of TFLite that the target takes: codes near the float model's numbers; the others are refused.
+
+The corpus has one small model an operator; TFLite's own kernels in float judge (arithmetic `float` equals them).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_files
+from tflq.converters.aipu import AIPU
+from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import read_model
+from tflq.graph import Array, DType, Graph, Tensor
+from tflq.interpreter import Engine, lower
+
+MODELS = data_files("corpus", "single_op_float")
+REFUSED = (
+    "ATAN2",
+    "CONV_3D",
+    "FLOOR_MOD",
+    "GELU",
+    "L2_NORMALIZATION",
+    "NON_MAX_SUPPRESSION_V4",
+    "SEGMENT_SUM",
+    "SHAPE",
+    "SQUARED_DIFFERENCE",
+    "WHERE",
+)
+# Results that jump: a code of the input decides between neighbours. How many may differ.
+JUMPS = {
+    "ARG_MAX": 0.02,
+    "ARG_MIN": 0.02,
+    "CAST": 0.45,  # real to integer: Compass rounds, TFLite truncates
+    "CEIL": 0.03,
+    "EQUAL": 0.02,
+    "FLOOR": 0.03,
+    "FLOOR_DIV": 0.05,
+    "GREATER": 0.02,
+    "GREATER_EQUAL": 0.02,
+    "LESS": 0.02,
+    "LESS_EQUAL": 0.02,
+    "LOGICAL_AND": 0.02,
+    "LOGICAL_NOT": 0.02,
+    "LOGICAL_OR": 0.02,
+    "NON_MAX_SUPPRESSION_V5": 0.3,
+    "NOT_EQUAL": 0.02,
+    "ONE_HOT": 0.0,
+    "REDUCE_ALL": 0.02,
+    "REDUCE_ANY": 0.02,
+    "ROUND": 0.03,
+    "SELECT_V2": 0.02,
+    "SIGN": 0.02,
+    "SIGN2": 0.02,
+}
+# Relative to the span of the output, where more than 4 % are lost: powers of powers, steep functions near 0, and
+# normalisations whose small denominators have few codes.
+WIDE = {
+    "DIV": 0.05,
+    "LAYERNORM": 0.1,
+    "LOCAL_RESPONSE_NORMALIZATION": 0.2,
+    "LOG": 0.06,
+    "POW2IN": 0.1,
+    "SELU": 0.1,
+    "SQRT": 0.08,
+}
+BUDGET = 0.04
+
+
+def _draw(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:
+    shape = (samples, *tensor.shape)
+    if tensor.dtype is DType.FLOAT32:
+        return rng.normal(size=shape).astype(np.float32)
+    return rng.integers(0, 4, shape).astype(tensor.dtype.storage)
+
+
+def _real(codes: Array, tensor: Tensor) -> Array:
+    if tensor.quantisation is None:
+        return codes.astype(np.float64)
+    return (codes.astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
+
+
+def _codes(real: Array, tensor: Tensor) -> Array:
+    return AIPU.encode(real, tensor) if tensor.quantisation is not None else real.astype(tensor.dtype.storage)
+
+
+def _both(graph: Graph, activations: str) -> list[tuple[Array, Array]]:
+    """Return our numbers and the float model's of each output."""
+    settings = parse_settings(AIPU.settings, [f"activations={activations}"])
+    rng = np.random.default_rng(1)
+    real = [_draw(rng, graph.tensors[t], 8) for t in graph.inputs]
+    expected = Engine(lower(graph)).run(real)
+    quantised = lower(AIPU.quantise(calibrate(graph, real, CalibrationOptions("extrema")), settings), AIPU.arithmetic)
+    codes = [_codes(x, quantised.tensors[t]) for x, t in zip(real, quantised.inputs, strict=True)]
+    found = Engine(quantised).run(codes)
+    pairs = zip(quantised.outputs, graph.outputs, strict=True)
+    return [(_real(found[ours], quantised.tensors[ours]), expected[t].astype(np.float64)) for ours, t in pairs]
+
+
+@pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
+@pytest.mark.parametrize("activations", ["symmetric", "asymmetric"])
+def test_close_to_the_float_model(path: Path, activations: str) -> None:
+    graph = read_model(path).main
+    problems = AIPU.check(graph, parse_settings(AIPU.settings))
+    if path.stem in REFUSED:
+        assert problems or not graph.nodes
+        return
+    assert problems == ()
+    for ours, theirs in _both(graph, activations):
+        assert ours.shape == theirs.shape
+        error = np.abs(ours - theirs)
+        is_index = np.array_equal(theirs, np.rint(theirs)) and path.stem == "TOPK_V2"
+        if path.stem in JUMPS or is_index:
+            span = theirs.max() - theirs.min()
+            assert (error > max(BUDGET * span, 1e-6)).mean() <= JUMPS.get(path.stem, 0.05)
+        else:
+            assert error.max() <= WIDE.get(path.stem, BUDGET) * (theirs.max() - theirs.min())
