@@ -41,6 +41,7 @@ class Ran:
         outputs: the real numbers that the output codes stand for.
         codes: of the outputs.
         steps: real size of one code of each output.
+        limits: the smallest and the largest number that each output can hold.
     """
 
     graph: Graph
@@ -48,6 +49,7 @@ class Ran:
     outputs: list[Array]
     codes: list[Array]
     steps: list[float]
+    limits: list[Limits]
 
 
 def limits_of(*arrays: Array) -> Limits:
@@ -100,6 +102,7 @@ def run_layer(graph: Graph, inputs: Sequence[Array], settings: Sequence[str]) ->
         [real_of(x, t) for x, t in zip(codes, leaving, strict=True)],
         codes,
         [float(t.affine.scale[0]) for t in leaving],
+        [limits_of(real_of(np.asarray([t.affine.minimum_code, t.affine.maximum_code]), t)) for t in leaving],
     )
 
 
