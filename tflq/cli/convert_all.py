@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.cli import output
+from tflq.cli.report_options import write_report
 
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def convert_all(
-    path: str, model: Model, ranged: Model, samples: Samples, accuracy: str | None, folder: Path, as_json: bool
+    path: str,
+    model: Model,
+    ranged: Model,
+    samples: Samples,
+    accuracy: str | None,
+    folder: Path,
+    report: Path | None,
+    as_json: bool,
 ) -> int:
     """Write each target's files into a folder of its name and print the table.
 
@@ -33,7 +41,7 @@ def convert_all(
     from tflq.converters.targets import find_target, target_names
     from tflq.files import output_folder
 
-    labelled = _labelled(accuracy, model)
+    labelled = labelled_samples(accuracy, model)
     names, reference = target_names(), as_is(model)
     with output.Bar("convert", len(names)) as bar:
         rows = []
@@ -46,6 +54,11 @@ def convert_all(
                 (scratch / row.target).mkdir()
                 for name, data in row.artefacts.items():
                     (scratch / row.target / name).write_bytes(data)
+    score = "accuracy" if labelled else f"agreement with the model as it is, {samples.count} samples"
+    if report is not None:
+        from tflq.report.conversion import all_targets_page
+
+        write_report(report, all_targets_page(path, rows, score))
     if as_json:
         output.json_report({"model": path, "folder": str(folder), "targets": [_json(row) for row in rows]})
     else:
@@ -56,7 +69,13 @@ def convert_all(
     return 1 if any(row.refused for row in rows) else 0
 
 
-def _labelled(accuracy: str | None, model: Model) -> LabelledSamples | None:
+def labelled_samples(accuracy: str | None, model: Model) -> LabelledSamples | None:
+    """Read what --accuracy names; None where it is not given.
+
+    Raises:
+        UsageError: it is not TASK=DIR.
+        InputError: data that cannot be read.
+    """
     from tflq.bench.accuracy import load
     from tflq.bench.tasks import find_task
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tflq.converters.settings import Setting, Settings, Value
+from tflq.converters.stages import Stage
 from tflq.errors import OptionError
 from tflq.graph import Graph
 
@@ -24,6 +25,12 @@ KNOWN = (
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
+
+STAGES = (
+    Stage("16 bits", "activation_bits=16,weight_bits=16,bias_bits=48,lut_items_in_bits=10"),
+    Stage("floating point", "float=true"),
+)
+"""How layers are raised from the back. Source: Compass Optimizer, mixed_precision_auto_search."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""Search from the back: what it tries, what it chooses, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.tracked import ROOT
+from tflq.cli import main
+from tflq.converters.stages import Stage, find_raisable
+from tflq.errors import OptionError
+from tflq.precision.from_back import BackSearch, search_from_back
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+STAGES = (Stage("wide", "bits=16"), Stage("float", "float=true"))
+
+
+def _first(rules: tuple[str, ...], layers: int) -> tuple[int, str]:
+    """Take a rule apart: the first raised layer, and how."""
+    if not rules:
+        return layers, ""
+    (rule,) = rules
+    span, _, values = rule.partition(":")
+    first, _, last = span.partition("-")
+    assert int(last) == layers - 1
+    return int(first), values
+
+
+def _search(layers: int, wide: int, floating: int, drop: float = 0.1) -> tuple[BackSearch, list[tuple[int, str]]]:
+    """Search a network whose score is 1 with layers from `wide` (or `floating`) on raised, else 0.5; -1 is never."""
+    asked: list[tuple[int, str]] = []
+
+    def score(rules: tuple[str, ...]) -> float:
+        first, values = _first(rules, layers)
+        asked.append((first, values))
+        needed = floating if values == "float=true" else wide
+        return 1.0 if first <= needed else 0.5
+
+    return search_from_back(layers, STAGES, score, 1.0, drop), asked
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_the_last_layer_that_is_enough(case: tuple[int, int]) -> None:
+    layers, wanted = case
+    found, asked = _search(layers, wanted, -1)
+    assert found.chosen is not None
+    assert (found.chosen.first, found.chosen.score) == (wanted, 1.0)
+    assert len(asked) == len(set(asked)) <= layers.bit_length() + 2
+    assert [(t.first, t.stage) for t in found.tried] == [(f, "wide" if v else "none") for f, v in asked]
+    assert found.rules == (() if wanted == layers else (f"{wanted}-{layers - 1}:bits=16",))
+
+
+@given(st.integers(1, 50).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))))
+def test_the_second_stage_where_the_first_is_not_enough(case: tuple[int, int]) -> None:
+    layers, wanted = case
+    found, asked = _search(layers, -1, wanted)
+    assert found.rules == (f"{wanted}-{layers - 1}:float=true",)
+    assert asked[:3] == [(layers, ""), (0, "bits=16"), (0, "float=true")]
+
+
+def test_nothing_is_enough() -> None:
+    found, _ = _search(8, -1, -1)
+    assert (found.chosen, found.rules) == (None, ())
+    assert (found.best.first, found.best.score) == (8, 0.5)
+
+
+def test_a_score_that_jumps_about_keeps_its_promise() -> None:
+    """Layers from 0, 2 or 5 on are enough, from 3 and 4 not: one that was tried and is enough is chosen."""
+    good = {0, 2, 5}
+    found = search_from_back(8, STAGES, lambda r: 1.0 if _first(r, 8)[0] in good else 0.0, 1.0, 0.1)
+    assert found.chosen is not None
+    assert found.chosen.first in good
+
+
+def test_targets_without_stages_are_refused() -> None:
+    with pytest.raises(OptionError, match="target nnie: its layers cannot be raised from the back; allowed is aipu"):
+        find_raisable("nnie")
+
+
+def _tune(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, object]]:
+    status = main(["tune", str(DIGITS), "-n", "8", "--json", *options])
+    report: dict[str, object] = json.loads(capsys.readouterr().out)
+    return status, report
+
+
+def test_the_command_writes_a_template_that_converts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = str(tmp_path / "t.json")
+    status, report = _tune(tmp_path, capsys, "--drop", "0.0001", "--write-template", template)
+    assert (status, report["stage"], report["reference"]) == (0, "16 bits", 1.0)
+    assert main(["convert", str(DIGITS), "-t", "aipu", "-o", str(tmp_path / "out"), "--template", template]) == 0
+    content = json.loads(Path(template).read_text(encoding="utf-8"))
+    bits = [layer["settings"]["activation_bits"] for layer in content["layers"]]
+    first = report["first"]
+    assert isinstance(first, int)
+    assert bits == [8] * first + [16] * (10 - first)
+
+
+def test_the_command_without_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, report = _tune(tmp_path, capsys, "--drop", "0", "--write-template", str(tmp_path / "t.json"))
+    assert (status, report["first"]) == (1, None)
+    assert list(tmp_path.iterdir()) == []
+    assert main(["tune", str(DIGITS), "-n", "8", "--drop", "0"]) == 1
+    assert "nothing is within 0 of 1.000000; nearest is " in capsys.readouterr().out
+
+
+def test_the_command_where_nothing_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", str(DIGITS), "-n", "8", "--drop", "0.5"]) == 0
+    assert "no layer needs more" in capsys.readouterr().out
+
+
+def test_accuracy_needs_a_task_and_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", str(DIGITS), "--accuracy", "nonsense"]) == 2
+    assert "--accuracy nonsense: give it as TASK=DIR" in capsys.readouterr().err
