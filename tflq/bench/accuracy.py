@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution, real_values
-from tflq.analysis.inputs import GivenSamples, Samples, legal_values
-from tflq.analysis.inputs.files import read_exact, require_files
+from tflq.analysis.inputs import FileSamples, Samples, legal_values
+from tflq.analysis.inputs.files import read_exact, require_files, require_samples
 from tflq.analysis.inputs.fit import fit
 from tflq.bench.labels import Label, read_labels
 from tflq.bench.roc import one_against_rest
@@ -28,7 +28,7 @@ class LabelledSamples:
         samples: in the model's encoding.
         labels: int64[S].
         classes: number of classes.
-        files: the samples' files, where they come from a folder.
+        files: the samples' files, where they come from a folder; they are read when they are run.
     """
 
     samples: Samples
@@ -87,8 +87,9 @@ def load(task: Task, folder: Path, graph: Graph, count: int | None = None) -> La
     labels = _labels(folder, graph, count)
     files = tuple(folder / label.file for label in labels)
     require_files(files)
-    stored = read_exact(files, task.shape, task.stored_dtype(files[0].stat().st_size))
-    return _labelled(task.encode(stored, tensor), labels, files)
+    kind = task.stored_dtype(files[0].stat().st_size)
+    require_samples(files, task.shape, kind)
+    return _labelled(lambda some: task.encode(read_exact(some, task.shape, kind), tensor), labels, files)
 
 
 def load_folder(folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
@@ -107,8 +108,13 @@ def load_folder(folder: Path, graph: Graph, count: int | None = None) -> Labelle
         raise InputError(f"{folder}: input '{tensor.name}' holds {tensor.dtype.value}, which raw bytes cannot give")
     labels = _labels(folder, graph, count)
     files = tuple(folder / label.file for label in labels)
-    stored = read_exact(files, tensor.shape, tensor.dtype.storage)
-    return _labelled(fit(stored, tensor, legal_values(graph, graph.inputs[0]), str(folder)), labels, files)
+    kind, legal = tensor.dtype.storage, legal_values(graph, graph.inputs[0])
+    require_samples(files, tensor.shape, kind)
+
+    def read(some: Sequence[Path]) -> Array:
+        return fit(read_exact(some, tensor.shape, kind), tensor, legal, str(folder))
+
+    return _labelled(read, labels, files)
 
 
 def measure(
@@ -165,6 +171,8 @@ def _labels(folder: Path, graph: Graph, count: int | None) -> tuple[Label, ...]:
     return labels[:count]
 
 
-def _labelled(array: Array, labels: tuple[Label, ...], files: tuple[Path, ...]) -> LabelledSamples:
+def _labelled(
+    read: Callable[[Sequence[Path]], Array], labels: tuple[Label, ...], files: tuple[Path, ...]
+) -> LabelledSamples:
     classes = np.array([label.true_class for label in labels], np.int64)
-    return LabelledSamples(GivenSamples([array]), classes, labels[0].classes, files)
+    return LabelledSamples(FileSamples(files, read), classes, labels[0].classes, files)

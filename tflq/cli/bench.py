@@ -16,7 +16,7 @@ from tflq.cli.calibration_options import (
     calibration,
     refuse_calibration_without_target,
 )
-from tflq.cli.common import read_model, reporting
+from tflq.cli.common import THREADS_OPTION, read_model, reporting
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ ALL = "all"
     type=click.FloatRange(min=0, min_open=True),
     help="Time each input of performance mode for so long; 10 unless told, and less does not conform.",
 )
+@THREADS_OPTION
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
 @click.option(
     "--at-least",
@@ -89,6 +90,7 @@ def command(
     layers: tuple[str, ...],
     mode: str,
     seconds: float | None,
+    threads: int,
     per_class: bool,
     at_least: float | None,
     results_folder: Path | None,
@@ -114,6 +116,9 @@ def command(
     model = read_model(path)
     data = load_data(task, folder, model.main, count)
     chosen = candidates(model, calibrated(model, calibration), targets, keep_refused=ALL in target_names)
+    for candidate in chosen:
+        if candidate.execution is not None:
+            candidate.execution.engine.threads = threads
     report = BenchReport(task, path, mode, (*assignments, *layers), per_class)
     if board is not None:
         return measure_board(board, report, chosen, data, seconds, results_folder, as_json)

@@ -20,6 +20,14 @@ STATE_OPTION = click.option(
     type=click.Choice(("independent", "stream")),
     help="For models that keep state: a fresh one for each sample, or samples that are successive invocations.",
 )
+THREADS_OPTION = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
+    "numpy's own products: OPENBLAS_NUM_THREADS=1.",
+)
 INPUT_HELP = (
     "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
     "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "

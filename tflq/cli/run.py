@@ -17,6 +17,7 @@ from tflq.cli.calibration_options import (
 from tflq.cli.common import (
     MODEL_ARGUMENT,
     STATE_OPTION,
+    THREADS_OPTION,
     choose_samples,
     chosen_state,
     read_model,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @one_arithmetic
 @calibration
 @STATE_OPTION
+@THREADS_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
 @click.option(
     "-o",
@@ -61,6 +63,7 @@ def command(
     assignments: tuple[str, ...],
     layers: tuple[str, ...],
     state: str | None,
+    threads: int,
     all_tensors: bool,
     path: Path | None,
     as_json: bool,
@@ -78,6 +81,7 @@ def command(
         refuse_calibration_without_target(calibration)
     found = calibrated(found, calibration, real)
     execution = choose_execution(found, arithmetic, target_name, assignments, layers, chosen_state(state))
+    execution.engine.threads = threads
     indices = _indices(execution.graph, all_tensors)
     names = tensor_names(execution.graph, indices)
     tensors = _run(execution, chosen, indices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -84,16 +85,23 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
         InputError: a file is missing (all that are missing are named) or has another size.
     """
     require_files(paths)
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     samples = np.empty((len(paths), *shape), dtype)
     for row, path in enumerate(paths):
         data = read_bytes(path)
-        if len(data) != size:
-            raise InputError(
-                f"{path}: has {len(data)} bytes, a sample has {size} ({dtype} {'x'.join(map(str, shape))})"
-            )
+        _require_size(path, len(data), shape, dtype)
         samples[row] = np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape)
     return samples
+
+
+def require_samples(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+    """Check that files of one sample each are there and have its size; nothing is read.
+
+    Raises:
+        InputError: as `read_exact`.
+    """
+    require_files(paths)
+    for path in paths:
+        _require_size(path, path.stat().st_size, shape, dtype)
 
 
 def require_files(paths: Sequence[Path]) -> None:
@@ -105,6 +113,14 @@ def require_files(paths: Sequence[Path]) -> None:
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
         raise InputError(f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {', '.join(missing)}")
+
+
+def _require_size(path: Path, found: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
+    size = prod(shape) * dtype.itemsize
+    if not found:
+        raise InputError(f"{path}: the file is empty (0 bytes), a sample has {size}")
+    if found != size:
+        raise InputError(f"{path}: has {found} bytes, a sample has {size} ({dtype} {'x'.join(map(str, shape))})")
 
 
 def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:
