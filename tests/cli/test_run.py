@@ -72,3 +72,12 @@ def test_float(tmp_path: Path) -> None:
     assert report["arithmetic"] == "float"
     assert report["tensors"][0]["dtype"] == "float32"
     assert 0 <= report["tensors"][0]["smallest"] <= report["tensors"][0]["largest"] <= 1
+
+
+def test_threads_change_nothing(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", IMAGES)
+    for threads in ("1", "3"):
+        done = tflq("run", DIGITS, "-i", "x.npy", "--threads", threads, "-o", f"{threads}.npz", cwd=tmp_path)
+        assert (done.status, done.err) == (0, "")
+    assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "3.npz").read_bytes()
+    assert "--threads" in tflq("run", DIGITS, "-i", "x.npy", "--threads", "0", cwd=tmp_path).refused()
