@@ -15,7 +15,7 @@ from tflq.converters.aipu import AIPU
 from tflq.converters.calibration import CalibrationOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
-from tflq.graph import Array, DType, Graph, Tensor
+from tflq.graph import Array, DType, Graph, GraphBuilder, Tensor
 from tflq.interpreter import Engine, lower
 
 MODELS = data_files("corpus", "single_op_float")
@@ -23,7 +23,6 @@ REFUSED = (
     "ATAN2",
     "CONV_3D",
     "FLOOR_MOD",
-    "GELU",
     "L2_NORMALIZATION",
     "NON_MAX_SUPPRESSION_V4",
     "SEGMENT_SUM",
@@ -119,3 +118,14 @@ def test_close_to_the_float_model(path: Path, activations: str) -> None:
             assert (error > max(BUDGET * span, 1e-6)).mean() <= JUMPS.get(path.stem, 0.05)
         else:
             assert error.max() <= WIDE.get(path.stem, BUDGET) * (theirs.max() - theirs.min())
+
+
+@pytest.mark.parametrize("activations", ["symmetric", "asymmetric"])
+def test_prelu(activations: str) -> None:
+    """The corpus writes PRELU with other operators; this is TFLite's own."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4, 5, 6), DType.FLOAT32)
+    slopes = builder.constant("slopes", np.linspace(-0.5, 1.5, 6, dtype=np.float32).reshape(1, 1, 6))
+    graph = builder.build((builder.add("prelu", (x, slopes), (1, 4, 5, 6), DType.FLOAT32),))
+    ((ours, theirs),) = _both(graph, activations)
+    assert np.abs(ours - theirs).max() < 0.02 * (theirs.max() - theirs.min())

@@ -36,7 +36,7 @@ _SAME_SHAPES = ("maximum", "minimum", "pow", "select", "select_v2", *COMPARISONS
 _DATA: Mapping[str, int] = {"select": 1, "select_v2": 1, "split": 1, "transpose_conv": 2}
 # Operands that must be constants; the weights of filters have a check of their own.
 _CONSTANTS: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys((*_REDUCTIONS, "arg_max", "arg_min", "broadcast_to", "cumsum", "mirror_pad", "pad"), (1,)),
+    **dict.fromkeys((*_REDUCTIONS, "arg_max", "arg_min", "broadcast_to", "cumsum", "mirror_pad", "pad", "prelu"), (1,)),
     **dict.fromkeys(("resize_bilinear", "resize_nearest_neighbor", "reverse_v2", "tile", "topk_v2", "transpose"), (1,)),
     **dict.fromkeys(("batch_to_space_nd", "space_to_batch_nd", "slice", "split_v", "padv2"), (1, 2)),
     **dict.fromkeys(("one_hot", "strided_slice"), (1, 2, 3)),

@@ -96,6 +96,16 @@ def _leaky(work: Translation, node: Node) -> None:
     work.append(node, "activation", {}, Attributes(keys))
 
 
+def _prelu(work: Translation, node: Node) -> None:
+    slopes = np.asarray(work.source.tensors[node.inputs[1]].data)
+    work.append(node, "activation", {"negative_slope": slopes}, Attributes({"method": "PRELU"}))
+
+
+def _gelu(work: Translation, node: Node) -> None:
+    approximate = "TANH" if node.attributes.boolean("approximate", False) else "NONE"
+    work.append(node, "activation", {}, Attributes({"method": "GELU", "approximate": approximate}))
+
+
 def _limited(work: Translation, node: Node) -> None:
     low, high = _LIMITS[node.operator]
     work.append(node, "activation", {}, Attributes({"method": "CLIP", "clip_min": low, "clip_max": high}))
@@ -165,9 +175,11 @@ OTHERS: dict[str, Rule] = {
     "cast": _cast,
     "div": _quotient,
     "floor_div": _quotient,
+    "gelu": _gelu,
     "leaky_relu": _leaky,
     "log_softmax": _log_softmax,
     "logical_not": _logical_not,
+    "prelu": _prelu,
     "select": _select,
     "select_v2": _select,
 }

@@ -1,4 +1,4 @@
-"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 6).
+"""BoundingBox: boxes in 0..1 moved by deltas and clamped to 0..1 (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/boundingbox.py and multibox_transform_Loc.py.
 """

@@ -5,6 +5,7 @@ Source: Compass Optimizer, ops/activation.py, apply_lut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,6 +39,15 @@ def _elu(x: Doubles, alpha: float) -> Doubles:
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
+def _gelu(x: Doubles, is_tanh: bool) -> Doubles:
+    """Return x * Phi(x), Phi by the error function or by its approximation with tanh."""
+    if is_tanh:
+        of_normal: Doubles = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+    else:
+        of_normal = np.array([math.erf(v) for v in (x / np.sqrt(2)).reshape(-1)], np.float64).reshape(x.shape)
+    return 0.5 * x * (1 + of_normal)
+
+
 _FUNCTIONS: dict[str, Function] = {
     "bnll": _softplus,
     "ceil": np.ceil,
@@ -57,7 +67,7 @@ _FUNCTIONS: dict[str, Function] = {
     "SOFTSIGN": lambda x: x / (1 + np.abs(x)),
     "TANH": np.tanh,
 }
-PARAMETRIC = ("ELU", "SELU")
+PARAMETRIC = ("ELU", "GELU", "SELU")
 METHODS = (*(name for name in _FUNCTIONS if name.isupper()), *PARAMETRIC)
 OPERATORS = tuple(name for name in _FUNCTIONS if name.islower())
 
@@ -99,6 +109,9 @@ def run(integers: CurveIntegers, x: Array) -> tuple[Array, ...]:
 
 def _function(node: Node) -> Function:
     method = node.attributes.text("method", "")
+    if method == "GELU":
+        is_tanh = node.attributes.text("approximate", "NONE") == "TANH"
+        return lambda x: _gelu(x, is_tanh)
     if method in PARAMETRIC:
         alpha = node.attributes.real("alpha", 1.0)
         gamma = node.attributes.real("gamma", 1.0) if method == "SELU" else 1.0

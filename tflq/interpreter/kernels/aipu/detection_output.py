@@ -1,4 +1,4 @@
-"""DetectionOutput: proposals moved by the deltas of each class, those above a score class by class (docs/aipu.md, 6).
+"""DetectionOutput: proposals moved by the deltas of each class, those above a score class by class (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/detectionoutput.py.
 """

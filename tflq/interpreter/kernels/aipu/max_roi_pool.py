@@ -1,4 +1,4 @@
-"""MaxRoiPool: the largest code of each bin of a box; an empty bin holds the code 0 (docs/aipu.md, 6).
+"""MaxRoiPool: the largest code of each bin of a box; an empty bin holds the code 0 (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/maxroipooling.py.
 """

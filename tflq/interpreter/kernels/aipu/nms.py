@@ -1,4 +1,4 @@
-"""NMS: HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 6).
+"""NMS: HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 8).
 
 Areas and overlaps are int64, so that nothing overflows; the tool's own are int32. Source: Compass Optimizer,
 ops/nms.py.

@@ -1,4 +1,4 @@
-"""Proposal: anchors moved by deltas, clamped to the window, those above a score in anchor order (docs/aipu.md, 6).
+"""Proposal: anchors moved by deltas, clamped to the window, those above a score in anchor order (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/proposal.py.
 """

@@ -1,4 +1,4 @@
-"""PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 6).
+"""PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 8).
 
 Boxes in 0..1 go through `pyramid_crop`, or `pyramid_shared` where the node has a canonical_size.
 

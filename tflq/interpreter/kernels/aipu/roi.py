@@ -1,4 +1,4 @@
-"""Bilinear samples of a feature map inside regions of interest: RoiAlign and PyramidROIAlign (docs/aipu.md, 6).
+"""Bilinear samples of a feature map inside regions of interest: RoiAlign and PyramidROIAlign (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/roialign.py and pyramidroi.py.
 """

@@ -1,4 +1,4 @@
-"""RoiAlign: bilinear samples of each bin, averaged or their maximum (docs/aipu.md, 6).
+"""RoiAlign: bilinear samples of each bin, averaged or their maximum (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/roialign.py.
 """
