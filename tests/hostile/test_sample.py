@@ -52,20 +52,21 @@ def refused_by_both(oracle, graph, message):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "message"),
+    ("operator", "inputs", "message"),
     [
-        ((0, 1), "found 2 inputs; conv_2d has 3"),
-        ((0, 1, 2, 2), "found 4 inputs"),
-        ((0, 1, ABSENT), "input 2 is absent"),
+        ("conv_2d", (0, 1), "found 2 inputs; conv_2d has 3"),
+        ("conv_2d", (0, 1, 2, 2), "found 4 inputs"),
+        ("conv_2d", (0, 1, ABSENT), "input 2 is absent"),
+        ("depthwise_conv_2d", (0, 1, ABSENT), "input 2 is absent"),
     ],
 )
-def test_numbers_of_operands(oracle, inputs, message):
+def test_numbers_of_operands(oracle, operator, inputs, message):
     b = GraphBuilder()
     x = b.input("x", (1, 4, 4, 1), INT8, Q)
     weights = b.constant("w", np.ones((1, 1, 1, 1), np.int8), Q)
     bias = b.constant("b", np.zeros(1, np.int32), affine(DType.INT32, 0.25))
     options = {"padding": "valid", "stride_h": 1, "stride_w": 1}
-    graph = b.build([b.add("conv_2d", [x, weights, bias], (1, 4, 4, 1), INT8, Q, **options)])
+    graph = b.build([b.add(operator, [x, weights, bias], (1, 4, 4, 1), INT8, Q, **options)])
     graph.nodes[0] = replace(graph.nodes[0], inputs=inputs)
     refused_by_both(oracle, graph, message)
 

@@ -98,7 +98,8 @@ def _real_layer(
 ) -> Case:
     """A layer of real activations, with weights of the same type or of integers."""
     rng = rng_of(draw)
-    bias = rng.normal(size=output[-1]) if cell.operator == "conv_2d" or flag(draw) else None
+    needs_bias = cell.operator == "conv_2d" or (cell.operator == "depthwise_conv_2d" and cell.kind.weights is not None)
+    bias = rng.normal(size=output[-1]) if needs_bias or flag(draw) else None
     kind = cell.kind.weights
     if kind is None:
         return run_on(draw, float_layer(cell.operator, shape, rng.normal(size=weights), bias, output, **attributes))

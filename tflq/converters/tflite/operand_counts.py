@@ -77,7 +77,7 @@ _COUNTS = {
 
 _MAY_LACK_INPUTS = frozenset(
     {"bidirectional_sequence_lstm", "bidirectional_sequence_rnn", "conv_3d", "conv_3d_transpose", "custom"}
-    | {"depthwise_conv_2d", "fully_connected", "lsh_projection", "lstm", "pad", "padv2", "rnn", "svdf"}
+    | {"fully_connected", "lsh_projection", "lstm", "pad", "padv2", "rnn", "svdf"}
     | {"transpose_conv", "unidirectional_sequence_lstm", "unidirectional_sequence_rnn"}
 )
 
