@@ -6,7 +6,7 @@ the list of ports that pyserial gives holds one port, with the numbers of the re
 of pure USB devices is empty. Nothing else of the runner changes. docs/mlperf_tiny.md shows a whole run.
 
     cd tiny/benchmark/runner
-    python mlperf_runner.py --port /tmp/dut -- -d devices_kws_ic_vww.yaml -t tests_accuracy.yaml -s DATASETS -m a
+    python mlperf_runner.py --port ~/dut -- -d devices_kws_ic_vww.yaml -t tests_accuracy.yaml -s DATASETS -m a
 """
 
 from __future__ import annotations

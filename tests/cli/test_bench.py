@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.anomalies import write_anomalies
 from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
+from tests.support.ports import board_port
+from tflq.converters.targets import target_names
 
 
 def bench(folder: Path, *arguments: object) -> Outcome:
@@ -58,3 +61,98 @@ def test_refused(tmp_path: Path, lines: str, size: int, words: str) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     assert "no such folder" in bench(tmp_path / "none").refused()
     assert "y_labels.csv: cannot be read" in bench(tmp_path).refused()
+
+
+def test_every_target_in_one_table() -> None:
+    folder = data_path("datasets", "kws01")
+    done = bench(folder, "--target", "all", "--samples", 20)
+    assert [line.split("  ")[0] for line in done.out.splitlines()[3:]] == ["as is", *target_names()]
+
+
+def test_a_target_that_refuses_is_a_line_of_its_own(tmp_path: Path) -> None:
+    """GAP9 needs ranges, which a float model does not have."""
+    model = data_path("models", "kws_ref_model_float32.tflite")
+    arguments = ("bench", "kws01", "--model", model, "--data", data_path("datasets", "kws01"), "--samples", 5)
+    rows = {row["name"]: row for row in tflq(*arguments, "--target", "all", "--json").json["rows"]}
+    assert (rows["as is"]["samples"], len(rows["as is"]["classes"])) == (5, 12)
+    assert rows["gap9-ne16"].keys() == {"name", "refused"}
+    assert "tensors have no range" in rows["gap9-ne16"]["refused"]
+    assert "tensors have no range" in tflq(*arguments, "--target", "gap9-ne16").refused()
+
+
+def test_anomalies(tmp_path: Path) -> None:
+    model = data_path("models", "ad01_int8.tflite")
+    arguments = ("bench", "ad01", "--model", model, "--data", write_anomalies(tmp_path))
+    (row,) = tflq(*arguments, "--json").json["rows"]
+    assert (row["normal"], row["anomalies"], row["windows"], len(row["errors"])) == (6, 6, 144, 12)
+    assert row["auc"] == 28 / 36
+    below = tflq(*arguments, "--at-least", "0.85")
+    assert (below.status, "missed" in below.out) == (1, True)
+    assert "--at-least 85: the score is an AUC, 0..1" in tflq(*arguments, "--at-least", "85").refused()
+    (without_task,) = tflq("bench", *arguments[2:], "--json").json["rows"]
+    assert without_task == row
+
+
+def test_a_folder_with_labels(tmp_path: Path) -> None:
+    model = data_path("models", "kws_ref_model.tflite")
+    done = tflq("bench", "--model", model, "--data", data_path("datasets", "kws01"), "--samples", 20, "--per-class")
+    assert done.out.startswith("a folder with labels: ")
+    assert "MLPerf" not in done.out
+    assert len(done.out.splitlines()) == 4 + 2 + 12
+
+
+def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
+    folder = data_path("datasets", "kws01")
+    options = ("--mode", "performance", "--seconds", "0.01", "--samples", "5")
+    report = bench(folder, *options, "--json").json
+    (row,) = report["rows"]
+    assert report["source"].startswith("simulation on this computer")
+    assert (len(row["inputs"]), row["conforms"]) == (5, False)
+    assert all(window["seconds"] >= 0.01 for window in row["inputs"])
+    done = bench(folder, *options, "--results", tmp_path)
+    assert "simulation on this computer" in done.out
+    assert "not conforming: an input ran for 0.01" in done.out
+    assert done.err == f"tflq: written: {tmp_path}/results/tflq-as-is/kws/performance\n"
+    assert (tmp_path / "results" / "tflq-as-is" / "kws" / "performance" / "results.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--seconds", "1"), "--seconds is for --mode performance"),
+        (("--mode", "performance", "--at-least", "1"), "--at-least is for --mode accuracy"),
+        (("--target", "all", "--target", "gap9-ne16"), "--target all is every target"),
+        (("--target", "all", "--set", "weight_bits=4"), "--set and --layer are settings of one target"),
+        (("--baud", "9600"), "--baud and --timeout are for a board; add --port"),
+        (("--port", "/dev/null/none"), "/dev/null/none: cannot be opened"),
+        (("--port", "x", "--target", "gap9-ne16", "--target", "gap9-sq8"), "--port compares with one arithmetic"),
+        (("--mode", "performance", "--samples", "4"), "performance is measured with 5 inputs"),
+    ],
+)
+def test_contradictions(options: tuple[str, ...], words: str) -> None:
+    if "--port" in options:
+        pytest.importorskip("serial")
+    assert words in bench(data_path("datasets", "kws01"), "--samples", 5, *options).refused()
+
+
+def test_no_task_for_what_needs_one(tmp_path: Path) -> None:
+    model, folder = data_path("models", "kws_ref_model.tflite"), data_path("datasets", "kws01")
+    arguments = ("bench", "--model", model, "--data", folder, "--samples", 2)
+    assert "--results has a folder for each task" in tflq(*arguments, "--results", tmp_path).refused()
+    assert "--port needs TASK" in tflq(*arguments, "--port", "x").refused()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"", "no answer to 'name%' within 0.3 s"),
+        (b"Guru Meditation\r\n", "'name%' is answered with 'Guru Meditation', expected m-name-dut-[...]"),
+        (b"m-name-dut-[b]\r\nm-model-[ic01]\r\nm-ready\r\n", "the board 'b' runs ic01, TASK is kws01"),
+    ],
+)
+def test_boards_that_do_not_speak_the_protocol(answer: bytes, words: str) -> None:
+    pytest.importorskip("serial")
+    with board_port(lambda _: answer) as port:
+        done = bench(data_path("datasets", "kws01"), "--samples", 5, "--port", port, "--timeout", "0.3")
+    assert f"tflq: {port}: " in done.refused()
+    assert words in done.err

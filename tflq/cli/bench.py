@@ -115,6 +115,7 @@ def command(
     targets = _targets(target_names, assignments, layers)
     model = read_model(path)
     data = load_data(task, folder, model.main, count)
+    _check_threshold(at_least, data)
     chosen = candidates(model, calibrated(model, calibration), targets, keep_refused=ALL in target_names)
     for candidate in chosen:
         if candidate.execution is not None:
@@ -164,6 +165,13 @@ def _measure(chosen: list[Candidate], data: DataSet, mode: str, seconds: float |
             return measure_performance(chosen, data, seconds or SECONDS, bar.advance)
     with output.Bar("bench", data.samples.count * count) as bar:
         return measure_accuracy(chosen, data, bar.advance)
+
+
+def _check_threshold(at_least: float | None, data: DataSet) -> None:
+    from tflq.bench.anomaly import LabelledWindows
+
+    if at_least is not None and at_least > 1 and isinstance(data, LabelledWindows):
+        raise click.UsageError(f"--at-least {at_least:g}: the score is an AUC, 0..1")
 
 
 def _is_below(rows: list[Row], at_least: float) -> bool:
