@@ -1,0 +1,53 @@
+"""apply_box_deltas in whole numbers against Mask R-CNN's float formula, at the widths of chapter 5."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tflq.graph import DType, GraphBuilder
+from tflq.interpreter import Engine
+from tflq.interpreter.kernels.aipu.scales import affine_of
+
+COUNT = 400
+REACH = 8.0
+
+
+def decode(boxes: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    """Mask R-CNN, apply_box_deltas_graph, and the clipping behind it."""
+    height, width = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    centre_y = boxes[:, 0] + 0.5 * height + deltas[:, 0] / 10 * height
+    centre_x = boxes[:, 1] + 0.5 * width + deltas[:, 1] / 10 * width
+    height, width = height * np.exp(deltas[:, 2] / 5), width * np.exp(deltas[:, 3] / 5)
+    corners = [centre_y - height / 2, centre_x - width / 2, centre_y + height / 2, centre_x + width / 2]
+    return np.clip(np.stack(corners, axis=1), 0, 1)
+
+
+def largest_error(bits: int, sizes: tuple[float, float] = (0.05, 0.4)) -> float:
+    """The largest difference of a corner, as part of the image, of boxes of such sizes."""
+    rng = np.random.default_rng(bits)
+    top, dtype = (1 << bits) - 1, {8: (DType.UINT8, DType.INT8), 16: (DType.UINT16, DType.INT16)}[bits]
+    of_boxes, of_deltas = affine_of(np.float32(top), 0, bits, False), affine_of(np.float32(top / 2 / REACH), 0, bits)
+    low = rng.uniform(0, 0.6, (COUNT, 2))
+    boxes = np.rint(np.concatenate([low, low + rng.uniform(*sizes, (COUNT, 2))], axis=1) * top)
+    deltas = rng.integers(-(top // 2), top // 2, (COUNT, 4))
+    builder = GraphBuilder()
+    x = builder.input("boxes", (1, COUNT, 4), dtype[0], of_boxes)
+    d = builder.input("deltas", (1, COUNT, 4), dtype[1], of_deltas)
+    keys = {"std_div": (10.0, 10.0, 5.0, 5.0), "lut_items_in_bits": 10}
+    y = builder.add("bounding_box", [x, d], (1, COUNT, 4), DType.INT16, affine_of(np.float32(32767), 0, 16), 1, **keys)
+    inputs = [boxes[None, None].astype(dtype[0].storage), deltas[None, None].astype(dtype[1].storage)]
+    found = Engine(builder.build([y]), "aipu").run(inputs)[y][0, 0] / 32767
+    return float(np.abs(found - decode(boxes / top, deltas * of_deltas.scale[0])).max())
+
+
+@pytest.mark.parametrize(("bits", "codes"), [(8, 4.0), (16, 180.0)])
+def test_corners_are_right_to_a_few_codes(bits: int, codes: float) -> None:
+    """A corner loses codes of the box to whole centres and halves, and 16 bits a part to 1023 steps of the table."""
+    assert largest_error(bits) < codes / ((1 << bits) - 1)
+
+
+def test_small_boxes_need_sixteen_bits() -> None:
+    """A box of 2 to 4 percent of the image is 5 to 10 codes of 8 bits: a corner may be a quarter of it away."""
+    assert largest_error(8, (0.02, 0.04)) > 0.02 / 4
+    assert largest_error(16, (0.02, 0.04)) < 0.02 / 50

@@ -1,0 +1,102 @@
+"""NMS in whole numbers against tensorflow's in float: which boxes stay, from the largest to the smallest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tflq.graph import DType, GraphBuilder
+from tflq.interpreter import Engine
+from tflq.interpreter.kernels.aipu.scales import affine_of
+
+ONE = 32767
+SAFE_SHIFT = 8
+"""Unions of 15-bit coordinates, times a threshold of 8 bits, fit 31 bits."""
+
+
+def kept_by_kernel(boxes: np.ndarray, scores: np.ndarray, overlap: float, shift: int) -> list[int]:
+    count = len(boxes)
+    builder = GraphBuilder()
+    plain, unit = affine_of(np.float32(1), 0, 16, False), affine_of(np.float32(ONE), 0, 16)
+    x = builder.input("boxes", (1, count, 4), DType.INT16, unit)
+    ranks = builder.input("scores", (1, count), DType.UINT16, affine_of(np.float32(65535), 0, 16, False))
+    sizes = builder.constant("counts", np.array([[count]], np.uint16), plain)
+    classes = builder.constant("classes", np.array([[1]], np.uint16), plain)
+    outputs = [
+        builder.tensor("kept", (1, count, 4), DType.INT16, unit),
+        builder.tensor("number", (1, 1), DType.UINT16, plain),
+        builder.tensor("values", (1, count), DType.UINT16, affine_of(np.float32(65535), 0, 16, False)),
+        builder.tensor("indices", (1, count), DType.UINT16, plain),
+    ]
+    keys = {"method": "HARD", "max_output_size": count, "iou_threshold": overlap, "areas_shift": shift}
+    builder.node("nms", [x, sizes, classes, ranks], outputs, 1, None, **keys)
+    graph = builder.build(outputs)
+    run = Engine(graph, "aipu").run([boxes[None, None].astype(np.int16), scores[None, None].astype(np.uint16)])
+    number = int(run[outputs[1]][0, 0, 0])
+    rows = [int(i) for i in run[outputs[3]][0, 0, :number]]
+    assert np.array_equal(run[outputs[0]][0, 0, :number], boxes[rows])
+    return rows
+
+
+def kept_by_tensorflow(boxes: np.ndarray, scores: np.ndarray, overlap: float) -> list[int]:
+    tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed (tflq[tensorflow])")
+    values = (boxes.astype(np.float32), scores.astype(np.float32))
+    return [int(i) for i in tf.image.non_max_suppression(*values, len(boxes), overlap).numpy()]
+
+
+def overlaps(boxes: np.ndarray) -> np.ndarray:
+    wide = boxes.astype(np.float64)
+    low = np.maximum(wide[:, None, :2], wide[None, :, :2])
+    shared = np.maximum(np.minimum(wide[:, None, 2:], wide[None, :, 2:]) - low, 0).prod(axis=-1)
+    areas = (wide[:, 2:] - wide[:, :2]).prod(axis=1)
+    return shared / (areas[:, None] + areas[None] - shared)
+
+
+def clear_boxes(rng: np.random.Generator, sides: tuple[int, int], overlap: float, band: float) -> np.ndarray:
+    """Groups of boxes around a few centres, none of whose overlaps is within `band` of the limit."""
+    kept: list[np.ndarray] = []
+    while len(kept) < 60:
+        side = np.exp(rng.uniform(*np.log(sides), 2))
+        if not kept or rng.random() < 0.3:
+            low = rng.uniform(0, ONE - side, 2)
+        else:
+            source = kept[rng.integers(len(kept))]
+            side = (source[2:] - source[:2]) * rng.uniform(0.7, 1.4, 2)
+            low = source[:2] + (source[2:] - source[:2]) * rng.uniform(-0.4, 0.4, 2)
+        box = np.rint(np.clip(np.concatenate([low, low + side]), 0, ONE))
+        table = overlaps(np.array([*kept, box]))[-1, :-1]
+        if np.all(box[2:] > box[:2]) and np.all(np.abs(table - overlap) > band):
+            kept.append(box)
+    return np.array(kept).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    ("sides", "shift", "band"),
+    [
+        ((8000, 32000), SAFE_SHIFT, 0.01),
+        ((500, 8000), SAFE_SHIFT, 0.02),
+        ((200, 600), SAFE_SHIFT, 0.05),
+        ((20, 60), 0, 0.02),
+    ],
+)
+@pytest.mark.parametrize("overlap", [0.3, 0.7])
+def test_the_same_boxes_stay(sides: tuple[int, int], shift: int, band: float, overlap: float) -> None:
+    rng = np.random.default_rng(sides[0])
+    boxes = clear_boxes(rng, sides, overlap, band)
+    scores = rng.permutation(len(boxes)) * 100 + 1
+    expected = kept_by_tensorflow(boxes, scores, overlap)
+    assert 1 < len(expected) < len(boxes)
+    assert kept_by_kernel(boxes, scores, overlap, shift) == expected
+
+
+def test_a_small_box_beside_large_ones_is_not_lost() -> None:
+    boxes = np.array([[0, 0, ONE, ONE], [100, 100, 140, 150], [0, 0, ONE, ONE - 1], [101, 100, 140, 150]])
+    scores = np.array([400, 300, 200, 100])
+    assert kept_by_kernel(boxes, scores, 0.5, SAFE_SHIFT) == [0, 1]
+    # The tool's 13 bits leave these small boxes no area: none is dropped, not even the double one.
+    assert kept_by_kernel(boxes, scores, 0.5, 13) == [0, 1, 3]
+
+
+def test_equal_scores_stay_in_order() -> None:
+    boxes = np.array([[0, 0, 1000, 1000], [0, 0, 1000, 1010], [5000, 5000, 6000, 6000]])
+    assert kept_by_kernel(boxes, np.array([7, 7, 7]), 0.5, SAFE_SHIFT) == [0, 2]
