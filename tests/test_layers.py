@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "analysis": BELOW_CONVERTERS | {"converters"},
     "bench": BELOW_BENCH,
     "precision": BELOW_BENCH | {"tflq"},
-    "cli": BELOW_BENCH | {"bench", "precision", "tflq"},
+    "report": BELOW_BENCH | {"bench", "precision", "tflq"},
+    "cli": BELOW_BENCH | {"bench", "precision", "report", "tflq"},
     "pytest_plugin": {"analysis", "cli"},
 }
 

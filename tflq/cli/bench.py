@@ -17,6 +17,7 @@ from tflq.cli.calibration_options import (
     refuse_calibration_without_target,
 )
 from tflq.cli.common import THREADS_OPTION, read_model, reporting
+from tflq.cli.report_options import report_option, write_report
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ ALL = "all"
     help="Write the results in the layout of mlcommons' published ones too.",
 )
 @board_options
+@report_option
 @reporting
 def command(
     task_name: str | None,
@@ -94,6 +96,7 @@ def command(
     per_class: bool,
     at_least: float | None,
     results_folder: Path | None,
+    report: Path | None,
     as_json: bool,
     calibration: CalibrationChoice,
     board: BoardChoice | None,
@@ -120,14 +123,32 @@ def command(
     for candidate in chosen:
         if candidate.execution is not None:
             candidate.execution.engine.threads = threads
-    report = BenchReport(task, path, mode, (*assignments, *layers), per_class)
+    asked = BenchReport(task, path, mode, (*assignments, *layers), per_class)
     if board is not None:
-        return measure_board(board, report, chosen, data, seconds, results_folder, as_json)
+        if report is not None:
+            raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
+        return measure_board(board, asked, chosen, data, seconds, results_folder, as_json)
     rows = _measure(chosen, data, mode, seconds)
-    show(report, rows, as_json)
+    show(asked, rows, as_json)
+    if report is not None:
+        _write_page(report, asked, rows, data)
     if results_folder is not None:
-        write_results(report, results_folder, rows, data)
+        write_results(asked, results_folder, rows, data)
     return 1 if at_least is not None and _is_below(rows, at_least) else 0
+
+
+def _write_page(path: Path, asked: BenchReport, rows: list[Row], data: DataSet) -> None:
+    from tflq.report.bench import bench_page
+
+    facts = [
+        ("model", asked.path),
+        ("mode", asked.mode),
+        ("samples", str(data.samples.count)),
+        ("source", asked.source),
+    ]
+    facts += [("settings", " ".join(asked.settings))] if asked.settings else []
+    quality = asked.task.quality if asked.task and asked.mode == "accuracy" else None
+    write_report(path, bench_page(f"{asked.title}: {asked.path}", facts, rows, quality))
 
 
 def _refuse_contradictions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,8 @@ import click
 from tflq.cli import output
 from tflq.cli.calibration_options import CalibrationChoice, calibration, refuse_calibration_without_target
 from tflq.cli.common import choose_samples, reporting, sampling
-from tflq.cli.comparison_output import print_comparison, report
+from tflq.cli.comparison_output import comparison_report, print_comparison
+from tflq.cli.report_options import report_option, write_report
 from tflq.cli.sides import SIDE_HELP, Choices, Named, model_of, open_dump, parse_side, running
 from tflq.cli.target_options import refuse_settings_without_target, target_settings
 
@@ -37,6 +39,14 @@ DEFAULT_SAMPLES = 100
 @click.option("--tensor", "only", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
 @click.option("--map", "map_path", metavar="FILE", help="Where the tensors lie in a .bin dump (docs/commands.md).")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
+@report_option
+@click.option(
+    "--model-explorer",
+    "node_data_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.json",
+    help="Write the noise of each tensor as node data of Model Explorer, too.",
+)
 @target_settings
 @calibration
 @reporting
@@ -52,6 +62,8 @@ def command(
     only: tuple[str, ...],
     map_path: str | None,
     top: int,
+    report: Path | None,
+    node_data_path: Path | None,
     assignments: tuple[str, ...],
     layers: tuple[str, ...],
     as_json: bool,
@@ -66,11 +78,26 @@ def command(
     choices = Choices(assignments, layers, calibration, real)
     sides = _sides(a, b, map_path, choices, (inputs, samples, seed))
     found = _compare(*sides, isolated, tolerance, only)
+    _write(found, sides[0], report, node_data_path)
     if as_json:
-        output.json_report(report(found))
+        output.json_report(comparison_report(found))
     else:
         print_comparison(found, top)
     return 0 if found.is_equal else 1
+
+
+def _write(found: Comparison, first: Side, report: Path | None, node_data_path: Path | None) -> None:
+    if report is not None:
+        from tflq.analysis.compare import Running
+        from tflq.report.comparison import comparison_page
+
+        graph = first.execution.graph if isinstance(first, Running) else None
+        write_report(report, comparison_page(found, graph))
+    if node_data_path is not None:
+        from tflq.files import write_bytes
+        from tflq.report.model_explorer import node_data
+
+        write_bytes(node_data_path, node_data(found))
 
 
 def _refuse_what_nothing_uses(

@@ -60,7 +60,7 @@ def verdict(found: Comparison) -> str:
     return f"{text}; look at {worst.node}{channel} first{cause}"
 
 
-def report(found: Comparison) -> dict[str, output.Json]:
+def comparison_report(found: Comparison) -> dict[str, output.Json]:
     """Return the report of --json."""
     return {
         "first": found.first,

@@ -11,7 +11,8 @@ from tflq.cli import output
 from tflq.cli.calibration_options import CalibrationChoice, calibrated, calibration
 from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
 from tflq.cli.convert_all import convert_all
-from tflq.cli.convert_output import conversion_report, print_conversion
+from tflq.cli.convert_output import Converted, closeness, conversion_report, print_conversion, sentence
+from tflq.cli.report_options import report_option, write_report
 from tflq.cli.target_options import choose_target, target_settings
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ DEFAULT_SAMPLES = 32
     help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
 )
 @sampling(DEFAULT_SAMPLES)
+@report_option
 @reporting
 def command(
     model: str,
@@ -77,6 +79,7 @@ def command(
     calibration: CalibrationChoice,
     template_path: Path | None,
     accuracy: str | None,
+    report: Path | None,
 ) -> int:
     """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
 
@@ -100,24 +103,33 @@ def command(
     chosen = _samples(original, calibration, inputs, real, samples or DEFAULT_SAMPLES, seed)
     found = calibrated(original, calibration, real)
     if target_name == "all":
-        return convert_all(model, original, found, chosen, accuracy, folder, as_json)
+        return convert_all(model, original, found, chosen, accuracy, folder, report, as_json)
     target, settings = choose_target(target_name, assignments, layers)
     execution = for_target(found.main, target, settings)
     with output_folder(folder) as scratch:
         artefacts = target.emit(execution.graph, found)
         for name, data in artefacts.items():
             (scratch / name).write_bytes(data)
-    compared = check_emitted(execution, artefacts, chosen)
-    measured = measure(execution, found, chosen)
+    compared, measured = check_emitted(execution, artefacts, chosen), measure(execution, found, chosen)
     if template_path is not None:
         write_template(template_path, target, settings, found, measured)
+    converted = Converted(model, target_name, folder, execution.graph, artefacts, compared, measured)
+    if report is not None:
+        _write_page(report, converted)
     if as_json:
-        output.json_report(
-            conversion_report(model, execution.graph, target_name, folder, artefacts, compared, measured)
-        )
+        output.json_report(conversion_report(converted))
     else:
-        print_conversion(execution.graph, target_name, folder, artefacts, compared, measured)
+        print_conversion(converted)
     return 0
+
+
+def _write_page(path: Path, converted: Converted) -> None:
+    from tflq.report.conversion import conversion_page
+
+    files = {name: len(data) for name, data in converted.artefacts.items()}
+    remarks = (sentence(converted.compared), closeness(converted.measured))
+    page = conversion_page(converted.model, converted.target, converted.graph, files, remarks, converted.measured)
+    write_report(path, page)
 
 
 def check_emitted(

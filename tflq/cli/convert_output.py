@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,29 @@ if TYPE_CHECKING:
     from tflq.analysis.emitted import EmittedDifference
     from tflq.analysis.similarity import Similarities, Similarity
     from tflq.graph import Graph, Node
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion gave.
+
+    Attributes:
+        model: path.
+        target: name.
+        folder: where the files are.
+        graph: the target's, lowered.
+        artefacts: name -> content.
+        compared: the emitted .tflite against the target; None without one, or why it was not compared.
+        measured: each layer against floating point, or why that was not measured.
+    """
+
+    model: str
+    target: str
+    folder: Path
+    graph: Graph
+    artefacts: Mapping[str, bytes]
+    compared: EmittedDifference | str | None
+    measured: Similarities | str
 
 
 def sentence(compared: EmittedDifference | str | None) -> str:
@@ -29,22 +53,16 @@ def sentence(compared: EmittedDifference | str | None) -> str:
     )
 
 
-def print_conversion(
-    graph: Graph,
-    target_name: str,
-    folder: Path,
-    artefacts: Mapping[str, bytes],
-    compared: EmittedDifference | str | None,
-    measured: Similarities | str,
-) -> None:
+def print_conversion(converted: Converted) -> None:
     """Print the table of layers, the files, and how close they are to TFLite and to floating point."""
-    output.line(f"{target_name}: {len(graph.nodes)} operators")
+    graph, compared, measured = converted.graph, converted.compared, converted.measured
+    output.line(f"{converted.target}: {len(graph.nodes)} operators")
     rows = [_layer(graph, number, node, compared, measured) for number, node in enumerate(graph.nodes)]
     columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantised")
     output.table((*columns, "TFLite, LSB", "reason"), rows, right=("#", "cosine", "requantised", "TFLite, LSB"))
     output.line()
-    for name, data in artefacts.items():
-        output.line(f"{folder / name}: {output.size(len(data))}")
+    for name, data in converted.artefacts.items():
+        output.line(f"{converted.folder / name}: {output.size(len(data))}")
     output.line(sentence(compared))
     output.line(closeness(measured))
 
@@ -133,22 +151,15 @@ def _facts(graph: Graph, node: Node) -> dict[str, output.Json]:
     }
 
 
-def conversion_report(
-    model: str,
-    graph: Graph,
-    target_name: str,
-    folder: Path,
-    artefacts: Mapping[str, bytes],
-    compared: EmittedDifference | str | None,
-    measured: Similarities | str,
-) -> dict[str, output.Json]:
+def conversion_report(converted: Converted) -> dict[str, output.Json]:
     """Return the report of --json."""
+    graph, measured = converted.graph, converted.measured
     return {
-        "model": model,
-        "target": target_name,
+        "model": converted.model,
+        "target": converted.target,
         "layers": [_layer_report(graph, i, node, measured) for i, node in enumerate(graph.nodes)],
-        "files": {str(folder / name): len(data) for name, data in artefacts.items()},
-        "emitted_tflite": compared_report(compared),
+        "files": {str(converted.folder / name): len(data) for name, data in converted.artefacts.items()},
+        "emitted_tflite": compared_report(converted.compared),
         "similarity": measured if isinstance(measured, str) else {"samples": measured.samples},
     }
 

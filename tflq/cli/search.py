@@ -22,6 +22,7 @@ from tflq.cli.precision_options import (
     trials,
 )
 from tflq.cli.precision_output import points_csv, print_search, result_text, search_json
+from tflq.cli.report_options import report_option, write_report
 from tflq.cli.target_options import target_settings
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ _DEFAULT_SLACK_DB = 3.0
 @target_settings
 @calibration
 @trials
+@report_option
 @reporting
 def command(
     model: str,
@@ -74,6 +76,7 @@ def command(
     layers: tuple[str, ...],
     calibration: CalibrationChoice,
     choice: TrialChoice,
+    report: Path | None,
     as_json: bool,
 ) -> int:
     """Find the smallest setting of MODEL's layers that keeps an accuracy, or a signal-to-noise ratio.
@@ -96,6 +99,10 @@ def command(
         found = search(evaluator, Requirement(at_least, min_sqnr), slack)
     verified = _verified(subject, found, target_name, settings, verify, choice)
     _write(path, points, problem, found, choice.span, verified)
+    if report is not None:
+        from tflq.report.precision import search_page
+
+        write_report(report, search_page(model, found, verified))
     if as_json:
         output.json_report(search_json(model, found, verified))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from tflq.cli.calibration_options import CalibrationChoice, calibration
 from tflq.cli.common import MODEL_ARGUMENT, reporting
 from tflq.cli.precision_options import DEFAULT_SAMPLES, TrialChoice, open_evaluator, read_subject, trials
 from tflq.cli.precision_output import accuracy_text, decibels, layer_json, result_json
+from tflq.cli.report_options import report_option, write_report
 from tflq.cli.target_options import target_settings
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @target_settings
 @calibration
 @trials
+@report_option
 @reporting
 def command(
     model: str,
@@ -39,6 +42,7 @@ def command(
     layers: tuple[str, ...],
     calibration: CalibrationChoice,
     choice: TrialChoice,
+    report: Path | None,
     as_json: bool,
 ) -> None:
     """Measure accuracy and signal-to-noise ratio of MODEL with each layer alone at each of its widths.
@@ -53,6 +57,10 @@ def command(
     problem = subject.problem(target_name, (assignments, layers), choice.span, choice, in_float)
     with open_evaluator(problem, choice) as evaluator:
         found = sensitivity(evaluator, is_spared=spared)
+    if report is not None:
+        from tflq.report.precision import sensitivity_page
+
+        write_report(report, sensitivity_page(model, found))
     if as_json:
         output.json_report(_report(model, found))
     else:

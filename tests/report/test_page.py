@@ -1,0 +1,86 @@
+"""Pages are whole, escaped and alone; drawings are well-formed and show what they should."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.html_page import in_chromium, read_page
+from tflq.report import Chart, Page, Prose, Section, Table, render
+from tflq.report.svg import Dot, Mark, area, bars, histogram, scatter
+
+HOSTILE = "<script>alert('x')</script> & \"quotes\""
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed: it comes with tflq[report]")
+
+
+def write(folder: Path, page: Page) -> Path:
+    path = folder / "page.html"
+    path.write_bytes(render(page))
+    return path
+
+
+def every_block() -> Page:
+    charts = [
+        Chart(
+            bars([Mark(3, HOSTILE), Mark(-2, "b", is_hot=True), Mark(math.inf, "c"), Mark(math.nan, "d")], "y", "x"),
+            HOSTILE,
+        ),
+        Chart(histogram([0, 5, 100, 1, 0], -2, "LSB"), "counts"),
+        Chart(area([Mark(10, "a"), Mark(30, "b", is_hot=True)], "bytes", "operators"), "memory"),
+        Chart(scatter([Dot(1, 2, "a", on_line=True), Dot(3, 4, "b", on_line=True, is_hot=True)], "y", "x"), "front"),
+    ]
+    blocks = [Prose([HOSTILE]), Table(("name", "number"), [(HOSTILE, "1"), ("b", "2")], ("number",), frozenset({1}))]
+    return Page(HOSTILE, HOSTILE, [(HOSTILE, HOSTILE)], [Section(HOSTILE, [*blocks, *charts])])
+
+
+def test_a_page_is_whole_and_everything_in_it_is_escaped(tmp_path: Path) -> None:
+    reading = read_page(write(tmp_path, every_block()))
+    assert reading.verdict == HOSTILE
+    assert reading.tags.count("svg") == 4
+    assert reading.tags.count("tr") == 3
+
+
+def elements(svg: str, kind: str) -> list[ElementTree.Element]:
+    return ElementTree.fromstring(svg).findall(f".//{kind}")
+
+
+def test_bars_are_as_tall_as_their_values() -> None:
+    rects = elements(bars([Mark(1, "a"), Mark(4, "b"), Mark(math.nan, "gap"), Mark(math.inf, "c")], "", ""), "rect")
+    heights = [float(r.get("height", "")) for r in rects]
+    assert len(rects) == 3
+    assert heights[1] == pytest.approx(4 * heights[0], abs=0.5)
+    assert heights[2] == heights[1]
+
+
+def test_a_histogram_marks_all_but_zero() -> None:
+    rects = elements(histogram([1, 16, 81], -1, ""), "rect")
+    assert ["hot" in r.get("class", "") for r in rects] == [True, False, True]
+    assert [r.findtext("title") for r in rects] == ["-1: 1", "+0: 16", "+1: 81"]
+
+
+def test_points_lie_where_their_numbers_say() -> None:
+    circles = elements(scatter([Dot(0, 0, "low"), Dot(10, 5, "high")], "", ""), "circle")
+    x, y = ([float(c.get(k, "")) for c in circles] for k in ("cx", "cy"))
+    assert x[0] < x[1]
+    assert y[0] > y[1]
+
+
+@pytest.mark.parametrize("draw", [lambda: bars([], "", ""), lambda: area([], "", ""), lambda: scatter([], "", "")])
+def test_nothing_to_draw_is_an_empty_frame(draw) -> None:
+    assert ElementTree.fromstring(draw()).tag == "svg"
+
+
+def test_chromium_shows_it_without_a_word_on_its_console(tmp_path: Path) -> None:
+    shown, console = in_chromium(write(tmp_path, every_block()))
+    assert console == []
+    assert shown.count("<svg") == 4
+
+
+def test_chromium_would_have_said_a_word(tmp_path: Path) -> None:
+    (tmp_path / "bad.html").write_text("<!doctype html><title>x</title><script>throw new Error('planted')</script>")
+    _, console = in_chromium(tmp_path / "bad.html")
+    assert any("planted" in line for line in console)

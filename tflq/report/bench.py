@@ -1,0 +1,82 @@
+"""The page of `bench`: the model as it is and for each target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tflq.bench.accuracy import Accuracy
+from tflq.bench.anomaly import Detection
+from tflq.bench.performance import Performance
+from tflq.bench.rows import Row
+from tflq.bench.tasks import Quality
+from tflq.report.page import Block, Chart, Page, Section, Table
+from tflq.report.svg import Mark, bars
+
+
+def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row], quality: Quality | None) -> Page:
+    """Return the page.
+
+    Args:
+        title: of the task, and the model.
+        facts: what was run.
+        rows: of the model as it is, first, and of each target.
+        quality: what the benchmark asks; None where it asks nothing.
+    """
+    measured = [row for row in rows if row.found is not None]
+    blocks: list[Block] = []
+    if measured:
+        kind = "inferences a second" if isinstance(measured[0].found, Performance) else "score"
+        marks = [Mark(_value(row), f"{row.name}: {_text(row)}", _misses(row, quality)) for row in measured]
+        caption = f"{kind}, as it is and for each target" + ("; marked: below what MLPerf Tiny asks" if quality else "")
+        blocks.append(Chart(bars(marks, kind, ", ".join(row.name for row in measured)), caption))
+    table = [(row.name, _text(row) if row.found is not None else f"refused: {row.refusal}") for row in rows]
+    blocks.append(
+        Table(("as", "result"), table, (), frozenset(n for n, row in enumerate(rows) if _misses(row, quality)))
+    )
+    sections = [Section("Results", blocks), *_classes(measured)]
+    return Page(title, _headline(measured, quality), facts, sections)
+
+
+def _headline(rows: Sequence[Row], quality: Quality | None) -> str:
+    if not rows:
+        return "No target takes the model."
+    if len(rows) == 1:
+        return f"{rows[0].name.capitalize()}: {_text(rows[0])}."
+    worst = min(rows[1:], key=_value)
+    missed = [row.name for row in rows if _misses(row, quality)]
+    asked = f"; {', '.join(missed)} below MLPerf Tiny's {quality}" if quality and missed else ""
+    return f"{rows[0].name.capitalize()}: {_text(rows[0])}; the lowest target is {worst.name}: {_text(worst)}{asked}."
+
+
+def _misses(row: Row, quality: Quality | None) -> bool:
+    return quality is not None and isinstance(row.found, (Accuracy, Detection)) and not row.found.meets(quality)
+
+
+def _value(row: Row) -> float:
+    found = row.found
+    if isinstance(found, Accuracy):
+        return found.percent
+    if isinstance(found, Detection):
+        return found.auc if found.auc is not None else float("nan")
+    return found.throughput if found is not None else float("nan")
+
+
+def _text(row: Row) -> str:
+    found = row.found
+    if isinstance(found, Accuracy):
+        return f"{found.percent:.1f} % ({found.right} of {found.total})"
+    if isinstance(found, Detection):
+        return "no AUC" if found.auc is None else f"AUC {found.auc:.3f}"
+    return f"{found.throughput:.1f} inferences a second" if found is not None else ""
+
+
+def _classes(rows: Sequence[Row]) -> list[Section]:
+    scores = [row.found for row in rows if isinstance(row.found, Accuracy)]
+    if not scores:
+        return []
+    names = [score.name for score in scores]
+    table = []
+    for number, of in enumerate(scores[0].classes):
+        shares = [f"{100 * s.classes[number].right / of.total:.1f} %" if of.total else "" for s in scores]
+        table.append((str(number), str(of.total), *shares))
+    return [Section("Classes", [Table(("class", "of", *names), table, ("class", "of", *names))])]

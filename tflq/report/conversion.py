@@ -1,0 +1,115 @@
+"""The page of a conversion: what runs where, how close each layer is to floating point, the files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tflq.analysis.similarity import Similarities, Similarity
+from tflq.bench.all_targets import TargetRow
+from tflq.graph import Graph
+from tflq.report.memory import memory_section
+from tflq.report.page import Chart, Page, Section, Table
+from tflq.report.svg import Mark, bars
+from tflq.report.words import count, size
+
+
+def conversion_page(
+    model: str,
+    target: str,
+    graph: Graph,
+    files: Mapping[str, int],
+    remarks: tuple[str, ...],
+    measured: Similarities | str,
+) -> Page:
+    """Return the page.
+
+    Args:
+        model: path.
+        target: name.
+        graph: the target's, lowered.
+        files: name -> bytes of what was written.
+        remarks: sentences on how close the files and layers are.
+        measured: each layer against floating point, or why that was not measured.
+    """
+    close = measured.tensors if isinstance(measured, Similarities) else ()
+    facts = [("model", model), ("target", target), ("operators", str(len(graph.nodes)))]
+    facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
+    facts += [("remark", remark) for remark in remarks]
+    sections = [_along(close), _layers(graph, close), memory_section(graph)]
+    return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
+
+
+def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
+    """Return the page of `--target all`: one row a target.
+
+    Args:
+        model: path.
+        rows: of the targets.
+        score: what their percentage is.
+    """
+    taken = [row for row in rows if row.score_percent is not None]
+    worst = min(taken, key=lambda row: row.score_percent or 0.0, default=None)
+    marks = [Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst) for r in taken]
+    chart = Chart(bars(marks, "%", ", ".join(row.target for row in taken)), f"{score}; the lowest one is marked")
+    columns = ("target", score, "worst layer", "its SQNR, dB", "constraints")
+    table = Table(columns, [_target_row(r) for r in rows], columns[1:2])
+    sections = [Section("Targets", [chart, table])]
+    return Page(f"{model} for every target", _lowest(rows, taken, worst), [("model", model)], sections)
+
+
+def _lowest(rows: Sequence[TargetRow], taken: Sequence[TargetRow], worst: TargetRow | None) -> str:
+    if worst is None:
+        return "Every target refuses the model."
+    layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
+    head = f"{len(taken)} of {count(len(rows), 'target')} take the model"
+    return f"{head}; the lowest is {worst.target}, {worst.score_percent:.1f} %{layer}."
+
+
+def _target_row(row: TargetRow) -> tuple[str, ...]:
+    if row.score_percent is None:
+        return (row.target, "refused", "", "", "; ".join(row.constraints))
+    ratio = f"{row.worst_sqnr_db:.1f}" if row.worst_layer else ""
+    return (row.target, f"{row.score_percent:.1f} %", row.worst_layer or "", ratio, "; ".join(row.constraints))
+
+
+def _headline(target: str, close: tuple[Similarity, ...], measured: Similarities | str) -> str:
+    worst = _worst(close)
+    if worst is None or isinstance(measured, str):
+        return f"Converted for {target}; layers were not compared with floating point."
+    over = count(measured.samples, "sample")
+    return (
+        f"The layer farthest from floating point is {worst.node or worst.name}: cosine {worst.cosine:.6f} over {over}."
+    )
+
+
+def _worst(close: tuple[Similarity, ...]) -> Similarity | None:
+    return min((s for s in close if not math.isnan(s.cosine)), key=lambda s: s.cosine, default=None)
+
+
+def _along(close: tuple[Similarity, ...]) -> Section:
+    worst = _worst(close)
+    if worst is None:
+        return Section("Distance from floating point", [])
+    marks = [Mark(1 - s.cosine, f"{s.node or s.name}: cosine {s.cosine:.6f}", s is worst) for s in close]
+    caption = "How far each layer's result points away from the float one, everything before it included."
+    return Section(
+        "Distance from floating point", [Chart(bars(marks, "1 - cosine", "layers in order of execution"), caption)]
+    )
+
+
+def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
+    worst = _worst(close)
+    by_tensor = {s.tensor: s for s in close}
+    rows, marked = [], set()
+    for number, node in enumerate(graph.nodes):
+        found = next((by_tensor[t] for t in node.outputs if t in by_tensor), None)
+        if found is not None and found is worst:
+            marked.add(number)
+        shapes = ", ".join(f"{graph.tensors[t].dtype.value}{list(graph.tensors[t].shape)}" for t in node.outputs)
+        cosine = "" if found is None else f"{found.cosine:.6f}"
+        codes = "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
+        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        rows.append((str(number), node.operator, node.name, engine, shapes, cosine, codes, reason))
+    columns = ("#", "operator", "layer", "engine", "output", "cosine", "codes that differ, most", "reason")
+    return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])

@@ -1,0 +1,132 @@
+"""The pages of `sensitivity` and `search`: what each layer costs, and size against quality."""
+
+from __future__ import annotations
+
+from tflq.precision.search import Point, PrecisionSearch
+from tflq.precision.sensitivity import Sensitivity
+from tflq.precision.trial import Result
+from tflq.report.page import Block, Chart, Page, Section, Table
+from tflq.report.svg import Dot, Mark, bars, scatter
+from tflq.report.words import decibels
+
+
+def sensitivity_page(model: str, found: Sensitivity) -> Page:
+    """Return the page of a sensitivity: a drawing for each width, and a table."""
+    how = "each layer alone is left at its widest" if found.is_spared else "each layer alone has the bits"
+    facts = [("model", model), ("target", found.target), ("samples", str(found.samples)), ("measured", how)]
+    charts = [_of_width(found, bits) for bits in reversed(found.widths)]
+    columns = ["#", "layer", "operator", *(f"{bits} bits" for bits in found.widths)]
+    rows = [
+        (str(r.layer.index), r.layer.name, r.layer.operator, *(_cell(r.results.get(b)) for b in found.widths))
+        for r in found.rows
+    ]
+    table = Table(columns, rows, ("#", *columns[3:]))
+    sections = [Section("Each layer alone", charts), Section("Accuracy and SQNR of the outputs", [table])]
+    return Page(f"Sensitivity of {model} for {found.target}", _sensitive(found), facts, sections)
+
+
+def search_page(model: str, found: PrecisionSearch, verified: Result | None) -> Page:
+    """Return the page of a search: the Pareto front and the setting."""
+    asked = found.requirement
+    wanted = [f"{asked.accuracy_percent:g} %"] if asked.accuracy_percent is not None else []
+    wanted += [f"{asked.sqnr_db:g} dB"] if asked.sqnr_db is not None else []
+    facts = [("model", model), ("target", found.target), ("samples", str(found.samples)), ("asked", ", ".join(wanted))]
+    facts += [("counted", found.plan.counted), ("settings tried", str(len(found.points)))]
+    if verified is not None:
+        facts.append(("on samples kept apart", _cell(verified)))
+    sections = [_front(found), *_setting(found)]
+    return Page(f"Precision of {model} for {found.target}", _chosen(found), facts, sections)
+
+
+def _sensitive(found: Sensitivity) -> str:
+    rows = [r for r in found.rows if r.results]
+    if not rows:
+        return "No layer has a choice of bits."
+    pick = max if found.is_spared else min
+    row = pick(rows, key=lambda r: r.results[min(r.results)].sqnr_db)
+    bits = min(row.results)
+    what = "gains most from being spared" if found.is_spared else "suffers most"
+    return f"{row.layer.name} ({row.layer.operator}) {what} at {bits} bits: {_cell(row.results[bits])}."
+
+
+def _of_width(found: Sensitivity, bits: int) -> Chart:
+    rows = [r for r in found.rows if bits in r.results]
+    worst = min(rows, key=lambda r: r.results[bits].sqnr_db, default=None)
+    marks = [Mark(r.results[bits].sqnr_db, f"{r.layer.name}: {_cell(r.results[bits])}", r is worst) for r in rows]
+    return Chart(
+        bars(marks, "SQNR, dB", f"layers at {bits} bits, in order of execution"),
+        f"{bits} bits: signal to noise of the outputs; the taller the better.",
+    )
+
+
+def _cell(result: Result | None) -> str:
+    if result is None:
+        return ""
+    if result.refused:
+        return "refused"
+    ratio = f"{decibels(result.sqnr_db)} dB"
+    return ratio if result.accuracy_percent is None else f"{result.accuracy_percent:.1f} %, {ratio}"
+
+
+def _chosen(found: PrecisionSearch) -> str:
+    point = found.chosen or found.best
+    if point is None:
+        return f"{found.target} refuses every setting."
+    facts = f"{point.size_bytes} bytes of {found.plan.counted}, {_cell(point.result)}"
+    if found.chosen is None:
+        return f"No setting keeps what is asked; the best found has {facts}."
+    even = [p for p in found.uniform if found.requirement.holds(p.result)]
+    compared = f", against {even[0].size_bytes} bytes with {max(even[0].bits)} bits everywhere" if even else ""
+    return f"The smallest setting that keeps what is asked has {facts}{compared}."
+
+
+def _quality(found: PrecisionSearch, point: Point) -> float:
+    accuracy = point.result.accuracy_percent
+    by_accuracy = found.requirement.accuracy_percent is not None and accuracy is not None
+    return accuracy if by_accuracy and accuracy is not None else point.result.sqnr_db
+
+
+def _front(found: PrecisionSearch) -> Section:
+    dots = [
+        Dot(
+            p.size_bytes,
+            _quality(found, p),
+            f"{p.size_bytes} bytes: {_cell(p.result)}; bits {' '.join(map(str, p.bits))}",
+            p.is_pareto,
+            p == found.chosen,
+        )
+        for p in found.points
+        if not p.result.refused
+    ]
+    axis = "accuracy, %" if found.requirement.accuracy_percent is not None else "SQNR, dB"
+    drawn = scatter(dots, axis, f"bytes of {found.plan.counted}")
+    caption = "Every setting that was tried; the line joins those that no other one beats. The chosen one is marked."
+    return Section("Size against quality", [Chart(drawn, caption), _table(found)])
+
+
+def _table(found: PrecisionSearch) -> Table:
+    shown = [p for p in found.points if p.is_pareto or p.is_uniform or p == found.chosen]
+    rows = [(str(p.size_bytes), _cell(p.result), " ".join(map(str, p.bits)), _remark(found, p)) for p in shown]
+    marked = frozenset(n for n, p in enumerate(shown) if p == found.chosen)
+    return Table(("bytes", "quality", "bits of the layers", ""), rows, ("bytes",), marked)
+
+
+def _remark(found: PrecisionSearch, point: Point) -> str:
+    words = (("Pareto", point.is_pareto), ("equal bits", point.is_uniform), ("chosen", point == found.chosen))
+    return ", ".join(word for word, holds in words if holds)
+
+
+def _setting(found: PrecisionSearch) -> list[Section]:
+    point = found.chosen or found.best
+    if point is None:
+        return []
+    rows, sizes = [], []
+    for layer, bits in zip(found.plan.layers, point.bits, strict=True):
+        length = next(width.size_bytes for width in layer.widths if width.bits == bits)
+        rows.append((str(layer.index), layer.name, layer.operator, str(bits), str(length)))
+        sizes.append(Mark(bits, f"{layer.name}: {bits} bits, {length} bytes"))
+    blocks: list[Block] = [
+        Chart(bars(sizes, "bits", "layers in order of execution"), "Bits of each layer."),
+        Table(("#", "layer", "operator", "bits", "bytes"), rows, ("#", "bits", "bytes")),
+    ]
+    return [Section("The setting", blocks)]

@@ -1,0 +1,28 @@
+"""A page as HTML, by jinja2."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from tflq import __version__
+from tflq.errors import MissingExtraError
+from tflq.report.page import Chart, Page, Prose, Table
+
+_TEMPLATE = "page.html.j2"
+_KINDS = {Prose: "prose", Table: "table", Chart: "chart"}
+
+
+def render(page: Page) -> bytes:
+    """Return a page as HTML in UTF-8, with its style and drawings inside.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtraError("reports need jinja2: pip install 'tflq[report]'") from None
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["kind"] = lambda block: _KINDS[type(block)]
+    source = files("tflq.report").joinpath(_TEMPLATE).read_text("utf-8")
+    return environment.from_string(source).render(page=page, version=__version__).encode("utf-8")
