@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,7 @@ from tflq.bench.tasks import find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
-from tflq.errors import DeviceError, OutputError
+from tflq.errors import DeviceError, MissingExtraError, OutputError
 from tflq.graph import Model
 
 pytest.importorskip("serial")
@@ -180,6 +181,12 @@ def test_another_number_of_results() -> None:
 def test_no_such_port(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match=r"none: cannot be opened: .*; name the serial port of a board"):
         open_port(str(tmp_path / "none"), 115200)
+
+
+def test_without_pyserial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "serial", None)
+    with pytest.raises(MissingExtraError, match=r"a serial port needs pyserial; install tflq\[mlperf\]"):
+        open_port("x", 115200)
 
 
 def test_a_link_goes_with_the_device(tmp_path: Path) -> None:

@@ -26,8 +26,9 @@ def test_the_keyword_clips_as_they_are() -> None:
 
 def test_at_least_is_a_check() -> None:
     folder = data_path("datasets", "kws01")
-    assert bench(folder, "--at-least", "90.1").status == 0
-    failed = bench(folder, "--at-least", "90.2")
+    done = bench(folder, "--samples", 20, "--at-least", "90")
+    assert (done.status, "18   20     90.0 %" in done.out) == (0, True)
+    failed = bench(folder, "--samples", 20, "--at-least", "90.1")
     assert (failed.status, failed.err) == (1, "")
 
 
@@ -124,6 +125,7 @@ def test_performance_says_that_it_simulates(tmp_path: Path) -> None:
         (("--target", "all", "--target", "gap9-ne16"), "--target all is every target"),
         (("--target", "all", "--set", "weight_bits=4"), "--set and --layer are settings of one target"),
         (("--baud", "9600"), "--baud and --timeout are for a board; add --port"),
+        (("--port", "x", "--at-least", "1"), "--at-least is for models; with --port the status is 1 if the board"),
         (("--port", "/dev/null/none"), "/dev/null/none: cannot be opened"),
         (("--port", "x", "--target", "gap9-ne16", "--target", "gap9-sq8"), "--port compares with one arithmetic"),
         (("--mode", "performance", "--samples", "4"), "performance is measured with 5 inputs"),

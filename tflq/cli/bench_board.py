@@ -44,6 +44,8 @@ def board_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> object:
         if port is None and (baud is not None or timeout is not None):
             raise click.UsageError("--baud and --timeout are for a board; add --port")
+        if port is not None and others.get("at_least") is not None:
+            raise click.UsageError("--at-least is for models; with --port the status is 1 if the board differs")
         board = None if port is None else BoardChoice(port, baud or BAUD, timeout or TIMEOUT_S)
         return function(*arguments, board=board, **others)
 
