@@ -172,7 +172,7 @@ KNOWN_DIFFERENCES = (
         "conv_2d, depthwise_conv_2d, transpose_conv, batch_matmul, lstm, unidirectional_sequence_lstm",
         "sparse constants",
         "the whole result",
-        "TFLite reads stored values as if they were all of them, or its process crashes (lstm); tflq takes the constant "
+        "TFLite reads stored values as if they were all of them, or crashes (lstm); tflq takes the constant "
         "that they stand for",
     ),
     KnownDifference(

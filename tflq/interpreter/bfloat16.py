@@ -42,3 +42,13 @@ def by_number(dtype: DType, x: Array, function: np.ufunc) -> Array:
     if dtype is DType.BFLOAT16:
         return narrow(function(widen(x)))
     return np.asarray(function(x))
+
+
+def to_float32(dtype: DType, x: Array) -> NDArray[np.float32]:
+    """Return the float32 that float32, float16 or bfloat16 stands for; exact."""
+    return widen(x) if dtype is DType.BFLOAT16 else x.astype(np.float32, copy=False)
+
+
+def from_float32(dtype: DType, x: NDArray[np.float32]) -> Array:
+    """Round float32 to float32, float16 or bfloat16, ties to even."""
+    return narrow(x) if dtype is DType.BFLOAT16 else x.astype(dtype.storage, copy=False)

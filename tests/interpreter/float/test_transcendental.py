@@ -10,7 +10,9 @@ import pytest
 
 from tests.support.draw import FLOAT32, one_input
 from tests.support.exceptions import units_allowed
+from tests.support.single_op import assert_same_bits
 from tflq.converters.tflite import model_to_bytes
+from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine
 
 OPERATORS = ("softmax", "logistic", "tanh")
@@ -50,3 +52,17 @@ def test_softmax_with_beta(oracle, beta):
     values = np.random.default_rng(1).normal(size=(4, 50, 7)).astype(np.float32)
     judged = oracle.run(model_to_bytes(graph), [values]).tensors[graph.outputs[0]]
     assert units_apart(Engine(graph).run([values])[graph.outputs[0]], judged).max() <= units_allowed("softmax")
+
+
+@pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=lambda t: t.value)
+@pytest.mark.parametrize("operator", ["logistic", "tanh"])
+def test_narrow_floats(oracle, operator, dtype):
+    """Between two CASTs: TFLite's Python interface has no bfloat16. Half of the digits hide the last bit of the libm."""
+    b = GraphBuilder("narrow")
+    x = b.input("x", (1000,), FLOAT32)
+    inner = b.add(operator, [b.add("cast", [x], (1000,), dtype, version=9)], (1000,), dtype)
+    graph = b.build([b.add("cast", [inner], (1000,), FLOAT32, version=9)])
+    values = (np.random.default_rng(0).normal(size=(3, 1000)) * 6).astype(np.float32)
+    values[0, :6] = np.inf, -np.inf, np.nan, 0.0, -0.0, 17
+    judged = oracle.run(model_to_bytes(graph), [values]).tensors[graph.outputs[0]]
+    assert_same_bits(Engine(graph).run([values])[graph.outputs[0]], judged, operator)

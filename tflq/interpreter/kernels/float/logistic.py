@@ -1,8 +1,8 @@
-"""LOGISTIC of float32 and float16: 1 where x > 16.619047, exp(x) where x < -9, else f32(1 / f32(1 + exp(-x))).
+"""LOGISTIC of float32, float16 and bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else f32(1 / f32(1 + exp(-x))).
 
 exp is computed in float64 and rounded once, TFLite's is the host's expf, off by one unit in the last place in about one
 of 1700 results. 1 + exp then differs by one unit at most, its reciprocal by two, and the last rounding adds one: three.
-float16 is computed in float32 and rounded once.
+float16 and bfloat16 are computed in float32 and rounded once.
 Source: TFLite kernels/internal/reference/logistic.h.
 """
 
@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.bfloat16 import from_float32, to_float32
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
 
 UPPER = np.float32(16.619047164916992)
 LOWER = np.float32(-9)
-TYPES = (DType.FLOAT32, DType.FLOAT16)
+TYPES = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
 
 def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -23,12 +24,12 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    one, wide = np.float32(1), x.astype(np.float64)
+    one, wide = np.float32(1), to_float32(integers.dtype, x).astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         rising = np.exp(wide).astype(np.float32)
         falling = np.exp(-wide).astype(np.float32)
     middle = one / (one + falling)
     result = np.where(np.greater(wide, UPPER), one, np.where(np.less(wide, LOWER), rising, middle))
-    return (result.astype(x.dtype, copy=False),)
+    return (from_float32(integers.dtype, result),)

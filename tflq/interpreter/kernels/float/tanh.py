@@ -1,4 +1,4 @@
-"""TANH of float32 and float16, computed in float64 and rounded once to float32, of which float16 is rounded again.
+"""TANH of float32, float16 and bfloat16, computed in float64 and rounded to float32, the latter two from there again.
 
 TFLite's is the host's tanhf, for which glibc states two units in the last place (7 % of its results are off by one): so
 far apart the two are at most.
@@ -8,13 +8,12 @@ Source: TFLite kernels/activations.cc (TanhEval).
 
 from __future__ import annotations
 
-import numpy as np
-
 from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.bfloat16 import from_float32, to_float32
 from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
 
-TYPES = (DType.FLOAT32, DType.FLOAT16)
+TYPES = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
 
 def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -22,6 +21,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    return (transcendental.tanh(x.astype(np.float32)).astype(x.dtype, copy=False),)
+    return (from_float32(integers.dtype, transcendental.tanh(to_float32(integers.dtype, x))),)
