@@ -57,7 +57,7 @@ def test_softmax_with_beta(oracle, beta):
 @pytest.mark.parametrize("dtype", [DType.FLOAT16, DType.BFLOAT16], ids=lambda t: t.value)
 @pytest.mark.parametrize("operator", ["logistic", "tanh"])
 def test_narrow_floats(oracle, operator, dtype):
-    """Between two CASTs: TFLite's Python interface has no bfloat16. Half of the digits hide the last bit of the libm."""
+    """Between two CASTs: TFLite's Python interface has no bfloat16. The libm's last bit is rounded away."""
     b = GraphBuilder("narrow")
     x = b.input("x", (1000,), FLOAT32)
     inner = b.add(operator, [b.add("cast", [x], (1000,), dtype, version=9)], (1000,), dtype)

@@ -1,4 +1,4 @@
-"""LOGISTIC of float32, float16 and bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else f32(1 / f32(1 + exp(-x))).
+"""LOGISTIC of float32, float16, bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else f32(1 / f32(1 + exp(-x))).
 
 exp is computed in float64 and rounded once, TFLite's is the host's expf, off by one unit in the last place in about one
 of 1700 results. 1 + exp then differs by one unit at most, its reciprocal by two, and the last rounding adds one: three.
