@@ -11,12 +11,14 @@ from tflq.analysis.explain.family import Families, families_of
 from tflq.analysis.explain.filters import Products, convolution_products, largest_tap, row_products, sum_of_taps
 from tflq.analysis.explain.moves import explain_move
 from tflq.analysis.explain.steps import Computed, Element, Trace
+from tflq.errors import UnsupportedError
 from tflq.interpreter.kernels.aipu.convolution import ConvolutionIntegers
 from tflq.interpreter.kernels.aipu.curve import CurveIntegers
 from tflq.interpreter.kernels.aipu.depthwise_conv import DepthwiseIntegers
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseIntegers
-from tflq.interpreter.kernels.aipu.filter import NONE, RELU, FilterIntegers
+from tflq.interpreter.kernels.aipu.filter import FilterIntegers
 from tflq.interpreter.kernels.aipu.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.aipu.fused import RECTIFIERS, RELU
 from tflq.interpreter.kernels.aipu.layout import LayoutIntegers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pooling import PoolIntegers
@@ -134,12 +136,14 @@ def explain_softmax(element: Element) -> Computed:
 
 
 def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed:
-    o = products.channel
+    o, kind = products.channel, found.fused.kind
+    if found.remain_shift is not None or not found.fused.is_monotone_line:
+        raise UnsupportedError(f"the steps of a layer with {kind} or remain_shift are not shown; its tensors are right")
     bias = trace.add("bias", "as stored: the input zero point folded in", int(found.bias[o]))
     accumulator = trace.add("accumulator", f"{products.total} + ({bias})", products.total + bias)
-    if found.activation != NONE:
-        accumulator = trace.add("activation", f"{found.activation}: max({accumulator}, 0)", max(accumulator, 0))
-    if found.activation == RELU:
+    if kind in RECTIFIERS:
+        accumulator = trace.add("activation", f"{kind}: max({accumulator}, 0)", max(accumulator, 0))
+    if kind == RELU:
         accumulator = trace.add("in float32", "the tool's RELU works there", int(np.float32(accumulator)))
     rounded = _rescaled(trace, accumulator, found.rescale, o)
     return _stored(trace, rounded, found.offset, found.minimum, found.maximum)

@@ -22,7 +22,8 @@ _Rule = Callable[[Operands, LayerOptions], Mapping[str, Tensor]]
 
 def quantised_constants(node: Node, operands: Operands, asked: LayerOptions) -> Mapping[str, Tensor]:
     """Return key -> the constants of a layer as integers; its inputs and outputs have their types."""
-    rule = _PRELU if node.attributes.get("method") == "PRELU" else _RULES.get(node.operator)
+    is_prelu = "PRELU" in (node.attributes.get("method"), node.attributes.get("with_activation"))
+    rule = _PRELU if is_prelu else _RULES.get(node.operator)
     return rule(operands, asked) if rule else {}
 
 

@@ -14,11 +14,13 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
+from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
+from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, METHOD
 from tflq.interpreter.kernels.aipu.written import Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_OWN_KEYS = ("lut_items_in_bits", MERGED)
+_OWN_KEYS = ("lut_items_in_bits", MERGED, METHOD, ADJUST, REMAIN_SHIFT)
 
 
 def network_of(graph: Graph) -> Network:

@@ -55,7 +55,8 @@ def _never(_node: Node, _operands: Operands) -> bool:
 
 
 def _unless_rectified(node: Node, _operands: Operands) -> bool:
-    return node.attributes.text("with_activation", "NONE") not in UNSIGNED_ACTIVATIONS
+    fused = node.attributes.text("with_activation", "NONE")
+    return node.attributes.real("clip_min") < 0 if fused == "CLIP" else fused not in UNSIGNED_ACTIVATIONS
 
 
 def _always(_node: Node, _operands: Operands) -> bool:
@@ -111,7 +112,7 @@ RULES = {
     "concat": LayerRule("Concat", Signs.OWN, follows_input),
     "constant": LayerRule("Constant", Signs.OWN),
     "conv_transpose": LayerRule("ConvTranspose", Signs.OWN, _unless_rectified, True),
-    "cosine": _curve("Cosine", _always),
+    "cosine": LayerRule("Cosine", Signs.FIXED, needs_range=True),
     "count": LayerRule("Count", Signs.FIXED),
     "crelu": LayerRule("CRELU", Signs.OWN, _never),
     "crop": _layout("Crop"),
@@ -154,7 +155,7 @@ RULES = {
     "round": _curve("Round", follows_input),
     "rsqrt": _curve("Rsqrt", _never),
     "sign": LayerRule("Sign", Signs.FIXED),
-    "sine": _curve("Sine", _always),
+    "sine": LayerRule("Sine", Signs.FIXED, needs_range=True),
     "slice": _layout("Slice"),
     "space_to_batch": _layout("SpaceToBatch"),
     "space_to_depth": _layout("SpaceToDepth"),

@@ -9,10 +9,12 @@ from tflq.converters.settings import Setting, Settings, Value
 from tflq.converters.stages import Stage
 from tflq.errors import OptionError
 from tflq.graph import Graph
+from tflq.interpreter.kernels.aipu.softmax_fast import ADJUSTMENTS
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
 PER_TENSOR, PER_CHANNEL = "per_tensor", "per_channel"
 FULL, RESTRICTED = "full", "restricted"
+AUTO, LUT, FAST_EXP = "auto", "lut", "fast_exp"
 
 KNOWN = (
     Setting("activations", SYMMETRIC, "zero points on activations or none", (SYMMETRIC, ASYMMETRIC)),
@@ -23,6 +25,10 @@ KNOWN = (
     Setting("weight_bits", 8, "width of weights", minimum=2, maximum=16),
     Setting("bias_bits", 0, "width of biases; 0 for 32, or 48 where activations have 16 bits", (0, 16, 32, 48)),
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
+    Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", minimum=0, maximum=48),
+    Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
+    Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
+    Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
 
@@ -45,6 +51,10 @@ class LayerOptions:
         restricted_weights: whether its weights leave out the lowest code.
         weight_bits: width of its weights.
         bias_bits: width of its biases.
+        bias_effective_bits: bits of its biases that count; 0 for all.
+        remain_shift: of its sums; None where they keep all bits.
+        softmax: auto, lut or fast_exp.
+        adjust_q: fraction bits of fast_exp.
         table_bits: log2 of the most entries of its table.
         floating: whether it runs in floating point.
     """
@@ -56,6 +66,10 @@ class LayerOptions:
     restricted_weights: bool
     weight_bits: int
     bias_bits: int
+    bias_effective_bits: int
+    remain_shift: int | None
+    softmax: str
+    adjust_q: int
     table_bits: int
     floating: bool
 
@@ -71,6 +85,10 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         values["weight_range"] == RESTRICTED,
         int(values["weight_bits"]),
         int(values["bias_bits"]) or (48 if bits > 8 else 32),
+        int(values["bias_effective_bits"]),
+        remain if (remain := int(values["remain_shift"])) >= 0 else None,
+        str(values["softmax"]),
+        int(values["softmax_adjust_q"]),
         int(values["lut_items_in_bits"]),
         bool(values["float"]),
     )

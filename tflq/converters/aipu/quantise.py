@@ -15,11 +15,14 @@ from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.outputs import code_type, fixed_types
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
+from tflq.converters.aipu.softmax_methods import with_softmax_methods
 from tflq.converters.aipu.special import is_truth, passes, quantise_constant, whole_type
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, Tensor, validate
+from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain
+from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
@@ -45,6 +48,8 @@ class _Quantiser:
             for key, constant in quantised_constants(node, self.graph.operands(index), self._of(node)).items():
                 self.graph.tensors[self._place(node, key)] = constant
             attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
+            if RULES[node.operator].is_linear and self._of(node).remain_shift is not None:
+                attributes = attributes.updated(**{REMAIN_SHIFT: self._of(node).remain_shift})
             self.graph.nodes[index] = replace(node, arithmetic=ARITHMETIC, attributes=attributes)
         validate(self.graph, "aipu graph")
         return self.graph
@@ -79,7 +84,10 @@ class _Quantiser:
         if rule.keeps_whole and all(is_plain(t) for t in read):
             affine = whole_type(tensor, read, signed)
             return replace(tensor, dtype=code_type(affine), quantisation=affine)
-        return _typed(tensor, signed, self._of(node))
+        asked = self._of(node)
+        if node.attributes.text(METHOD, "") == FAST_EXP:
+            asked = replace(asked, is_symmetric=True)
+        return _typed(tensor, signed, asked)
 
     def _place(self, node: Node, key: str) -> int:
         tensors = self.graph.tensors
@@ -92,10 +100,12 @@ class _Quantiser:
         tensors, asked = self.graph.tensors, self._of(node)
         places = {key: self._place(node, key) for key in ("weights", "biases")}
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
-        per_channel = asked.per_channel or node.operator == _DEPTHWISE
+        groups = node.attributes.integer("group", 1)
+        if asked.per_channel or node.operator == _DEPTHWISE:
+            groups = w.shape[0]
         if node.operator == _NORMALISATION and not node.attributes.boolean(MERGED, False):
             asked = replace(asked, weight_bits=max(asked.weight_bits, _NORMALISATION_BITS))
-        weights = quantise_weights(w, x, y, asked, per_channel)
+        weights = quantise_weights(w, x, y, asked, groups if groups > 1 else 0)
         tensors[places["weights"]] = weights
         tensors[places["biases"]] = quantise_biases(b, weights, x, asked)
 
@@ -111,7 +121,7 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     Raises:
         UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
     """
-    rewritten = rewrite(graph)
+    rewritten = with_softmax_methods(rewrite(graph), {**dict.fromkeys((n.name for n in graph.nodes), whole), **options})
     _refuse_missing_ranges(rewritten)
     quantised = _Quantiser(rewritten, options, whole).run()
     assert isinstance(graph.extra, Origin)

@@ -18,23 +18,32 @@ from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shi
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, reciprocal, scale_of
 
 
-def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, per_channel: bool) -> Tensor:
-    """Return integer weights [O, ...], symmetric and signed, one scale each channel or one for all.
+def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, groups: int) -> Tensor:
+    """Return integer weights [O, ...], symmetric and signed.
 
-    Where a channel's multiplier would be 0, channels share scales in groups of 2, 4, 8, ...
+    Args:
+        weights: real.
+        x: the layer's input.
+        output: the layer's output.
+        options: what was asked of the layer.
+        groups: in how many groups of neighbours the channels share a scale: O for one each, 0 for one scale in all.
+            Where a channel's multiplier would be 0, there are half as many groups, and again.
     """
     data = np.asarray(weights.data, np.float32)
     largest: Single = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
-    affine = _type(largest if per_channel else largest.max(initial=0), options)
-    group = 2
-    while per_channel and group < 2 * data.shape[0] and _has_dead_channel(weights, affine, x, output):
-        affine = _type(_grouped(largest, group), options)
-        group *= 2
+    affine = _type(_grouped(largest, groups) if groups else largest.max(initial=0), options)
+    while groups > 1 and _has_dead_channel(weights, affine, x, output):
+        groups //= 2
+        affine = _type(_grouped(largest, groups), options)
     return _constant(weights, encode(data, affine), affine)
 
 
 def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOptions) -> Tensor:
-    """Return b_q = clamp(clamp(RNE(s_x * s_w * b)) + zp_x * sum(w_q)), one for each output channel."""
+    """Return b_q = clamp(clamp(RNE(s_x * s_w * b)) + zp_x * sum(w_q)), one for each output channel.
+
+    Of these the hardware may keep its effective bits only: k = ceil(max(log2(max / lmax), log2(min / lmin))) with the
+    limits of that width; the low k bits become 0. Source: Compass Optimizer, ops/conv.py, clear_lower_bits_for_bias.
+    """
     s = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
     affine = affine_of(s, 0, options.bias_bits)
     codes = np.asarray(weights.data, np.int64)
@@ -42,7 +51,17 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
     # The tool adds in float32: biases beyond 2^24 lose bits.
     folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums.astype(np.float32)).astype(np.float64)
     limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
-    return _constant(biases, limited, affine)
+    return _constant(biases, _effective(limited, options.bias_effective_bits), affine)
+
+
+def _effective(codes: Integers, bits: int) -> Integers:
+    """Return codes whose lowest bits are cleared so that the others fit `bits`; 0 for all of them."""
+    if not bits:
+        return codes
+    low, high = min(int(codes.min(initial=0)), -1), max(int(codes.max(initial=0)), 1)
+    excess = max(np.log2(high / ((1 << (bits - 1)) - 1)), np.log2(low / -(1 << (bits - 1))))
+    cleared = max(int(np.ceil(excess)), 0)
+    return (codes >> cleared) << cleared
 
 
 def _type(largest: Single | np.float32, options: LayerOptions) -> Affine:
@@ -55,10 +74,10 @@ def _has_dead_channel(weights: Tensor, affine: Affine, x: Tensor, output: Tensor
     return bool(affine.is_per_axis and np.any(unify_shifts(find_multipliers(ratios, bits_of(output))).m == 0))
 
 
-def _grouped(largest: Single, group: int) -> Single:
-    """Return the largest of each run of `group` channels, for each channel."""
-    starts = np.arange(0, largest.size, group)
-    merged: Single = np.repeat(np.maximum.reduceat(largest, starts), group)[: largest.size]
+def _grouped(largest: Single, groups: int) -> Single:
+    """Return the largest of each of some groups of neighbours, for each channel; the last group may be shorter."""
+    run = -(-largest.size // groups)
+    merged: Single = np.repeat(np.maximum.reduceat(largest, np.arange(0, largest.size, run)), run)[: largest.size]
     return merged
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
@@ -49,7 +49,7 @@ def lower(node: Node, operands: Operands) -> ClipIntegers:
     x, output = operands.input(0), operands.output()
     bits = bits_of(output)
     extra = EXTRA_BITS if bits <= EXTRA_BITS else 0
-    low, high = _limits(node, scale_of(output), extra)
+    low, high = clip_limits(node, output)
     found = multiplier_of(node, scale_of(output) / scale_of(x), bits)
     written = Written(
         keys=rescale_keys(ADDITIVE, found, type_of_multiplier(bits)), changed={"clip_min": low, "clip_max": high}
@@ -60,11 +60,12 @@ def lower(node: Node, operands: Operands) -> ClipIntegers:
     )
 
 
-def _limits(node: Node, s: np.float32, extra: int) -> tuple[int, int]:
-    """Return the limits as integers: those of a quantised IR are."""
+def clip_limits(node: Node, output: Tensor) -> tuple[int, int]:
+    """Return the limits as integers at 256 s_y, at s_y from 16 bits on; a quantised IR has them already."""
     if is_stated(node):
         return node.attributes.integer("clip_min"), node.attributes.integer("clip_max")
     given = [np.float32(node.attributes.real(key)) for key in ("clip_min", "clip_max")]
-    fine = np.float32(s * np.float32(1 << extra))
+    extra = EXTRA_BITS if bits_of(output) <= EXTRA_BITS else 0
+    fine = np.float32(scale_of(output) * np.float32(1 << extra))
     low, high = (int(np.clip(np.rint(np.float32(fine * limit)), INT32_MIN, INT32_MAX)) for limit in given)
     return low, high

@@ -12,7 +12,8 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.kernels.aipu.fused import Fused, lower_fused
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import (
     Single,
@@ -23,12 +24,12 @@ from tflq.interpreter.kernels.aipu.scales import (
     reciprocal,
     scale_of,
 )
-from tflq.interpreter.kernels.aipu.stated import stated_multiplier
-from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
+from tflq.interpreter.kernels.aipu.stated import stated_multiplier, stated_numbers
+from tflq.interpreter.kernels.aipu.written import LINEAR, Value, Written, rescale_keys
 from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
 
-NONE, RELU, RELU6 = "NONE", "RELU", "RELU6"
-ACTIVATIONS = (NONE, RELU, RELU6)
+REMAIN_SHIFT = "remain_shift"
+"""Key of layers whose sums give up bits before the bias, for hardware that takes 32 of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,38 +40,49 @@ class FilterIntegers:
         weights: int64[O, ...].
         bias: int64[O], zp_x folded in.
         rescale: M and N, one for each output channel or one for all.
-        activation: NONE, RELU or RELU6, on the accumulator.
+        fused: the activation on the accumulator.
         pad: the code outside the image, -zp_x.
         offset: zp_y.
         minimum: smallest code of the output.
         maximum: largest code.
         dtype: storage of the codes.
         written: for the IR.
+        remain_shift: bits of N that are left behind the bias, where sums have more than 32 bits; None where all are.
         step_map: proven map from accumulators to codes; None where the rule itself runs.
     """
 
     weights: Integers
     bias: Integers
     rescale: Multiplier
-    activation: str
+    fused: Fused
     pad: int
     offset: int
     minimum: int
     maximum: int
     dtype: np.dtype[np.generic]
     written: Written
+    remain_shift: int | None = None
     step_map: StepMap | None = None
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
-        total = accumulators + self.bias
-        if self.activation != NONE:
-            total = np.maximum(total, 0)
-        if self.activation == RELU:
-            # The tool's RELU works on float32: accumulators beyond 2^24 lose bits there.
-            total = total.astype(np.float32).astype(np.int64)
-        codes: Integers = np.clip(self.rescale.apply(total) - self.offset, self.minimum, self.maximum).astype(np.int64)
+        total, rescale = self._shifted(accumulators)
+        rounded = self.fused.apply(total, rescale)
+        codes: Integers = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(np.int64)
         return codes
+
+    def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
+        """Return sums with bias, and what is left of M and N.
+
+        With remain_shift r: d = max(N - r, 0); clamp32(RNE(acc * 2^-d)) + clamp32(bias >> d), N := N - d. Source:
+        Compass Optimizer, utils/quant_tool_utils.py, aiff_ahead_shift_bias.
+        """
+        if self.remain_shift is None:
+            return accumulators + self.bias, self.rescale
+        early = max(int(self.rescale.n[0]) - self.remain_shift, 0)
+        sums = np.clip(np.rint(accumulators * 2.0**-early), INT32_MIN, INT32_MAX).astype(np.int64)
+        bias = np.clip(self.bias >> early, INT32_MIN, INT32_MAX) if early else self.bias
+        return sums + bias, Multiplier(self.rescale.m, self.rescale.n - early)
 
     def finish(self, accumulators: Array) -> Array:
         """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
@@ -88,26 +100,31 @@ def lower_filter(node: Node, operands: Operands) -> FilterIntegers:
         UnsupportedError: another fused activation; no constant weights; a ratio of scales without multiplier.
     """
     x, output = operands.input(0), operands.output()
-    activation = node.attributes.text("with_activation", NONE)
-    if activation not in ACTIVATIONS:
-        raise UnsupportedError(f"with_activation={activation}; allowed is {', '.join(ACTIVATIONS)}")
+    fused = lower_fused(node, operands)
     weights, biases = _constants(operands)
     codes = np.asarray(weights.data, np.int64)
     bias = np.asarray(biases.data, np.int64)
     rescale, written = _rescale(node, x, weights, output)
+    asked = _asked_shift(node)
+    # Sums of 8-bit products fit 32 bits: the hardware keeps them whole.
+    is_wide = weights.dtype.bits > 8 or x.dtype.bits > 8
+    keys: dict[str, Value] = {**written.keys, **fused.keys, **({} if asked is None else {REMAIN_SHIFT: asked})}
     minimum, maximum = code_limits(output)
     found = FilterIntegers(
         codes,
         bias,
         rescale,
-        activation,
+        fused,
         -offset_of(x),
         offset_of(output),
         minimum,
         maximum,
         output.dtype.storage,
-        written,
+        replace(written, keys=keys, changed=fused.changed),
+        asked if is_wide else None,
     )
+    if found.remain_shift is not None or not fused.is_monotone_line:
+        return found
     lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
     slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
     start = bias - found.offset / slope
@@ -120,6 +137,14 @@ def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Single:
     product = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
     ratios: Single = (scale_of(output) / product).astype(np.float32)
     return ratios
+
+
+def _asked_shift(node: Node) -> int | None:
+    """Return the remain_shift that the settings or a quantised IR ask for."""
+    given = stated_numbers(node, REMAIN_SHIFT)
+    if given is not None:
+        return int(given[0])
+    return node.attributes.integer(REMAIN_SHIFT) if node.attributes.get(REMAIN_SHIFT) is not None else None
 
 
 def _constants(operands: Operands) -> tuple[Tensor, Tensor]:

@@ -73,9 +73,8 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
     if kind == "negative":
         written = NOTHING
     if kind == "leaky":
-        slope = _slope(node, bits)
-        narrow = next((name for name, low, high in _NARROW if low <= slope <= high), "int32")
-        changed: dict[str, Value | None] = {"negative_slope_type": narrow, "negative_slope_value": slope}
+        slope = leaky_slope(node, bits)
+        changed: dict[str, Value | None] = {"negative_slope_type": slope_type(slope), "negative_slope_value": slope}
         written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)), changed=changed)
     low, high = code_limits(output)
     return SignedIntegers(
@@ -83,7 +82,13 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
     )
 
 
-def _slope(node: Node, bits: int) -> int:
+def slope_type(slope: int) -> str:
+    """Return the narrowest type of a slope."""
+    return next((name for name, low, high in _NARROW if low <= slope <= high), "int32")
+
+
+def leaky_slope(node: Node, bits: int) -> int:
+    """Return RNE(alpha * 2^bits); that of a quantised IR is an integer already."""
     slope = node.attributes.real("negative_slope_value")
     return int(slope if is_stated(node) else np.rint(slope * (1 << bits)))
 

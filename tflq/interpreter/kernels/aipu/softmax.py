@@ -1,4 +1,4 @@
-"""Softmax by a table of exponentials (quantize_method=LUT) (docs/aipu.md, 5).
+"""Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does (docs/aipu.md, 5).
 
 e = t[x - rowmax + 2^b - 1], S = sum e, (M, N) of s_y, L = 31 - ceil(log2 M);
 R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y).
@@ -18,7 +18,8 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_shift, stated_table
+from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD, FastSoftmaxIntegers, lower_fast
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
 
@@ -57,11 +58,11 @@ class SoftmaxIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
+def lower(node: Node, operands: Operands) -> SoftmaxIntegers | FastSoftmaxIntegers:
     """Decide the integers of Softmax.
 
     Raises:
-        UnsupportedError: more than 4096 terms.
+        UnsupportedError: more than 4096 terms; as `lower_fast`.
     """
     x, output = operands.input(0), operands.output()
     axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
@@ -70,6 +71,9 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
         raise UnsupportedError(
             f"softmax over {count} terms; allowed are {LARGEST_AXIS}: split it or use a target's float"
         )
+    given = stated(node)
+    if FAST_EXP in (node.attributes.text(METHOD, ""), "" if given is None else given.keys.get(METHOD)):
+        return lower_fast(node, operands)
     bits = bits_of(x)
     table = _exponentials(node, operands)
     found = multiplier_of(node, scale_of(output), bits_of(output))
@@ -84,8 +88,10 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
     )
 
 
-def run(integers: SoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+def run(integers: SoftmaxIntegers | FastSoftmaxIntegers, x: Array) -> tuple[Array, ...]:
     """Run Softmax: codes [S, ...] -> codes [S, ...]."""
+    if isinstance(integers, FastSoftmaxIntegers):
+        return (integers.apply(x),)
     axis = integers.axis + 1
     wide = x.astype(np.int64)
     e = integers.table.lookup(wide - wide.max(axis=axis, keepdims=True) + integers.span)
