@@ -6,7 +6,8 @@
 
 Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
 forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. The peers take turns, as often
-as `--repeats` says, and the best time of each counts: what else runs on the machine slows all of them down, in turn. A
+as `--repeats` says, and the best time of each counts: what else runs on the machine slows all of them down, in turn.
+tflq's is the processor's time, TFLite's that of a clock around invocations too short to be interrupted each time. A
 ratio above 1 says that tflq is faster.
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 _FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-_MODELS = {
+MODELS = {
     "kws": "kws_ref_model",
     "ic": "pretrainedResnet_quant",
     "vww": "vww_96_int8",
@@ -37,7 +38,7 @@ _KERNELS: dict[str, Literal["BUILTIN_REF", "BUILTIN", "AUTO"]] = {
 }
 
 
-def _restart_clean() -> None:
+def restart_clean() -> None:
     """Start again in an environment where numpy's BLAS uses one thread and its own choice of kernels."""
     if os.environ.get("TFLQ_BENCH_CLEAN") == "1":
         return
@@ -84,16 +85,17 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
             for label, oracle in oracles.items():
                 best[label] = min(best[label], oracle.time(content, single, repeats=20).min_s)
             for label, action in actions.items():
-                best[label] = min(best[label], *(_timed(action) for _ in range(2 if label == "many" else 20)))
+                best[label] = min(best[label], *(timed(action) for _ in range(2 if label == "many" else 20)))
     tflite = {label: 1e6 * best[label] for label in _KERNELS}
     return Row(name, 1e6 * best["one"], 1e6 * best["many"] / samples, load_ms, tflite)
 
 
-def _timed(action: object) -> float:
+def timed(action: object) -> float:
+    """Return the processor's seconds for one call: those that other programs take away in between do not count."""
     assert callable(action)
-    start = time.perf_counter()
+    start = time.process_time()
     action()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def report(rows: Sequence[Row], samples: int) -> None:
@@ -131,7 +133,7 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
         except TflqError as error:
             print(f"{name}: not measured: {error}")
     encoded = {name: run.encode(inputs) for name, run in runs.items()}
-    times = {n: min(_timed(lambda r=r, n=n: r.engine.run(encoded[n])) for _ in range(repeats)) for n, r in runs.items()}
+    times = {n: min(timed(lambda r=r, n=n: r.engine.run(encoded[n])) for _ in range(repeats)) for n, r in runs.items()}
     print(f"\n{clips} KWS clips, seconds, and as a multiple of the tflite arithmetic")
     for name, seconds in times.items():
         print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")
@@ -140,26 +142,26 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(_MODELS)}; all of them if none is named")
+    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all of them if none is named")
     parser.add_argument("--samples", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
     options = parser.parse_args()
-    unknown = [m for m in options.models if m not in _MODELS]
+    unknown = [m for m in options.models if m not in MODELS]
     if unknown:
-        parser.error(f"unknown model {unknown[0]}; there are {', '.join(_MODELS)}")
+        parser.error(f"unknown model {unknown[0]}; there are {', '.join(MODELS)}")
     root = os.environ.get("TFLQ_DATA")
     if not root:
         parser.error("TFLQ_DATA is not set: it names the folder whose models/ holds the .tflite files")
-    _restart_clean()
+    restart_clean()
     import numpy as np
 
     print(f"numpy {np.__version__}, {options.samples} samples, best of {options.repeats}")
     if options.targets:
-        measure_targets(Path(root, "models", f"{_MODELS['kws']}.tflite"), 1000, options.repeats)
+        measure_targets(Path(root, "models", f"{MODELS['kws']}.tflite"), 1000, options.repeats)
         return
-    chosen = options.models or list(_MODELS)
-    paths = {name: Path(root, "models", f"{_MODELS[name]}.tflite") for name in chosen}
+    chosen = options.models or list(MODELS)
+    paths = {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in chosen}
     report([measure(name, path, options.samples, options.repeats) for name, path in paths.items()], options.samples)
 
 

@@ -25,6 +25,7 @@ from tflq.interpreter.accumulate import (
     window_maxima,
     window_sums,
 )
+from tflq.interpreter.accumulate.convolution import ROW_PATCH
 from tflq.interpreter.layout import is_samples_last, to_samples_last
 
 
@@ -91,6 +92,25 @@ def test_convolution(low, high, window, seed, groups, depth, each):
         group = slice(o // each * depth, (o // each + 1) * depth)
         expected = (seen[..., group] * weights[o].astype(object)).sum(axis=(3, 4, 5))
         assert (got[..., o] == expected).all()
+
+
+@kernel_settings
+@given(window=windows(), seed=seeds, groups=st.integers(1, 2), depth=st.integers(11, 40))
+def test_many_channels(window, seed, groups, depth):
+    """Where the kernel's rows are multiplied one by one, and where not."""
+    rng = np.random.default_rng(seed)
+    x = image_for(window, rng, depth * groups, -128, 127)
+    weights = rng.integers(-128, 127, (groups * 2, *window.kernel, depth), endpoint=True)
+    prepared = prepare_convolution(weights, window, groups, 128)
+    assert prepared.adds_rows == (
+        window.kernel[0] > 1 and window.stride[0] == 1 and window.kernel[1] * depth >= ROW_PATCH
+    )
+    got = accumulate_convolution(prepared, x[:, None], 9)[:, 0]
+    assert_samples_last_equal(prepared, x, 9, got)
+    seen = taps_of(window, x, 9)
+    for o in range(groups * 2):
+        group = slice(o // 2 * depth, (o // 2 + 1) * depth)
+        assert (got[..., o] == (seen[..., group] * weights[o].astype(object)).sum(axis=(3, 4, 5))).all()
 
 
 @kernel_settings

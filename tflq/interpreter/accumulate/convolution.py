@@ -3,6 +3,9 @@
 Several neighbouring outputs of a row can share one patch: it is a little wider, the weights of each output stand in it
 at their place between zeros. That costs products with zero and saves copies and narrow matrices; `_outputs_at_a_time`
 weighs one against the other. It pays for images of few channels.
+
+Where there are more, and the kernel moves one row at a time, a row's patches are copied once, not once for each row of
+the kernel that reads them, and the kernel's rows are multiplied one by one and added.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ from tflq.interpreter.accumulate.window import Pair, Window
 
 PATCH_BYTES = 1 << 21
 """Bytes of copied patches at a time: few calls, and the patches are still in a cache when they are multiplied."""
+
+
+ROW_PATCH = 32
+"""Elements of a row of a patch from which on its product with one row of the kernel is as fast as one of all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +58,11 @@ class Convolution:
     def is_product(self) -> bool:
         """Whether it is a product of the pixels' channels with one matrix."""
         return self.window.is_pointwise and self.window.stride == (1, 1) and len(self.columns) == 1
+
+    @cached_property
+    def adds_rows(self) -> bool:
+        """Whether the kernel's rows are multiplied one by one."""
+        return _adds_rows(self.window, self.channels[0] // len(self.columns))
 
     @cached_property
     def rows(self) -> Array:
@@ -131,7 +143,7 @@ def _outputs_at_a_time(window: Window, depth: int, outputs: int, width: int) -> 
     Nanoseconds for each output pixel: 1/55 for each product, more where the matrix is narrow, 4 for each copied run of
     columns and 1/20 for each of its elements. Only their ratios matter.
     """
-    if window.is_pointwise or window.dilation[1] > 1:
+    if window.is_pointwise or window.dilation[1] > 1 or _adds_rows(window, depth):
         return 1
 
     def cost(m: int) -> float:
@@ -142,6 +154,10 @@ def _outputs_at_a_time(window: Window, depth: int, outputs: int, width: int) -> 
 
     divisors = [m for m in range(1, min(width, 16) + 1) if width % m == 0]
     return min(divisors, key=cost)
+
+
+def _adds_rows(window: Window, depth: int) -> bool:
+    return window.kernel[0] > 1 and window.stride[0] == 1 and window.kernel[1] * depth >= ROW_PATCH
 
 
 def _columns(weights: Array, window: Window, block: int, dtype: np.dtype[np.generic]) -> Array:
@@ -178,8 +194,32 @@ def _accumulate_group(prepared: Convolution, columns: Array, x: Array, pad_value
         rows = image.reshape(-1, columns.shape[0])
     else:
         image = padded(x, window, pad_value, columns.dtype)
+        if prepared.adds_rows:
+            _add_rows(window, columns, image, result)
+            return
         rows = _patches(prepared, image, (result.shape[1], result.shape[2])).reshape(-1, columns.shape[0])
     np.matmul(rows, columns, out=result.reshape(-1, columns.shape[1]))
+
+
+def _add_rows(window: Window, columns: Array, image: Array, result: Array) -> None:
+    """Sum over the kernel's rows: their patches [B, Hp, OW, KW * C] times [KW * C, O]."""
+    count, height, width, outputs = result.shape
+    batch, row, column, channel = image.strides
+    seen = strided_view(
+        image,
+        (*image.shape[:2], width, window.kernel[1], image.shape[3]),
+        (batch, row, column * window.stride[1], column * window.dilation[1], channel),
+    )
+    depth = window.kernel[1] * image.shape[3]
+    patches = np.ascontiguousarray(seen).reshape(*image.shape[:2], width, depth)
+    total = result.reshape(count, height * width, outputs)
+    partial = np.empty_like(total)
+    for ky, weights in enumerate(columns.reshape(-1, depth, outputs)):
+        top = ky * window.dilation[0]
+        rows = patches[:, top : top + height].reshape(count, height * width, depth)
+        np.matmul(rows, weights, out=partial if ky else total)
+        if ky:
+            np.add(total, partial, out=total)
 
 
 def _patches(prepared: Convolution, image: Array, output: Pair) -> Array:
