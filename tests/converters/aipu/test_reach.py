@@ -50,7 +50,7 @@ JUMPS = {
     "NON_MAX_SUPPRESSION_V5": 0.3,
     "NOT_EQUAL": 0.02,
     "ONE_HOT": 0.0,
-    "REDUCE_ALL": 0.02,
+    "REDUCE_ALL": 0.03,
     "REDUCE_ANY": 0.02,
     "ROUND": 0.03,
     "SELECT_V2": 0.02,
@@ -68,9 +68,16 @@ WIDE = {
     "SELU": 0.1,
     "SQRT": 0.08,
 }
+# The tool's own rules lose more at 16 bits: reciprocals of few units, a common scale of 13 bits.
+WIDE_AT_16 = {"SCATTER_ND": 0.2, "SOFTSIGN": 0.2}
 BUDGET = 0.04
-FORMS = ("symmetric", "asymmetric", "int8")
-"""Of the float model, or, asymmetric too, of an int8 one."""
+SETTINGS = {
+    "symmetric": ["activations=symmetric"],
+    "asymmetric": ["activations=asymmetric"],
+    "16 bits": ["activation_bits=16", "weight_bits=16", "lut_items_in_bits=10"],
+    "int8": ["activations=asymmetric"],
+}
+"""Of the float model; the last of an int8 one."""
 
 
 def _draw(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:
@@ -109,7 +116,7 @@ def _stored(real: Array, tensor: Tensor) -> Array:
 def _both(model: Model, form: str) -> list[tuple[Array, Array]]:
     """Return our numbers and the float model's of each output."""
     graph = model.main
-    settings = parse_settings(AIPU.settings, [f"activations={'symmetric' if form == 'symmetric' else 'asymmetric'}"])
+    settings = parse_settings(AIPU.settings, SETTINGS[form])
     rng = np.random.default_rng(1)
     real = [_draw(rng, graph.tensors[t], 8) for t in graph.inputs]
     expected = Engine(lower(graph)).run(real)
@@ -126,7 +133,7 @@ def _both(model: Model, form: str) -> list[tuple[Array, Array]]:
 
 
 @pytest.mark.parametrize("path", MODELS, ids=[path.stem for path in MODELS])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", SETTINGS)
 def test_close_to_the_float_model(path: Path, form: str) -> None:
     model = read_model(path)
     problems = AIPU.check(model.main, parse_settings(AIPU.settings))
@@ -142,10 +149,11 @@ def test_close_to_the_float_model(path: Path, form: str) -> None:
             span = theirs.max() - theirs.min()
             assert (error > max(BUDGET * span, 1e-6)).mean() <= JUMPS.get(path.stem, 0.05)
         else:
-            assert error.max() <= WIDE.get(path.stem, BUDGET) * (theirs.max() - theirs.min())
+            allowed = (WIDE_AT_16 if form == "16 bits" else WIDE).get(path.stem, WIDE.get(path.stem, BUDGET))
+            assert error.max() <= allowed * (theirs.max() - theirs.min())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", SETTINGS)
 def test_prelu(form: str) -> None:
     """The corpus writes PRELU with other operators; this is TFLite's own."""
     builder = GraphBuilder()

@@ -14,6 +14,7 @@ from tflq.graph import Affine, DType, Node, Operands, Quantisation, Tensor
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE
 from tflq.interpreter.kernels.aipu.boxes import hidden_scale
 from tflq.interpreter.kernels.aipu.log_softmax import LOWEST
+from tflq.interpreter.kernels.aipu.periodic import SCALE
 from tflq.interpreter.kernels.aipu.pow import EXPONENT
 from tflq.interpreter.kernels.aipu.pyramid_crop import is_normalised
 from tflq.interpreter.kernels.aipu.pyramid_shared import has_own_scales
@@ -101,6 +102,13 @@ def _pow(node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputTyp
     return (_of_range(power, signed, replace(asked, restricted=True), True),)
 
 
+def _periodic(_node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """At 16 bits always -1..1."""
+    if asked.activation_bits > 8:
+        return (_typed(affine_of(np.float32(SCALE), 0, asked.activation_bits, True, True)),)
+    return (_of_range(operands.output(), True, asked, asked.is_symmetric),)
+
+
 def _top_k(node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
     x = operands.input(0)
     return _like(x), _plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
@@ -167,6 +175,7 @@ _RULES: dict[str, _Rule] = {
     "filter": lambda _, o, __: (*(_like(t) for t in o.inputs[:-1] if t is not None), _plain(16)),
     "in_top_k": lambda _, __, ___: (_plain(8),),
     "max_pooling_with_arg_max": lambda _, o, __: (_like(o.input(0)), _plain(32, True)),
+    "cosine": _periodic,
     "logical": lambda _, o, __: (_plain(8),) * len(o.outputs),
     "negative": lambda _, o, __: (_typed(negative_type(o.input(0))),),
     "nms": _nms,
@@ -175,5 +184,6 @@ _RULES: dict[str, _Rule] = {
     "proposal": _proposal,
     "top_k": _top_k,
     "pyramid_roi_align": _pyramid,
+    "sine": _periodic,
     "sign": lambda _, o, __: (_plain(o.input(0).affine.bits, True),),
 }

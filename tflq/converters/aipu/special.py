@@ -14,7 +14,6 @@ from tflq.graph import Affine, Array, DType, Node, Tensor
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, offset_of, reciprocal
 
 _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
-_UNSIGNED_SHIFT = 127
 
 
 def passes(node: Node) -> bool:
@@ -43,11 +42,12 @@ def _fits(low: float, high: float, bits: int, signed: bool) -> bool:
 
 
 def negative_type(x: Tensor) -> Affine:
-    """Return the type of -x: s_y = s_x; zp_y = 1 - zp_x, for unsigned codes -zp_x - 127, always signed.
+    """Return the type of -x: s_y = s_x; zp_y = 1 - zp_x, for unsigned codes -zp_x - (2^(bits - 1) - 1), always signed.
 
     Source: Compass Optimizer, ops/neg.py.
     """
-    zp = 1 - offset_of(x) if x.affine.signed else -offset_of(x) - _UNSIGNED_SHIFT
+    highest = (1 << (x.affine.bits - 1)) - 1
+    zp = 1 - offset_of(x) if x.affine.signed else -offset_of(x) - highest
     return affine_of(reciprocal(x.affine), zp, x.affine.bits, True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tflq.interpreter.registry import Arithmetic
 
 _HERE = "tflq.interpreter.kernels.aipu"
-_CURVES = ("bnll", "ceil", "cosine", "exp", "floor", "log", "round", "rsqrt", "sine", "sqrt", "square")
+_CURVES = ("bnll", "ceil", "exp", "floor", "log", "round", "rsqrt", "sqrt", "square")
 _LAYOUTS = (
     "batch_to_depth",
     "batch_to_space",
@@ -80,6 +80,7 @@ ARITHMETIC = Arithmetic(
         **dict.fromkeys(_CURVES, f"{_HERE}.curve"),
         **dict.fromkeys(_LAYOUTS, f"{_HERE}.layout"),
         **dict.fromkeys(("add", "sub", "mul"), f"{_HERE}.eltwise"),
+        **dict.fromkeys(("cosine", "sine"), f"{_HERE}.periodic"),
         **dict.fromkeys(("gather", "gather_nd", "reverse_sequence"), f"{_HERE}.gather"),
         "filter": f"{_HERE}.filter_rows",
         **dict.fromkeys(("abs", "negative"), f"{_HERE}.signed_rescale"),

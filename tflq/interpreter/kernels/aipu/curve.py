@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.scales import bits_of
 from tflq.interpreter.kernels.aipu.tables import Table, table_of
 from tflq.interpreter.kernels.aipu.written import Written
 
@@ -86,14 +84,8 @@ class CurveIntegers:
 
 
 def lower(node: Node, operands: Operands) -> CurveIntegers:
-    """Compute the table.
-
-    Raises:
-        UnsupportedError: a periodic function of 16 bits: the tool reduces its argument there.
-    """
+    """Compute the table."""
     x, output = operands.input(0), operands.output()
-    if node.operator in ("cosine", "sine") and bits_of(x) > 8:
-        raise UnsupportedError(f"{node.operator} of {bits_of(x)} bits; allowed are 8")
     function = _function(node)
     table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
     changed = dict.fromkeys(("alpha", "gamma")) if node.operator == "activation" else {}

@@ -1,6 +1,7 @@
 """Div by a table of reciprocals: y = RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y, x' = x + zp (docs/aipu.md, 5).
 
-t[i] = RNE(65535 / i), t[0] = 0: dividing by zero gives 0. r = s_y * s_b / (s_a * 65535).
+t[i] = RNE(65535 / i), t[0] = 0: dividing by zero gives 0. Divisors of 16 bits read between the entries, which are few
+units large there: a quotient of 16 bits is no better than the entries are. r = s_y * s_b / (s_a * 65535).
 
 Source: Compass Optimizer, ops/div.py.
 """
@@ -11,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_table
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_shift, stated_table
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import Written
 from tflq.interpreter.samples import align
 
@@ -26,51 +28,41 @@ ORDER = ("scale_value", "scale_type", "shift_value", "shift_type")
 
 @dataclass(frozen=True, eq=False)
 class DivIntegers:
-    """The integers of one division: the table, zp of the inputs, M and N, and the output's limits."""
+    """The integers of one division: the table, zp of the inputs, the largest divisor, M and N, the output's codes."""
 
-    table: Integers
+    table: Table
     input_offsets: tuple[int, int]
+    largest: int
     rescale: Multiplier
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    codes: OutputCodes
     written: Written
 
 
 def lower(node: Node, operands: Operands) -> DivIntegers:
-    """Decide the table, M and N.
-
-    Raises:
-        UnsupportedError: a divisor wider than 8 bits.
-    """
+    """Decide the table, M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
-    if bits_of(b) > 8:
-        raise UnsupportedError(f"a divisor of {bits_of(b)} bits; allowed are 8")
-    table = stated_table(node, "lut")
-    if table is None:
-        table = _reciprocals(bits_of(b))
+    given = stated_table(node, "lut")
+    entries = _reciprocals(bits_of(b), table_bits(node, b)) if given is None else given
+    table = Table(entries, 0, stated_shift(node, entries, bits_of(b)), 0, NUMERATOR)
     bits = bits_of(output)
     ratio = np.float32(scale_of(output) * scale_of(b)) / np.float32(scale_of(a) * np.float32(NUMERATOR))
     found = multiplier_of(node, ratio, bits)
     values = (found.first_m, type_of_multiplier(bits), found.first_n, "int8")
-    written = Written({"lut": table.astype(np.uint16)}, dict(zip(ORDER, values, strict=True)))
-    low, high = code_limits(output)
-    return DivIntegers(
-        table, (offset_of(a), offset_of(b)), found, offset_of(output), low, high, output.dtype.storage, written
-    )
+    written = Written({"lut": entries.astype(np.uint16)}, dict(zip(ORDER, values, strict=True)))
+    offsets = (offset_of(a), offset_of(b))
+    return DivIntegers(table, offsets, (1 << bits_of(b)) - 1, found, codes_of(output), written)
 
 
-def _reciprocals(bits: int) -> Integers:
-    steps = np.arange(1 << bits, dtype=np.float64)
-    table: Integers = np.rint(NUMERATOR / np.maximum(steps, 1)).astype(np.int64) * (steps > 0)
+def _reciprocals(bits: int, entries: int) -> Integers:
+    """Return RNE(65535 / v) at 2^entries even steps v of 0..2^bits - 1, in float32; 0 at v = 0."""
+    steps = np.linspace(0, (1 << bits) - 1, 1 << entries, dtype=np.float32)
+    quotients = np.rint(np.float32(NUMERATOR) / np.maximum(steps, np.float32(1)))
+    table: Integers = quotients.astype(np.int64) * (steps > 0)
     return table
 
 
 def run(integers: DivIntegers, a: Array, b: Array) -> tuple[Array, ...]:
     """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), integers.input_offsets, strict=True))
-    index = np.minimum(np.abs(right), integers.table.size - 1)
-    total = np.sign(right) * left * integers.table[index]
-    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+    reciprocal = integers.table.lookup(np.minimum(np.abs(right), integers.largest))
+    return (integers.codes.requantise(np.sign(right) * left * reciprocal, integers.rescale),)
