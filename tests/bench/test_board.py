@@ -16,10 +16,11 @@ from tests.support.ports import board_port, device_port
 from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.bench.board import as_numbers, compare, remember, run_samples, samples_of, time_board
 from tflq.bench.device import Device
-from tflq.bench.host import Host, Identity, open_port
+from tflq.bench.host import Host, Identity
 from tflq.bench.inference import Inference
 from tflq.bench.pseudo_terminal import linked
 from tflq.bench.scoring import DataSet, first_samples, load_data, run_data, score
+from tflq.bench.serial_port import open_port
 from tflq.bench.tasks import find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
@@ -60,7 +61,7 @@ def test_every_sample_is_the_interpreters(keywords: Model, data: DataSet, run: C
     values = run_data(execution, data)
     with device_port(Device(Inference(find_task("kws01"), execution), "virtual")) as port:
         host = Host(open_port(port, 115200), port, TIMEOUT_S)
-        assert host.identify() == Identity("virtual", "kws01")
+        assert host.identify() == Identity("virtual", "kws01", "simulation: measured on this computer")
         texts = run_samples(host, samples_of(data))
     assert compare(samples_of(data), texts, values).differences == ()
     ours, theirs = score("x", values, data), score("x", as_numbers(texts, 12), data)
@@ -119,7 +120,7 @@ def scripted(answers: dict[bytes, bytes]) -> Callable[[bytes], bytes]:
 def converse(answer: Callable[[bytes], bytes]) -> None:
     with board_port(answer) as port:
         host = Host(open_port(port, 115200), port, 0.4)
-        host.identify()
+        assert host.identify() == Identity("x", "kws01")
         host.load(bytes(4))
         host.infer(1, 0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ pytest.importorskip("serial")
 
 @contextmanager
 def running(*options: object) -> Iterator[str]:
-    """Start a device for kws01 and yield its port; end it as a person does."""
+    """Start a device for kws01, yield its port, and end it, which is like an interruption."""
     model = data_path("models", "kws_ref_model.tflite")
     command = [sys.executable, "-m", "tflq.cli", "dut", str(model), "--task", "kws01", *map(str, options)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -30,7 +29,7 @@ def running(*options: object) -> Iterator[str]:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         _, err = process.communicate(timeout=30)
     assert (process.returncode, err.strip()) == (130, "tflq: interrupted")
 
@@ -51,6 +50,7 @@ def test_the_board_is_what_the_interpreter_computes(tmp_path: Path) -> None:
     assert "beside gap9-ne16: the results of 8 of 8 samples are equal" in same.out
     log = tmp_path / "results" / "tflq-gap9-ne16" / "kws" / "accuracy" / "log.txt"
     assert "m-time-[simulation: measured on this computer]" in log.read_text()
+    assert "a simulation on a computer, no device" in log.read_text()
     assert other.status == 1
     comparison = other.json["comparison"]
     assert comparison["reference"] == "as is"
@@ -64,7 +64,7 @@ def test_performance_with_a_time_that_is_given() -> None:
     report = done.json
     (row,) = report["rows"]
     assert (done.status, row["name"], row["inferences_per_second"]) == (0, "chip", pytest.approx(1000))
-    assert report["source"] == "a device over its serial port, timed by its own clock"
+    assert report["source"] == "a virtual device, simulation: given, 1000 us an inference, not measured"
     assert report["comparison"]["equal"] == report["comparison"]["samples"] == 5
 
 

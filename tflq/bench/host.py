@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from tflq.bench.protocol import (
     END_OF_COMMAND,
@@ -14,12 +13,13 @@ from tflq.bench.protocol import (
     MODEL_PATTERN,
     NAME_PATTERN,
     READY,
+    TIME_PATTERN,
     load_commands,
     parse_results,
 )
-from tflq.errors import DeviceError, MissingExtraError
+from tflq.bench.serial_port import Stream
+from tflq.errors import DeviceError
 
-_POLL_S = 0.05
 _ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses what it is asked meanwhile
 _QUIET_S = 0.2
 _SHOWN_CHARACTERS = 80
@@ -27,29 +27,19 @@ _LONGEST_LINE = 1 << 16
 _MOST_LINES = 1 << 13  # `db print` of the largest buffer has 3456
 
 
-class Stream(Protocol):
-    """What a host needs of a serial port; pyserial's Serial has it."""
-
-    @property
-    def in_waiting(self) -> int:
-        """Number of bytes that can be read at once."""
-
-    def read(self, size: int = 1) -> bytes:
-        """Return up to `size` bytes, fewer after a short timeout."""
-
-    def write(self, data: bytes, /) -> int | None:
-        """Send bytes."""
-
-    def close(self) -> None:
-        """Give the port back."""
-
-
 @dataclass(frozen=True)
 class Identity:
-    """How a device answers `name` and `profile`."""
+    """How a device answers `name` and `profile`.
+
+    Attributes:
+        name: what it calls itself.
+        model: the task that it runs.
+        simulation: what a virtual device says of its times; empty for a real one.
+    """
 
     name: str
     model: str
+    simulation: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,25 +62,6 @@ class Reply:
     def seconds(self) -> float:
         """How long the inferences took on the device's clock."""
         return (self.stop_us - self.start_us) / 1e6
-
-
-def open_port(port: str, baud: int) -> Stream:
-    """Open a serial port for 8 data bits, no parity and one stop bit.
-
-    Raises:
-        MissingExtraError: pyserial is not installed.
-        DeviceError: the port cannot be opened.
-    """
-    try:
-        import serial
-    except ImportError:
-        raise MissingExtraError("a serial port needs pyserial; install tflq[mlperf]") from None
-    try:
-        opened: Stream = serial.Serial(port, baud, timeout=_POLL_S, write_timeout=_ASK_AGAIN_S)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DeviceError(f"{port}: cannot be opened: {reason}; name the serial port of a board") from None
-    return opened
 
 
 class Host:
@@ -125,10 +96,12 @@ class Host:
         """
         name = self._wait_for_name()
         self._drain()
-        for line in self.command("profile"):
-            if match := MODEL_PATTERN.fullmatch(line):
-                return Identity(name, match.group(1))
-        raise self._unexpected("profile", "m-model-[...]")
+        lines = self.command("profile")
+        models = [match.group(1) for match in map(MODEL_PATTERN.fullmatch, lines) if match]
+        times = [match.group(1) for match in map(TIME_PATTERN.fullmatch, lines) if match]
+        if not models:
+            raise self._unexpected("profile", "m-model-[...]")
+        return Identity(name, models[0], *times[:1])
 
     def load(self, data: bytes) -> None:
         """Fill the device's buffer.

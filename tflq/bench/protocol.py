@@ -33,6 +33,9 @@ BYTES_A_COMMAND = 31
 NAME_PATTERN = re.compile(r"m-name-dut-\[([^]]+)\]")
 MODEL_PATTERN = re.compile(r"m-model-\[([^]]+)\]")
 LAP_PATTERN = re.compile(r"m-lap-us-(\d+)")
+TIME_PATTERN = re.compile(r"m-time-\[(.*)\]")
+"""Where a virtual device's times come from, a line that real ones do not have."""
+
 RESULTS_PATTERN = re.compile(r"m-results-\[((?:-?\d+\.\d+,?)+)\]")
 
 

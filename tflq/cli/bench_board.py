@@ -87,8 +87,9 @@ def measure_board(
     """
     from tflq import __version__
     from tflq.bench.board import remember
-    from tflq.bench.host import Host, open_port
+    from tflq.bench.host import Host
     from tflq.bench.results_layout import System
+    from tflq.bench.serial_port import open_port
 
     if report.task is None:
         raise click.UsageError("--port needs TASK: the board says which one it runs, and it must be that")
@@ -105,9 +106,12 @@ def measure_board(
             row, comparison = _accuracy(host, identity.name, execution, data)
     finally:
         stream.close()
-    _show(replace(report, source=DEVICE), row, comparison, execution.name, as_json)
+    source = f"a virtual device, {identity.simulation}" if identity.simulation else DEVICE
+    _show(replace(report, source=source), row, comparison, execution.name, as_json)
     if results is not None:
-        system = System(identity.name, True, f"tflq {__version__}", f"compared with {execution.name}")
+        system = System(
+            identity.name, not identity.simulation, f"tflq {__version__}", f"compared with {execution.name}"
+        )
         write_row(report, results, row, system, data, log)
     return 1 if comparison.differences else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -67,6 +68,7 @@ def command(
     inference.check()
     device = Device(inference, name or f"tflq {execution.name}", time_us)
     terminal = PseudoTerminal()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the link goes with the device
     try:
         with linked(terminal.path, link):
             output.line(str(link or terminal.path))
