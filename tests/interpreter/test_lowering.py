@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import is_dataclass
 
 import numpy as np
@@ -25,6 +26,12 @@ def chain(*operators: str, constant: bool = False) -> Graph:
     for operator in operators:
         t = b.add(operator, [t, t] if operator == "add" else [t], (3,), INT32)
     return b.build([t])
+
+
+def test_all_that_kernels_refuse_is_listed_at_once(calls: Calls) -> None:  # noqa: F811
+    with pytest.raises(UnsupportedError) as caught:
+        lower(chain("refuse", "double", "refuse"), NAME)
+    assert re.findall(r"operator (\d+) \(refuse", str(caught.value)) == ["0", "2"]
 
 
 def test_every_node_gets_its_arithmetic_and_integers(calls: Calls) -> None:  # noqa: F811

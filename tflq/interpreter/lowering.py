@@ -27,23 +27,31 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
         is_called: whether other graphs run this one, with inputs of any shape.
 
     Raises:
-        UnsupportedError: operators or types without a kernel; all such operators are listed at once.
+        UnsupportedError: operators or types without a kernel, and what kernels refuse; all operators are listed at
+            once.
         GraphError: an attribute or operand that contradicts the operator.
     """
     lowered = graph.copy()
     _refuse_missing(lowered, default_arithmetic)
     moving = set(graph.inputs) if is_called else set()
+    refused: list[UnsupportedError] = []
     for index, node in enumerate(lowered.nodes):
         if node.operator in CONTROL:
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, integers=Late("runs other graphs"))
             moving.update(node.outputs)
             continue
         unsure = not moving.isdisjoint(node.inputs)
-        lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic, unsure)
+        try:
+            lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic, unsure)
+        except UnsupportedError as error:
+            refused.append(error)
+            continue
         if unsure or isinstance(lowered.nodes[index].integers, Late):
             moving.update(node.outputs)
         elif _is_foldable(lowered, index, found):
             _fold(lowered, index, found.run)
+    if refused:
+        raise refused[0] if len(refused) == 1 else UnsupportedError("; ".join(map(str, refused)))
     return lowered
 
 

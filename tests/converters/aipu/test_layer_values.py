@@ -8,14 +8,17 @@ to one entry off (docs/aipu.md, 4).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 from tests.support.aipu_layers import MODES, Output, float_layer, limits_of, run_layer
+from tflq.converters.aipu import AIPU
+from tflq.converters.aipu.origin import Origin
+from tflq.converters.settings import parse_settings
 from tflq.errors import UnsupportedError
-from tflq.graph import Array
+from tflq.graph import Array, DType, GraphBuilder, Model, Range
 from tflq.graph.attributes import Attribute
 
 ULP = 1e-3
@@ -198,6 +201,23 @@ def test_softmax_over_more_than_4096_terms_is_refused() -> None:
     x = np.zeros((1, 1, 4097), np.float32)
     with pytest.raises(UnsupportedError, match="softmax over 4097 terms; allowed are 4096"):
         run_layer(float_layer("softmax", [x], [Output((1, 4097), (0, 1))], axis=1), [x], MODES["symmetric"])
+
+
+def test_all_restrictions_are_listed_at_once_each_with_layer_value_and_limit() -> None:
+    b = GraphBuilder("layers")
+    x = b.input("x", (1, 4097), DType.FLOAT32)
+    fast = b.add("activation", [x], (1, 4097), DType.FLOAT32, method="FAST")
+    soft = b.add("softmax", [fast], (1, 4097), DType.FLOAT32, axis=1)
+    graph = b.build([soft])
+    limits = Range(np.zeros(1, np.float32), np.ones(1, np.float32))
+    graph.tensors = [replace(t, range=limits) for t in graph.tensors]
+    graph.extra = Origin("layers", {"x": "x"}, ())
+    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
+    with pytest.raises(UnsupportedError) as caught:
+        AIPU.emit(quantised, Model([quantised]))
+    first, second = str(caught.value).split("; operator 1 ")
+    assert first.startswith("operator 0 (activation 'ACTIVATION_0_0'): method=FAST; allowed")
+    assert second.startswith("(softmax 'SOFTMAX_0_1'): softmax over 4097 terms; allowed are 4096")
 
 
 def test_an_unknown_method_is_refused_with_those_that_are_known() -> None:
