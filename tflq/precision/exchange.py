@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,18 +71,31 @@ def _pairs(
 
 def _part(inner: Execution, outer: Execution, pairs: Sequence[tuple[int, int]], layer: str, floating: Graph) -> _Part:
     place = dict(pairs)
-    written = {t for node in floating.nodes if node.name == layer for t in node.outputs}
     is_inner_float = inner.graph is floating
-    ends = [(i, o) for i, o in pairs if (i if is_inner_float else o) in written]
-    if len(ends) != 1:
+    shared = {(i if is_inner_float else o): (i, o) for i, o in pairs}
+    end = _end_of(floating, layer, shared.keys())
+    if end is None:
         raise UnsupportedError(
             f"layer '{layer}': the target's graph has no tensor that is its output, so that it cannot be run apart"
         )
-    found = segment(inner.graph, ends[0][0], place, None, {})
-    before = _written_before(outer.graph, ends[0][1])
+    result, after = shared[end]
+    found = segment(inner.graph, result, place, None, {})
+    before = _written_before(outer.graph, after)
     if any(place[t] not in before for t in found.inputs):
         raise UnsupportedError(f"layer '{layer}': the target computes its inputs elsewhere; it cannot be run apart")
-    return _Part(found.nodes, tuple((t, place[t]) for t in found.inputs), *ends[0])
+    return _Part(found.nodes, tuple((t, place[t]) for t in found.inputs), result, after)
+
+
+def _end_of(floating: Graph, layer: str, shared: Collection[int]) -> int | None:
+    """Return the first tensor that both have from a layer on: behind what the target fuses with it, such as a pool."""
+    readers = floating.consumers()
+    waiting = [t for node in floating.nodes if node.name == layer for t in node.outputs]
+    while len(waiting) == 1:
+        if waiting[0] in shared:
+            return waiting[0]
+        following = readers.get(waiting[0], [])
+        waiting = list(floating.nodes[following[0]].outputs) if len(following) == 1 else []
+    return None
 
 
 def _written_before(graph: Graph, tensor: int) -> set[int]:

@@ -128,7 +128,7 @@ def _cluster(problem: Problem, address: str) -> Iterator[Evaluate]:
         def run(trials: Sequence[Trial]) -> Iterator[Result]:
             futures = [client.submit(evaluate, shared, trial, pure=False) for trial in trials]
             with _workers_may_die(KilledWorker):
-                for done in as_dask_completes(futures):
+                for done in as_dask_completes(futures, loop=client.loop):
                     yield done.result()
 
         yield run

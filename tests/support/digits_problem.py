@@ -1,0 +1,56 @@
+"""The problem that these tests share: the package's own model of digits, on a few of its images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from tflq.analysis.inputs import GivenSamples
+from tflq.bench.demo_data import demo_model_path, demo_samples
+from tflq.converters import tflite
+from tflq.graph import Model
+from tflq.precision.evaluate import evaluate
+from tflq.precision.evaluator import Evaluator
+from tflq.precision.problem import Problem, make_problem
+from tflq.precision.results_file import ResultsFile
+from tflq.precision.workers import Evaluate
+
+PINNED = ("0:weight_bits=8", "1:weight_bits=8")
+"""Leaves four layers with a choice."""
+
+
+@cache
+def model() -> Model:
+    return tflite.read_model(str(demo_model_path()))
+
+
+def problem(
+    count: int = 40,
+    target: str = "gap9-ne16",
+    rules: tuple[str, ...] = PINNED,
+    widths: tuple[int, ...] = (),
+    labelled: bool = True,
+    against_float: bool = False,
+) -> Problem:
+    data = demo_samples(model().main)
+    return make_problem(
+        model(),
+        model().main,
+        target,
+        ((), rules),
+        GivenSamples(data.samples.take(0, count)),
+        data.labels[:count] if labelled else None,
+        against_float=against_float,
+        widths=widths,
+    )
+
+
+@contextmanager
+def silent(what: str, total: int) -> Iterator[Callable[[int], object]]:
+    yield lambda count: None
+
+
+def evaluator(of: Problem, run: Evaluate | None = None, kept: ResultsFile | None = None) -> Evaluator:
+    here: Evaluate = lambda trials: (evaluate(of, trial) for trial in trials)  # noqa: E731
+    return Evaluator(of, run or here, kept or ResultsFile(None, of.digest), silent)
