@@ -1,5 +1,11 @@
-"""Fixtures for all tests."""
+"""Fixtures and settings for all tests."""
+
+from hypothesis import HealthCheck, settings
 
 from tests.support.oracle import optimised_oracle, oracle
 
 __all__ = ["optimised_oracle", "oracle"]
+
+# A busy machine is no failure: what is drawn is checked, not how fast it is drawn.
+settings.register_profile("tflq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tflq")

@@ -64,11 +64,11 @@ def test_degenerate_ranges() -> None:
 
 def test_weights_of_dead_channels_and_large_biases() -> None:
     values = np.array([[1.0, -2.0], [0.0, 0.0], [0.5, 0.25]], np.float32)
-    plain = weights(values, 0, None, 0.0, "int8", None, 127)
+    plain = weights(values, 0, None, 0.0, "int8", None, 127).affine
     assert plain.scale.tolist() == [np.float32(2 / 127), np.float32(2 / 127), np.float32(0.5 / 127)]
-    grown = weights(values, 0, np.array([0.0, 0.0, 1e9]), 0.5, "int8", None, 127)
+    grown = weights(values, 0, np.array([0.0, 0.0, 1e9]), 0.5, "int8", None, 127).affine
     assert grown.scale[2] == np.float32(1e9 / 0.5 / 2**30)
-    assert weights(values, None, None, 0.0, "int8", None, 127).scale.shape == (1,)
+    assert weights(values, None, None, 0.0, "int8", None, 127).affine.scale.shape == (1,)
     with pytest.raises(UnsupportedError, match="weights must be finite"):
         weights(np.full((2, 2), np.nan, np.float32), 0, None, 0.0, "int8", None, 127)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.converters.tflite_quantiser.prepare import Prepared
 from tflq.converters.tflite_quantiser.rules import Filter
-from tflq.converters.tflite_quantiser.scales import bias_codes, codes, weights
+from tflq.converters.tflite_quantiser.scales import bias_codes, codes, weight_codes, weights
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 
@@ -51,10 +51,10 @@ class Constants:
         steps = 127 if stated is None or stated.bits > 8 else (1 << (stated.bits - 1)) - 1
         reals = None if bias is None or bias.data is None else bias.data.astype(np.float64)
         try:
-            affine = weights(tensor.data, axis, reals, input_scale, kind, half_range, steps)
+            scales = weights(tensor.data, axis, reals, input_scale, kind, half_range, steps)
         except UnsupportedError as error:
             raise UnsupportedError(f"weights '{tensor.name}': {error}") from None
-        return self._add(t, DType.INT8, affine, lambda values: np.clip(codes(values, affine), -steps, steps))
+        return self._add(t, DType.INT8, scales.affine, lambda values: weight_codes(values, scales))
 
     def bias(self, node: Node, found: Filter, kind: str, input_scale: np.float32, weights: int) -> int:
         """Return the bias in units of input scale * weight scale; ABSENT where the node has none."""

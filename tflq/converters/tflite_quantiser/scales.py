@@ -5,6 +5,8 @@ Scales are float32. All are at least 2^-60, so that the product of two, which is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,21 @@ def activation(low: float, high: float, kind: str, symmetric: bool = False, narr
     return Affine.per_tensor(scale, zero_point, bits)
 
 
+@dataclass(frozen=True, eq=False)
+class WeightScales:
+    """How weights become codes.
+
+    Attributes:
+        affine: as the file states it.
+        steps: codes are -steps..steps.
+        largest: float32[1] or [C], the magnitude that `steps` stands for.
+    """
+
+    affine: Affine
+    steps: int
+    largest: NDArray[np.float32]
+
+
 def weights(
     values: Array,
     axis: int | None,
@@ -56,7 +73,7 @@ def weights(
     kind: str,
     half_range: float | None,
     steps: int,
-) -> Affine:
+) -> WeightScales:
     """Return the symmetric quantisation of weights: scale[c] = f32(max|w[c]| / steps), zero points 0.
 
     A channel of zeros takes the largest scale of the others. A scale grows until |bias| / (input_scale * scale) is at
@@ -82,12 +99,14 @@ def weights(
     if half_range is not None:
         largest = np.full_like(largest, half_range)
     largest = np.where(largest > 0, largest, largest.max(initial=0.0) or 1.0)
-    scale = largest / steps
     if bias is not None and input_scale:
-        needed = np.abs(bias) / (input_scale * _MOST_BIAS[kind])
-        scale = np.maximum(scale, needed if axis is not None else needed.max(initial=0.0))
-    rounded = np.maximum(scale.astype(np.float32), np.float32(_SMALLEST_SCALE))
-    return Affine(rounded, np.zeros(rounded.size, np.int64), axis if rounded.size > 1 else None, narrow_range=True)
+        needed = steps * np.abs(bias) / (input_scale * _MOST_BIAS[kind])
+        largest = np.maximum(largest, needed if axis is not None else needed.max(initial=0.0))
+    largest = np.maximum(largest, steps * _SMALLEST_SCALE)
+    rounded = (largest / steps).astype(np.float32)
+    own = axis if rounded.size > 1 else None
+    affine = Affine(rounded, np.zeros(rounded.size, np.int64), own, narrow_range=True)
+    return WeightScales(affine, steps, largest.astype(np.float32))
 
 
 def codes(values: Array, affine: Affine) -> Array:
@@ -98,6 +117,23 @@ def codes(values: Array, affine: Affine) -> Array:
     found = round_half_away(np.clip(ratio.astype(np.float64), -(2.0**31), 2.0**31)) + zero_point
     kept = np.clip(found, affine.minimum_code, affine.maximum_code)
     return np.asarray(kept.astype(np.int8 if affine.bits == 8 else np.int16))
+
+
+def weight_codes(values: Array, found: WeightScales) -> Array:
+    """Return clip(rha(f32(w * f32(steps / largest))), -steps, steps): int8[*shape].
+
+    The product with a rounded reciprocal decides ties, where `codes` divides by the scale: a weight of 63.5 steps
+    becomes 63 or 64.
+
+    Source: TFLite tools/optimize/quantization_utils.cc, SymmetricPerChannelQuantization.
+    """
+    shape = [1] * values.ndim
+    if found.affine.axis is not None:
+        shape[found.affine.axis] = -1
+    inverse = (np.float32(found.steps) / found.largest).astype(np.float32).reshape(shape)
+    with np.errstate(over="ignore"):
+        ratio = (values.astype(np.float32) * inverse).astype(np.float64)
+    return np.asarray(np.clip(round_half_away(ratio), -found.steps, found.steps).astype(np.int8))
 
 
 def bias_codes(values: Array, scale: Reals, kind: str) -> Array:
