@@ -26,9 +26,18 @@ def require_movable(node: Node, source: Tensor, output: Tensor, allowed: Collect
         UnsupportedError: the types differ, or TFLite refuses the type.
     """
     require_same_type(source, output)
-    if node.arithmetic in _TFLITE:
-        require_type(source, allowed)
+    require_tflite_type(node, source, allowed)
     return source.dtype
+
+
+def require_tflite_type(node: Node, tensor: Tensor, allowed: Collection[DType]) -> None:
+    """Check that a tensor has a type that TFLite's kernel registers; other arithmetics may move other integers.
+
+    Raises:
+        UnsupportedError: it has not.
+    """
+    if node.arithmetic in _TFLITE:
+        require_type(tensor, allowed)
 
 
 def require_same_quantisation(node: Node, *tensors: Tensor) -> None:

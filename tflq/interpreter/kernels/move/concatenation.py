@@ -11,8 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.movable import require_tflite_type
 from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+
+TYPES = (
+    DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,
+    DType.INT4, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.UINT32, DType.INT64, DType.BOOL,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,12 +58,13 @@ def check_shapes(node: Node, operands: Operands) -> Concatenation:
     """Check that all inputs agree but along the axis.
 
     Raises:
-        UnsupportedError: a fused activation.
+        UnsupportedError: a fused activation, or a type that TFLite does not concatenate.
         GraphError: no inputs, scalars, other ranks or sizes, or an axis out of range.
     """
     activation = node.attributes.text("fused_activation_function", "none")
     if activation != "none":
         raise UnsupportedError(f"fused activation '{activation}'; concatenation takes none")
+    require_tflite_type(node, operands.output(), TYPES)
     shapes = [operands.input(i).shape for i in range(len(operands.inputs))]
     if not shapes or not shapes[0]:
         raise GraphError("concatenation needs one input or more, with one axis or more")

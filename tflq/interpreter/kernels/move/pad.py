@@ -13,10 +13,15 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor, require_same_type
+from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
 
 MAXIMUM_RANK = 5
 """TFLite's kernel stops at this rank (internal/reference/pad.h)."""
+TYPES = (
+    DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,
+    DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,7 @@ class Pad:
     value: Array
 
 
-def lower(node: Node, operands: Operands) -> Pad:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> Pad:
     """Decide amounts and value.
 
     Raises:
@@ -40,7 +45,7 @@ def lower(node: Node, operands: Operands) -> Pad:  # noqa: ARG001
         UnsupportedError: too many axes, other types, or a zero point outside the type.
     """
     output = operands.output()
-    paddings = lower_paddings(operands)
+    paddings = lower_paddings(node, operands)
     zero = 0
     if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
         _, zero = per_tensor(output)
@@ -59,10 +64,10 @@ def run(integers: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
     return (result,)
 
 
-def lower_paddings(operands: Operands) -> tuple[tuple[int, int], ...]:
+def lower_paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
     """Read the amounts from input 1; errors as `lower`."""
     source, rank = operands.input(0), len(operands.input(0).shape)
-    require_same_type(source, operands.output())
+    require_movable(node, source, operands.output(), TYPES)
     if rank > MAXIMUM_RANK:
         raise UnsupportedError(f"the input has {rank} axes; TFLite pads up to {MAXIMUM_RANK}")
     amounts = operands.constant(1)

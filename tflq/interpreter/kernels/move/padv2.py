@@ -22,7 +22,7 @@ def lower(node: Node, operands: Operands) -> Pad:
     value, output = operands.optional(2), operands.output()
     if value is None:
         return pad.lower(node, operands)
-    paddings = lower_paddings(operands)
+    paddings = lower_paddings(node, operands)
     require_same_type(output, value)
     if value.size != 1:
         raise GraphError(f"input 2 has {value.size} elements; the value is one")

@@ -11,7 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.kernels.move.split_v import TYPES
+from tflq.interpreter.operand_checks import resolve_axis
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,11 @@ def lower(node: Node, operands: Operands) -> Split:
 
     Raises:
         GraphError: parts that are not equal, another number of outputs, an axis out of range or computed at run time.
-        UnsupportedError: input and outputs differ in type.
+        UnsupportedError: input and outputs differ in type, or TFLite does not split it.
     """
     source = operands.input(1)
-    require_same_type(source, *operands.outputs)
+    for output in operands.outputs:
+        require_movable(node, source, output, TYPES)
     parts = node.attributes.integer("num_splits", 0)
     axis = resolve_axis(int(operands.constant(0).reshape(-1)[0]), len(source.shape))
     if parts < 1 or parts != len(operands.outputs):

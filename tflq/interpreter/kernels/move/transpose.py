@@ -10,8 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type, resolve_axis
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.operand_checks import MAXIMUM_RANK, resolve_axis
+
+TYPES = tuple(dtype for dtype in DType if 0 < dtype.bits <= 64)
 
 
 @dataclass(frozen=True)
@@ -21,16 +24,16 @@ class Transpose:
     permutation: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> Transpose:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> Transpose:
     """Decide the permutation.
 
     Raises:
         GraphError: no permutation of the input's axes, or one computed at run time.
-        UnsupportedError: more than 8 axes, or input and output differ in type.
+        UnsupportedError: more than 8 axes, types that differ, or that TFLite does not transpose.
     """
     source = operands.input(0)
     rank = len(source.shape)
-    require_same_type(source, operands.output())
+    require_movable(node, source, operands.output(), TYPES)
     if rank > MAXIMUM_RANK:
         raise UnsupportedError(f"the input has {rank} axes; TFLite transposes up to {MAXIMUM_RANK}")
     given = tuple(int(axis) for axis in operands.constant(1).reshape(-1))
