@@ -81,12 +81,15 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     Source: TFLite kernels/internal/common.h, GetReciprocal.
     """
     value = np.asarray(x, np.int64)
-    if value.size == 1:  # Python's integers are many times as fast as arrays of one
-        zeros = 32 - value.item().bit_length()
-        one = min(_twice_one_over_one_plus_x((value.item() << zeros) - (1 << 31)), INT32_MAX)
-        return np.full(value.shape, one), np.full(value.shape, integer_bits - zeros)
     headroom = 32 - bit_length(value)
     mantissa = one_over_one_plus_x((value << headroom) - (1 << 31))
+    return mantissa, integer_bits - headroom
+
+
+def reciprocal_of_one(x: int, integer_bits: int) -> tuple[int, int]:
+    """`reciprocal` of one value: Python's integers are many times as fast as arrays of one."""
+    headroom = 32 - x.bit_length()
+    mantissa = min(_twice_one_over_one_plus_x((x << headroom) - (1 << 31)), INT32_MAX)
     return mantissa, integer_bits - headroom
 
 

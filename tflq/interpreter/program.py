@@ -204,7 +204,7 @@ class Program:
             for listener in listeners:
                 seen = [None if v is None else for_all_samples(v, samples) for v in operands]
                 listener.will_run(step.index, node, seen)
-            results = self._with_generator(step, context, operands, samples)
+            results = self._execute(step, context, operands, samples)
             for listener in listeners:
                 outputs = results[: len(node.outputs)]
                 listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
@@ -232,14 +232,18 @@ class Program:
                     gains[step.index] = gain
         return gains
 
-    def _with_generator(
+    def _execute(
         self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
     ) -> Sequence[Value]:
         """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
-        if step.kernel is None or not step.kernel.stateful:
-            return _execute(step, context, operands, samples)
+        if step.kernel is None:
+            present = [v for v in operands if v is not None]
+            return CONTROL[step.node.operator](context, step.node, present, samples)
+        if not step.kernel.stateful:
+            return _run_kernel(step, step.kernel, operands, samples)
         key = (self.number, step.index)
-        *results, state = _execute(step, context, [*operands, context.session.generators.get(key)], samples)
+        inputs = [*operands, context.session.generators.get(key)]
+        *results, state = _run_kernel(step, step.kernel, inputs, samples)
         context.session.generators[key] = state
         return results
 
@@ -316,12 +320,9 @@ def _fresh(tensor: Tensor) -> Array:
     return np.full((1, *tensor.shape), start, tensor.dtype.storage)
 
 
-def _execute(step: Step, context: _Context, operands: Sequence[Value | None], samples: int) -> Sequence[Value]:
-    if step.kernel is None:
-        present = [v for v in operands if v is not None]
-        return CONTROL[step.node.operator](context, step.node, present, samples)
+def _run_kernel(step: Step, found: Kernel, operands: Sequence[Value | None], samples: int) -> Sequence[Value]:
     if step.late is None or (step.shapes is not None and _fits(step.shapes, operands)):
-        return step.kernel.run(step.node.integers, *operands)
+        return found.run(step.node.integers, *operands)
     return step.late.run(operands, samples)
 
 

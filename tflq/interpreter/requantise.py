@@ -55,6 +55,16 @@ class _Problem:
         above: NDArray[np.bool_] = step_map.rounded(np.maximum(self.thresholds - advance, self.lower)) >= self.codes
         return above & (self.thresholds - advance >= self.lower)
 
+    def wrong(self, step_map: StepMap) -> Integers:
+        """Number of codes that the map reaches too late or too early: int64[O]."""
+        return np.asarray((self.late(step_map) | self.early(step_map)).sum(axis=0), np.int64)
+
+    def of(self, channels: Integers) -> _Problem:
+        """The same for some channels."""
+        return replace(
+            self, thresholds=self.thresholds[:, channels], lower=self.lower[channels], upper=self.upper[channels]
+        )
+
     def bounds(self, slope: Reals, part: slice) -> tuple[_Doubles, _Doubles]:
         """Return the bounds on an offset B with (T + B) * slope >= k - 1/2 and (T - 1 + B) * slope < k - 1/2."""
         codes, t = self.codes[part], self.thresholds[part]
@@ -105,7 +115,7 @@ def fit_step_map(
     problem = _Problem(thresholds, codes, lower, upper, zero_point, minimum, maximum)
     for corrected in (False, True):
         found = _candidate(problem, slope, corrected)
-        if not np.any(problem.late(found) | problem.early(found)):
+        if not np.any(problem.wrong(found)):
             return _in_float32(exact, problem, slope, corrected, found)
     return None
 
@@ -186,24 +196,35 @@ def _in_float32(exact: Exact, problem: _Problem, slope: _Doubles, corrected: boo
     reach = max(int(np.abs(problem.lower).max()), int(np.abs(problem.upper).max())) + 2
     if reach >= FLOAT32_EXACT or not np.all(np.isfinite(single) & (single > np.finfo(np.float32).tiny)):
         return wide
-    best: StepMap | None = None
-    fewest = np.full(single.shape, np.iinfo(np.int64).max)
+    best = _candidate(problem, single, corrected)
+    fewest = problem.wrong(best)
     for slope_step, offset_step in STEPS:
-        tried = _candidate(problem, _nudged(single, slope_step), corrected, offset_step)
-        wrong = (problem.late(tried) | problem.early(tried)).sum(axis=0)
-        better = wrong < fewest
-        best = tried if best is None else _merged(best, tried, better)
-        fewest = np.minimum(wrong, fewest)
-        if not np.any(fewest):
+        channels = np.flatnonzero(fewest)
+        if not channels.size:
             return best
-    return wide if best is None else _with_exceptions(exact, problem, best, wide)
+        part = problem.of(channels)
+        tried = _candidate(part, _nudged(single[channels], slope_step), corrected, offset_step)
+        wrong = part.wrong(tried)
+        better = wrong < fewest[channels]
+        best = _with(best, channels[better], tried, better)
+        fewest[channels] = np.minimum(wrong, fewest[channels])
+    return _with_exceptions(exact, problem, best, wide)
 
 
-def _merged(best: StepMap, tried: StepMap, better: NDArray[np.bool_]) -> StepMap:
-    low = high = None
-    if best.low is not None and tried.low is not None and best.high is not None and tried.high is not None:
-        low, high = np.where(better, tried.low, best.low), np.where(better, tried.high, best.high)
-    scale, offset = np.where(better, tried.scale, best.scale), np.where(better, tried.offset, best.offset)
+def _with(best: StepMap, channels: Integers, tried: StepMap, better: NDArray[np.bool_]) -> StepMap:
+    """Return the map with the channels in which another one, of some channels, is better."""
+
+    def joined(whole: Reals | None, part: Reals | None) -> Reals | None:
+        if whole is None or part is None:
+            return None
+        changed: Reals = whole.copy()
+        changed[channels] = part[better]
+        return changed
+
+    scale, offset = joined(best.scale, tried.scale), joined(best.offset, tried.offset)
+    assert scale is not None
+    assert offset is not None
+    low, high = joined(best.low, tried.low), joined(best.high, tried.high)
     return StepMap(scale, offset, low, high, best.minimum, best.maximum)
 
 

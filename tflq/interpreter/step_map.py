@@ -23,6 +23,8 @@ BLOCK = 1 << 16
 """Elements at a time: the block and its buffer stay in the first and second-level cache."""
 TILE = 1 << 13
 """Length to which the channels' constants are repeated, so that inner loops are long."""
+_REMEMBERED = 8
+"""Counts of elements of which a map remembers the constants."""
 
 _Constants = tuple[Reals, Reals, Reals | None, Reals | None]
 
@@ -68,6 +70,21 @@ class StepMap:
         low = None if self.low is None else np.tile(self.low, repeats)
         high = None if self.high is None else np.tile(self.high, repeats)
         return np.tile(self.offset, repeats), np.tile(self.scale, repeats), low, high
+
+    def first(self, count: int) -> _Constants:
+        """Return the first elements of the tiles; some counts are remembered."""
+        found = self._firsts.get(count)
+        if found is None:
+            if len(self._firsts) >= _REMEMBERED:
+                self._firsts.clear()
+            offset, scale, low, high = self.tiles
+            ends = (None, None) if low is None or high is None else (low[:count], high[:count])
+            found = self._firsts[count] = offset[:count], scale[:count], *ends
+        return found
+
+    @cached_property
+    def _firsts(self) -> dict[int, _Constants]:
+        return {}
 
     @cached_property
     def _ends(self) -> tuple[np.floating, np.floating]:
@@ -136,7 +153,7 @@ def _at_once(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]
     if flat.dtype != step_map.scale.dtype:
         flat = flat.astype(step_map.scale.dtype)
     out: Reals = np.empty(flat.size, step_map.scale.dtype)
-    codes = step_map.evaluate(_first(step_map.tiles, flat.size), flat, out).astype(dtype)
+    codes = step_map.evaluate(step_map.first(flat.size), flat, out).astype(dtype)
     return codes.reshape(accumulators.shape)
 
 
@@ -152,7 +169,7 @@ def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
         np.copyto(out[i : i + n], buffer[:n], casting="unsafe")
     rest = flat.size - whole
     if rest:
-        step_map.evaluate(_first(tiles, rest), flat[whole:], buffer[:rest])
+        step_map.evaluate(step_map.first(rest), flat[whole:], buffer[:rest])
         np.copyto(out[whole:], buffer[:rest], casting="unsafe")
 
 
@@ -180,11 +197,6 @@ def _columns(step_map: StepMap, part: slice) -> _Constants:
     low = None if step_map.low is None else step_map.low[part, None]
     high = None if step_map.high is None else step_map.high[part, None]
     return step_map.offset[part, None], step_map.scale[part, None], low, high
-
-
-def _first(tiles: _Constants, count: int) -> _Constants:
-    offset, scale, low, high = tiles
-    return offset[:count], scale[:count], None if low is None else low[:count], None if high is None else high[:count]
 
 
 def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:

@@ -20,7 +20,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
 from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.gemmlowp import exp_on_negative_values, product, reciprocal
+from tflq.interpreter.gemmlowp import exp_on_negative_values, product, reciprocal, reciprocal_of_one
 from tflq.interpreter.kernels.tflite.softmax_int16 import SoftmaxInt16, lower_int16, run_int16
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
 
@@ -92,18 +92,24 @@ def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
     """
     if isinstance(integers, SoftmaxInt16):
         return (run_int16(integers, x),)
-    below = x.max(-1, keepdims=True).astype(np.int16) - x
-    total = np.take(integers.addends, below).sum(-1, keepdims=True) & 0xFFFFFFFF
-    mantissa, over_unit = reciprocal(total, SUM_BITS)
+    below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
+    total = np.add.reduce(np.take(integers.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
+    if total.size == 1:
+        return (_scaled(integers, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
+    return (_scaled(integers, below, *reciprocal(total, SUM_BITS)),)
+
+
+def _scaled(integers: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
+    """Return the codes: the exponentials times 1 / sum, which is mantissa * 2^(-31 - over_unit)."""
     exponent = over_unit + (31 - integers.output.bits)
-    if exponent.size and exponent.max() > 31:
+    if np.less(31, exponent).any():
         raise UnsupportedError(
             "softmax: the exponentials of a row sum up to 512 or more; TFLite aborts the process there"
         )
     # Neither factor is negative, and the exponent is 15 or more: RDBP is an addition of half and a shift.
     scaled = (product(np.take(integers.exponentials, below), mantissa) + (1 << (exponent - 1))) >> exponent
-    result = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
-    return (result.astype(integers.output.storage),)
+    result: Array = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
+    return result.astype(integers.output.storage)
 
 
 def _require_output(source: DType, output: Tensor) -> None:
