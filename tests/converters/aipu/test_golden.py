@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.aipu_golden import KWS, golden
 from tests.support.data import data_path
-from tflq.schemas.aipu import Constant, Entry
+from tflq.schemas.aipu import Constant, Entry, write_network
 
 OPS = (
     "ABS",
@@ -90,31 +90,31 @@ OPS = (
 )
 LAYERS = (
     "BATCH_TO_DEPTH",
+    "BIAS_ADD",
     "BNLL_LAYER",
     "BOUNDING_BOX",
-    "CROP",
-    "DATA_STRIDE",
-    "DEPTH_TO_SPACE_CRD",
-    "BIAS_ADD",
     "COUNT",
     "COUNT_INTERVAL",
     "CRELU_LAYER",
+    "CROP",
     "CTC_GREEDY",
     "CTC_NOMERGE",
+    "DATA_STRIDE",
+    "DEPTH_TO_SPACE_CRD",
+    "DETECTION_OUTPUT",
     "FILTER",
     "IN_TOPK",
     "MAXPOOL_ARGMAX_HW",
     "MAXPOOL_ARGMAX_HWC",
     "MAXPOOL_ARGMAX_NCHW",
     "MAXPOOL_ARGMAX_NHWC",
-    "PRELU_LAYER",
-    "REPEAT",
-    "DETECTION_OUTPUT",
     "MAX_ROI_POOL",
     "NMS_2CLASS_GAUSSIAN",
     "NMS_2CLASS_HARD",
+    "PRELU_LAYER",
     "PROPOSAL",
     "PYRAMID_ROI",
+    "REPEAT",
     "RESIZE_NN_ALIGN_CORNERS",
     "RESIZE_NN_ASYMMETRIC",
     "RESIZE_NN_HALF_PIXEL",
@@ -156,6 +156,14 @@ def test_quantised_ir(case: str, mode: str) -> None:
                 assert _is_expf(ours.entries[key], entry, EXPF[case, mode, key])
                 continue
             assert (type(ours.entries[key]), ours.entries[key]) == (type(entry), entry), (theirs.name, key)
+
+
+@pytest.mark.parametrize(("case", "mode"), [case for case in CASES if case not in {key[:2] for key in EXPF}])
+def test_the_files_are_the_vendors_byte_for_byte(case: str, mode: str) -> None:
+    folder = data_path("golden", "aipu", *case.split("/"), mode)
+    text, binary = write_network(golden(case, mode).found)
+    assert text == next(folder.glob("*_o.txt")).read_text(encoding="utf-8")
+    assert binary == next(folder.glob("*_o.bin")).read_bytes()
 
 
 @pytest.mark.parametrize(("case", "mode"), CASES)

@@ -17,7 +17,7 @@ from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, METHOD
-from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
 _OWN_KEYS = ("lut_items_in_bits", MERGED, METHOD, ADJUST, REMAIN_SHIFT)
@@ -59,7 +59,9 @@ def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
     layers = []
     for t in graph.inputs:
         tensor = graph.tensors[t]
-        layers.append(Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _framed([tensor], {}, {}, {})))
+        layers.append(
+            Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _framed([tensor], {}, {}, NOTHING))
+        )
         generations[layers[-1].name] = 0
     for node in graph.nodes:
         reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
@@ -86,20 +88,21 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     if not is_per_channel:
         after.update(scales)
     bottoms = tuple(edge_of(graph.tensors[t]) for t in node.inputs if t not in own)
-    entries = _framed(outputs, before, after, written.added)
+    entries = _framed(outputs, before, after, written)
     return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(edge_of, outputs)), entries)
 
 
 def _framed(
-    outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry], added: Mapping[str, Entry]
+    outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry], written: Written
 ) -> dict[str, Entry]:
+    offsets = [offset_of(t) for t in outputs]
     return {
         "layer_top_range": tuple(code_limits(t) for t in outputs),
         "layer_top_scale": tuple(float(scale_of(t)) for t in outputs),
-        "layer_top_zp": tuple(offset_of(t) for t in outputs),
+        "layer_top_zp": tuple(float(zp) if k in written.real_offsets else zp for k, zp in enumerate(offsets)),
         **before,
         "is_perf_mode": True,
-        **added,
+        **written.added,
         "unquantifiable": False,
         **after,
         "activation_quantization_axis": ("None",) * len(outputs),

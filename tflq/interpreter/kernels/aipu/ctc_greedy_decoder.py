@@ -12,7 +12,7 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class CtcIntegers:
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
     unused: int
-    written: Written = NOTHING
+    written: Written
 
 
 def lower(node: Node, operands: Operands) -> CtcIntegers:
@@ -40,9 +40,9 @@ def lower(node: Node, operands: Operands) -> CtcIntegers:
     Inputs: logits [N, T, C], lengths int32[N], 0 or less for all T. Output uint16[N, M, 1, 1].
     """
     output = operands.output()
-    return CtcIntegers(
-        node.attributes.boolean("merge_repeated", True), output.shape, output.dtype.storage, output.dtype.maximum
-    )
+    merges = node.attributes.boolean("merge_repeated", True)
+    written = Written(real_offsets=(0,))
+    return CtcIntegers(merges, output.shape, output.dtype.storage, output.dtype.maximum, written)
 
 
 def run(integers: CtcIntegers, logits: Array, lengths: Array) -> tuple[Array, ...]:

@@ -12,16 +12,16 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import first_rows, take_rows, together
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
 class FilterRowsIntegers:
-    """What one Filter does: the axis of each input behind the sample axis, the type of the count."""
+    """What one Filter does: the axis of each input behind the sample axis, the type of the count, the IR's part."""
 
     axes: tuple[int, ...]
     dtype: np.dtype[np.generic]
-    written: Written = NOTHING
+    written: Written
 
 
 def lower(node: Node, operands: Operands) -> FilterRowsIntegers:
@@ -39,7 +39,7 @@ def lower(node: Node, operands: Operands) -> FilterRowsIntegers:
                 f"{selector.shape[0]}"
             )
     axes = tuple(axis % len(t.shape) + 1 for t in data)
-    return FilterRowsIntegers(axes, operands.output(len(data)).dtype.storage)
+    return FilterRowsIntegers(axes, operands.output(len(data)).dtype.storage, Written(real_offsets=(len(data),)))
 
 
 def run(integers: FilterRowsIntegers, *inputs: Array) -> tuple[Array, ...]:

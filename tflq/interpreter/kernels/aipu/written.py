@@ -21,12 +21,14 @@ class Written:
         keys: computed keys, in order.
         changed: keys of the float IR with a new value; None for one that goes.
         added: keys that a rewrite of the graph gave the layer.
+        real_offsets: outputs whose zero point the tool writes as 0.0.
     """
 
     constants: Mapping[str, Array] = field(default_factory=dict)
     keys: Mapping[str, Value] = field(default_factory=dict)
     changed: Mapping[str, Value | None] = field(default_factory=dict)
     added: Mapping[str, Value] = field(default_factory=dict)
+    real_offsets: tuple[int, ...] = ()
 
 
 NOTHING = Written()
