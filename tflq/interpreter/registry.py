@@ -88,6 +88,7 @@ _PACKAGES = {
     "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
     "nnie": "tflq.interpreter.kernels.nnie",
     "aipu": "tflq.interpreter.kernels.aipu",
+    "aipu_whitepaper": "tflq.interpreter.kernels.aipu.whitepaper",
     "openvino": "tflq.interpreter.kernels.openvino",
 }
 _arithmetics: dict[str, Arithmetic] = {}

@@ -54,12 +54,17 @@ def _slopes(operands: Operands, _asked: LayerOptions) -> Mapping[str, Tensor]:
 
 
 def _biases(operands: Operands, asked: LayerOptions) -> Mapping[str, Tensor]:
-    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 of 8 bits in the activation's mode."""
+    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 of 8 bits in the activation's mode.
+
+    By the whitepaper the weight has no scale: b_q = clamp(RNE(s_x * b)) + zp_x.
+    """
     x = operands.input(0)
     weight = type_of_range(0, 1, _WEIGHT_BITS, True, asked.is_symmetric, asked.restricted)
     one = Tensor("", (), DType.INT8, weight)
-    code = int(encode(np.ones(1, np.float32), weight)[0])
-    affine = affine_of((scale_of(x) * scale_of(one)).astype(np.float32), 0, asked.bias_bits)
+    s_w, code = scale_of(one), int(encode(np.ones(1, np.float32), weight)[0])
+    if asked.by_whitepaper:
+        s_w, code = np.float32(1), 1
+    affine = affine_of((scale_of(x) * s_w).astype(np.float32), 0, asked.bias_bits)
     constant = required_constant(operands, BIASES)
     folded = encode(np.asarray(constant.data), affine) + offset_of(x) * code
     return {BIASES: _as_codes(constant, affine, np.clip(folded, affine.minimum_code, affine.maximum_code))}

@@ -17,6 +17,7 @@ from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, METHOD
+from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
@@ -29,7 +30,7 @@ def network_of(graph: Graph) -> Network:
     Layers stand by generation (the longest way from a source), inside a generation in the order of the float IR.
 
     Raises:
-        UnsupportedError: the graph was not made by this target, or some layers run in floating point.
+        UnsupportedError: the graph was not made by this target, or layers run in floating point or by the whitepaper.
     """
     if not isinstance(graph.extra, Origin):
         raise UnsupportedError("the graph has no layers of Compass IR: quantise it for aipu first")
@@ -38,6 +39,12 @@ def network_of(graph: Graph) -> Network:
         raise UnsupportedError(
             f"layer {', '.join(floating[:3])} runs in floating point, which is for measuring: no file can hold it; "
             f"leave float=true away"
+        )
+    variant = [node.name for node in graph.nodes if node.arithmetic == WHITEPAPER]
+    if variant:
+        raise UnsupportedError(
+            f"layer {', '.join(variant[:3])} runs the whitepaper's formulas, which Compass does not: its files cannot "
+            f"say so; leave variant=whitepaper away"
         )
     lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
     generations, layers = _layers(lowered, graph.extra)

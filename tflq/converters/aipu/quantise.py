@@ -18,11 +18,14 @@ from tflq.converters.aipu.rewrites import MERGED, rewrite
 from tflq.converters.aipu.softmax_methods import with_softmax_methods
 from tflq.converters.aipu.special import is_truth, passes, quantise_constant, whole_type
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
+from tflq.converters.aipu.whitepaper import paper_types
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, Tensor, validate
 from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain
 from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD
+from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
+from tflq.interpreter.kernels.aipu.whitepaper import covers
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
@@ -50,17 +53,21 @@ class _Quantiser:
             attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
             if RULES[node.operator].is_linear and self._of(node).remain_shift is not None:
                 attributes = attributes.updated(**{REMAIN_SHIFT: self._of(node).remain_shift})
-            self.graph.nodes[index] = replace(node, arithmetic=ARITHMETIC, attributes=attributes)
+            self.graph.nodes[index] = replace(node, arithmetic=self._arithmetic(node), attributes=attributes)
         validate(self.graph, "aipu graph")
         return self.graph
 
     def _of(self, node: Node) -> LayerOptions:
         return self.options.get(node.name, self.whole)
 
+    def _arithmetic(self, node: Node) -> str:
+        return WHITEPAPER if self._of(node).by_whitepaper and covers(node) else ARITHMETIC
+
     def _outputs(self, index: int, node: Node) -> None:
         rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
-        if rule.signs is Signs.FIXED:
-            types = fixed_types(node, self.graph.operands(index), asked)
+        types = paper_types(node, self.graph.operands(index), asked)
+        if types is not None or rule.signs is Signs.FIXED:
+            types = types or fixed_types(node, self.graph.operands(index), asked)
             for t, (dtype, quantisation) in zip(node.outputs, types, strict=True):
                 tensors[t] = replace(tensors[t], dtype=dtype, quantisation=quantisation)
             return

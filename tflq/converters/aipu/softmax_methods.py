@@ -25,9 +25,9 @@ def with_softmax_methods(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
-        if node.operator != "softmax" or options[node.name].softmax == LUT:
-            continue
         asked = options[node.name]
+        if node.operator != "softmax" or asked.softmax == LUT or asked.by_whitepaper:
+            continue
         if asked.softmax == AUTO and _needs_table(graph, index):
             continue
         attributes = Attributes({**node.attributes, METHOD: FAST_EXP, ADJUST: asked.adjust_q})

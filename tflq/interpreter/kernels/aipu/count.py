@@ -51,7 +51,11 @@ def lower(node: Node, operands: Operands) -> CountIntegers:
     limits = [np.float32(node.attributes.real(key)) for key in ("min", "max")]
     if not is_stated(node):
         limits = [np.rint(limit * scale_of(operands.input(0))) for limit in limits]
-    first, last = (float(limit) for limit in limits)
+    return lower_limits(node, operands, *(float(limit) for limit in limits))
+
+
+def lower_limits(node: Node, operands: Operands, first: float, last: float) -> CountIntegers:
+    """Decide the bins between two limits, which are codes; raises as `lower`."""
     bins, discrete = node.attributes.integer("nbins"), node.attributes.boolean("discrete", True)
     if first == last or (first > last and not discrete):
         raise UnsupportedError(f"min and max become the codes {first:g} and {last:g}; allowed is min below max")

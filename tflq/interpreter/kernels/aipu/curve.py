@@ -86,7 +86,7 @@ class CurveIntegers:
 def lower(node: Node, operands: Operands) -> CurveIntegers:
     """Compute the table."""
     x, output = operands.input(0), operands.output()
-    function = _function(node)
+    function = function_of(node)
     table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
     changed = dict.fromkeys(("alpha", "gamma")) if node.operator == "activation" else {}
     return CurveIntegers(
@@ -99,7 +99,8 @@ def run(integers: CurveIntegers, x: Array) -> tuple[Array, ...]:
     return (integers.apply(x),)
 
 
-def _function(node: Node) -> Function:
+def function_of(node: Node) -> Function:
+    """Return the function of a layer on real numbers, in float64."""
     method = node.attributes.text("method", "")
     if method == "GELU":
         is_tanh = node.attributes.text("approximate", "NONE") == "TANH"

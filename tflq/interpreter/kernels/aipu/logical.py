@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.samples import align
 
 BASE = 8192
-_COMPARE = {
+COMPARE = {
     "EQUAL": np.equal,
     "NOT_EQUAL": np.not_equal,
     "GREATER": np.greater,
@@ -55,8 +55,8 @@ def lower(node: Node, operands: Operands) -> LogicalIntegers:
     method = node.attributes.text("method")
     if method in _COMBINE or method == "NOT":
         return LogicalIntegers(method, (), (), NOTHING)
-    if method not in _COMPARE:
-        raise UnsupportedError(f"method={method}; allowed is {', '.join((*_COMPARE, *_COMBINE, 'NOT'))}")
+    if method not in COMPARE:
+        raise UnsupportedError(f"method={method}; allowed is {', '.join((*COMPARE, *_COMBINE, 'NOT'))}")
     a, b = operands.input(0), operands.input(1)
     given = stated_numbers(node, "scale_value")
     factors = _factors(a, b) if given is None or given.size != 2 else (int(given[0]), int(given[1]))
@@ -74,7 +74,7 @@ def run(integers: LogicalIntegers, *inputs: Array) -> tuple[Array, ...]:
     left, right = (
         (x.astype(np.int64) + zp) * k for x, zp, k in zip((a, b), integers.offsets, integers.factors, strict=True)
     )
-    return (_COMPARE[integers.method](left, right).astype(np.uint8),)
+    return (COMPARE[integers.method](left, right).astype(np.uint8),)
 
 
 def _factors(a: Tensor, b: Tensor) -> tuple[int, int]:

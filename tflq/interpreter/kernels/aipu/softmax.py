@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
@@ -65,17 +65,13 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers | FastSoftmaxIntege
         UnsupportedError: more than 4096 terms; as `lower_fast`.
     """
     x, output = operands.input(0), operands.output()
-    axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
+    axis = require_short_axis(node, x)
     count = x.shape[axis]
-    if count > LARGEST_AXIS:
-        raise UnsupportedError(
-            f"softmax over {count} terms; allowed are {LARGEST_AXIS}: split it or use a target's float"
-        )
     given = stated(node)
     if FAST_EXP in (node.attributes.text(METHOD, ""), "" if given is None else given.keys.get(METHOD)):
         return lower_fast(node, operands)
     bits = bits_of(x)
-    table = _exponentials(node, operands)
+    table = exponentials(node, operands)
     found = multiplier_of(node, scale_of(output), bits_of(output))
     keys = {"quantize_method": "LUT", **rescale_keys(CURVED, found, type_of_multiplier(bits_of(output)))}
     written = Written({"lut": table.entries.astype(np.uint32)}, keys)
@@ -86,6 +82,20 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers | FastSoftmaxIntege
     return SoftmaxIntegers(
         table, axis, span, found, offset_of(output), low, high, is_small, output.dtype.storage, written
     )
+
+
+def require_short_axis(node: Node, x: Tensor) -> int:
+    """Return the axis, counted from the front.
+
+    Raises:
+        UnsupportedError: more than 4096 terms, whose sum could leave 32 bits.
+    """
+    axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
+    if x.shape[axis] > LARGEST_AXIS:
+        raise UnsupportedError(
+            f"softmax over {x.shape[axis]} terms; allowed are {LARGEST_AXIS}: split it or use a target's float"
+        )
+    return axis
 
 
 def run(integers: SoftmaxIntegers | FastSoftmaxIntegers, x: Array) -> tuple[Array, ...]:
@@ -114,7 +124,7 @@ def _log2_up(value: int) -> int:
     return int(np.ceil(np.log2(value)))
 
 
-def _exponentials(node: Node, operands: Operands) -> Table:
+def exponentials(node: Node, operands: Operands) -> Table:
     """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))), in float32; g = i where n = 2^b."""
     x = operands.input(0)
     given = stated_table(node, "lut")
