@@ -1,0 +1,1 @@
+"""A reduced Mask R-CNN for target aipu; scripts/mask_rcnn.py runs it (docs/aipu.md, Mask R-CNN)."""
