@@ -24,11 +24,8 @@ REFUSED = (
     "ATAN2",
     "CONV_3D",
     "FLOOR_MOD",
-    "L2_NORMALIZATION",
     "NON_MAX_SUPPRESSION_V4",
-    "SEGMENT_SUM",
     "SHAPE",
-    "SQUARED_DIFFERENCE",
     "WHERE",
 )
 # Results that jump: a code of the input decides between neighbours. How many may differ.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tflq.converters.aipu.fusions import RECTIFIED, find_fusions
 from tflq.converters.aipu.translate import RULES
 from tflq.converters.aipu.translate_moves import MOVES
-from tflq.converters.aipu.translate_others import COMPARISONS
+from tflq.converters.aipu.translate_others import COMPARISONS, PAIRS
 from tflq.converters.aipu.translation import FUSED
 from tflq.graph import ABSENT, DType, Graph, Node
 from tflq.interpreter.kernels.aipu.softmax import LARGEST_AXIS
@@ -36,7 +36,8 @@ _SAME_SHAPES = ("maximum", "minimum", "pow", "select", "select_v2", *COMPARISONS
 _DATA: Mapping[str, int] = {"select": 1, "select_v2": 1, "split": 1, "transpose_conv": 2}
 # Operands that must be constants; the weights of filters have a check of their own.
 _CONSTANTS: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys((*_REDUCTIONS, "arg_max", "arg_min", "broadcast_to", "cumsum", "mirror_pad", "pad", "prelu"), (1,)),
+    **dict.fromkeys((*_REDUCTIONS, "arg_max", "arg_min", "broadcast_to", "cumsum", "mirror_pad", "pad"), (1,)),
+    **dict.fromkeys(("prelu", "segment_sum"), (1,)),
     **dict.fromkeys(("resize_bilinear", "resize_nearest_neighbor", "reverse_v2", "tile", "topk_v2", "transpose"), (1,)),
     **dict.fromkeys(("batch_to_space_nd", "space_to_batch_nd", "slice", "split_v", "padv2"), (1, 2)),
     **dict.fromkeys(("one_hot", "strided_slice"), (1, 2, 3)),
@@ -44,6 +45,15 @@ _CONSTANTS: Mapping[str, tuple[int, ...]] = {
     "non_max_suppression_v5": (2, 3, 4, 5),
     "scatter_nd": (2,),
     "split": (0,),
+}
+
+
+# How many operands there must be, where it is more than one and the constants do not say.
+_OPERANDS: Mapping[str, int] = {
+    **dict.fromkeys((*COMPARISONS, *PAIRS, "batch_matmul", "div", "floor_div", "pow", "squared_difference"), 2),
+    **dict.fromkeys(("conv_2d", "depthwise_conv_2d", "fully_connected", "embedding_lookup", "gather", "gather_nd"), 2),
+    **dict.fromkeys(("reverse_sequence", "split"), 2),
+    **dict.fromkeys(("select", "select_v2", "transpose_conv"), 3),
 }
 
 
@@ -70,7 +80,11 @@ def _reason(graph: Graph, node: Node) -> str:
 
 
 def _operands_reason(graph: Graph, node: Node) -> str:
-    """Say which operand has a type, a shape or a place in the graph that the layer cannot have."""
+    """Say which operand is missing, or has a type, a shape or a place in the graph that the layer cannot have."""
+    count = max(_OPERANDS.get(node.operator, 1), *(place + 1 for place in _CONSTANTS.get(node.operator, (0,))))
+    given = (*node.inputs, *(ABSENT,) * count)[:count]
+    if ABSENT in given:
+        return f"its input {given.index(ABSENT)} is missing; the operator has {count}"
     for place in _CONSTANTS.get(node.operator, ()):
         if not graph.tensors[node.inputs[place]].is_constant:
             return f"its input {place} is computed at run time; allowed is a constant"

@@ -8,7 +8,7 @@ from enum import Enum
 
 from tflq.graph import Node, Operands
 from tflq.interpreter.kernels.aipu.eltwise import method_of
-from tflq.interpreter.kernels.aipu.scales import is_signed
+from tflq.interpreter.kernels.aipu.scales import code_limits, is_signed, offset_of
 
 
 class Signs(Enum):
@@ -89,6 +89,15 @@ def _layout(type_name: str) -> LayerRule:
     return LayerRule(type_name, Signs.PASS)
 
 
+def _normalised(_node: Node, operands: Operands) -> bool:
+    x = operands.input(0)
+    return code_limits(x)[0] + offset_of(x) < 0
+
+
+def _segmented(_node: Node, operands: Operands) -> bool:
+    return is_signed(operands.input(0))
+
+
 def _scattered(_node: Node, operands: Operands) -> bool:
     return is_signed(operands.input(0)) or is_signed(operands.input(2))
 
@@ -140,6 +149,9 @@ RULES = {
     "mul": _whole("Mul", _pair),
     "negative": LayerRule("Negative", Signs.FIXED),
     "nms": LayerRule("NMS", Signs.FIXED),
+    "normalization": LayerRule("Normalization", Signs.OWN, _normalised),
+    "segment_reduce": LayerRule("SegmentReduce", Signs.OWN, _segmented),
+    "squared_difference": LayerRule("SquaredDifference", Signs.FIXED, needs_range=True),
     "one_hot": LayerRule("OneHot", Signs.FIXED),
     "pow": LayerRule("Pow", Signs.FIXED, needs_range=True),
     "reverse_sequence": _layout("ReverseSequence"),

@@ -109,6 +109,13 @@ def _periodic(_node: Node, operands: Operands, asked: LayerOptions) -> tuple[Out
     return (_of_range(operands.output(), True, asked, asked.is_symmetric),)
 
 
+def _squared(_node: Node, operands: Operands, asked: LayerOptions) -> tuple[OutputType, ...]:
+    """Whole numbers give whole numbers of 32 bits."""
+    if all(t is not None and is_plain(t) for t in operands.inputs):
+        return (_plain(32),)
+    return (_of_range(operands.output(), False, asked, asked.is_symmetric),)
+
+
 def _top_k(node: Node, operands: Operands, _asked: LayerOptions) -> tuple[OutputType, ...]:
     x = operands.input(0)
     return _like(x), _plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
@@ -182,6 +189,7 @@ _RULES: dict[str, _Rule] = {
     "one_hot": _one_hot,
     "pow": _pow,
     "proposal": _proposal,
+    "squared_difference": _squared,
     "top_k": _top_k,
     "pyramid_roi_align": _pyramid,
     "sine": _periodic,

@@ -129,6 +129,10 @@ def _quotient(work: Translation, node: Node) -> None:
     work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
 
 
+def _squared_difference(work: Translation, node: Node) -> None:
+    work.append(node, "squared_difference", {}, reads=2)
+
+
 def _mat_mul(work: Translation, node: Node) -> None:
     keys = {f"trans_{side}": node.attributes.boolean(key, False) for side, key in (("a", "adj_x"), ("b", "adj_y"))}
     work.append(node, "mat_mul", {}, Attributes(keys), reads=2)
@@ -182,5 +186,7 @@ OTHERS: dict[str, Rule] = {
     "prelu": _prelu,
     "select": _select,
     "select_v2": _select,
+    "squared_difference": _squared_difference,
 }
 COMPARISONS = tuple(_COMPARISONS)
+PAIRS = tuple(_PAIRS)

@@ -99,6 +99,20 @@ def _one_hot(work: Translation, node: Node) -> None:
     work.append(node, "one_hot", {}, Attributes(keys))
 
 
+def _normalisation(work: Translation, node: Node) -> None:
+    keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 1e-06}
+    work.append(node, "normalization", {}, Attributes(keys))
+
+
+def _segments(work: Translation, node: Node) -> None:
+    """The output has as many rows as there are segments, which the file's shape may not say."""
+    (t,) = node.outputs
+    count = work.numbers(node, 1)[-1] + 1
+    top = replace(work.top(t), shape=(count, *work.shape(t)[1:]))
+    inputs = [work.operand(i) for i in node.inputs]
+    (work.places[t],) = work.layer(node, work.name_of(t), "segment_reduce", inputs, (top,), {"method": "SUM"})
+
+
 def _top_k(work: Translation, node: Node) -> None:
     keys: dict[str, Attribute] = {
         "axis": len(work.shape(node.inputs[0])) - 1,
@@ -196,8 +210,10 @@ REDUCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("arg_max", "arg_min"), _extreme),
     **dict.fromkeys(("non_max_suppression_v4", "non_max_suppression_v5"), _suppression),
     "cumsum": _cumsum,
+    "l2_normalization": _normalisation,
     "local_response_normalization": _lrn,
     "one_hot": _one_hot,
     "pow": _pow,
+    "segment_sum": _segments,
     "topk_v2": _top_k,
 }

@@ -78,6 +78,12 @@ def is_plain(tensor: Tensor) -> bool:
     return float(scale_of(tensor)) == 1.0 and offset_of(tensor) == 0
 
 
+def signed_width(tensor: Tensor) -> int:
+    """Return the bits that x + zp of a tensor needs, its sign included."""
+    low, high = (code + offset_of(tensor) for code in code_limits(tensor))
+    return next(b for b in range(1, 64) if low >= -(1 << (b - 1)) and high < 1 << (b - 1))
+
+
 def magnitude_of(tensor: Tensor) -> int:
     """Return the largest |code| of a tensor's element type."""
     return max(-tensor.dtype.minimum, tensor.dtype.maximum)
