@@ -10,6 +10,7 @@ from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import GivenSamples
 from tflq.bench.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
 from tflq.bench.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
+from tflq.bench.described import is_description, load_described
 from tflq.bench.labels import read_labels
 from tflq.bench.tasks import Task
 from tflq.errors import InputError
@@ -22,18 +23,27 @@ Score = Accuracy | Detection
 def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> DataSet:
     """Read a data set: a task's, or any folder with y_labels.csv, whose files then hold what the model's input takes.
 
+    A file that ends in .json describes images or sound instead, with or without a task that classifies.
+
     Labels that state windows are those of an anomaly detector, whose windows are of its input's size.
 
     Raises:
         InputError: data, labels and model do not fit each other.
     """
-    if task is not None:
-        return (load_windows if task.is_anomaly else load)(task, folder, graph, count)
-    if read_labels(folder)[0].window_bytes and graph.inputs:
+    if task is not None and task.is_anomaly:
+        return load_windows(task, folder, graph, count)
+    if task is None and not is_description(folder) and read_labels(folder)[0].window_bytes and graph.inputs:
         size = graph.tensors[graph.inputs[0]].size
         own = Task("this folder", "", "anomaly detection", (size,), ("float32",), 0, 1.0, 0, None, is_anomaly=True)
         return load_windows(own, folder, graph, count)
-    return load_folder(folder, graph, count)
+    return load_classified(task, folder, graph, count)
+
+
+def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+    """Read a data set for a classifier; arguments and errors as for `load_data`."""
+    if is_description(folder):
+        return load_described(folder, graph, count)
+    return load_folder(folder, graph, count) if task is None else load(task, folder, graph, count)
 
 
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:

@@ -39,9 +39,9 @@ ALL = "all"
     "folder",
     required=True,
     type=click.Path(path_type=Path),
-    help="The folder with the samples and y_labels.csv.",
+    help="The folder with the samples and y_labels.csv, or a data description .json (docs/data.md).",
 )
-@click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first lines of y_labels.csv.")
+@click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first samples.")
 @click.option(
     "-t",
     "--target",

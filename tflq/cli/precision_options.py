@@ -150,11 +150,11 @@ def read_subject(path: str, choice: TrialChoice, calibration: CalibrationChoice,
 
 
 def _labelled(text: str, model: Model) -> tuple[Samples, NDArray[np.int64]]:
-    from tflq.bench.accuracy import load, load_folder
+    from tflq.bench.scoring import load_classified
     from tflq.bench.tasks import find_task
 
     task, equals, folder = text.rpartition("=")
-    data = load(find_task(task), Path(folder), model.main) if equals else load_folder(Path(folder), model.main)
+    data = load_classified(find_task(task) if equals else None, Path(folder), model.main)
     return data.samples, data.labels
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflq.analysis.inputs.described.keys import Keys
@@ -85,7 +85,7 @@ class Description:
         path: of the file; messages name it.
         files: in the order of their paths.
         labels: class of each file, by the folder that it lies in; None where nothing says it.
-        classes: names of the classes, in order; empty without labels.
+        classes: names of the classes in the order of the model's outputs; empty without labels.
         preparation: of each file.
     """
 
@@ -94,6 +94,11 @@ class Description:
     labels: tuple[int, ...] | None
     classes: tuple[str, ...]
     preparation: Images | Audio
+
+    def first(self, count: int | None) -> Description:
+        """Return a description of the first files only; None for all."""
+        labels = None if self.labels is None else self.labels[:count]
+        return replace(self, files=self.files[:count], labels=labels)
 
 
 def read_description(path: Path) -> Description:
@@ -112,14 +117,26 @@ def read_description(path: Path) -> Description:
     kind = keys.choice("kind", ("images", "audio"))
     folder = path.parent / keys.text("files", ".")
     labels = keys.choice("labels", (FOLDERS, "none"), "none")
+    classes = keys.texts("classes")
     preparation = _images(keys) if kind == "images" else _audio(keys)
     keys.finish()
     suffixes = IMAGE_SUFFIXES if kind == "images" else AUDIO_SUFFIXES
     files = _files(path, folder, suffixes)
     if labels == "none":
+        if classes:
+            raise InputError(f'{path}: classes are named, labels are not; add "labels": "{FOLDERS}"')
         return Description(path, files, None, (), preparation)
-    classes = tuple(sorted({file.parent.name for file in files}))
-    return Description(path, files, tuple(classes.index(f.parent.name) for f in files), classes, preparation)
+    names = classes or tuple(sorted({file.parent.name for file in files}))
+    return Description(path, files, _labels(path, files, names), names, preparation)
+
+
+def _labels(path: Path, files: tuple[Path, ...], classes: tuple[str, ...]) -> tuple[int, ...]:
+    unknown = sorted({file.parent.name for file in files} - set(classes))
+    if unknown:
+        raise InputError(
+            f"{path}: folder '{unknown[0]}' is none of the classes {', '.join(classes)}; add it, or move its files away"
+        )
+    return tuple(classes.index(file.parent.name) for file in files)
 
 
 def _images(keys: Keys) -> Images:

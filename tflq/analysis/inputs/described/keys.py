@@ -56,6 +56,13 @@ class Keys:
             raise InputError(f"{self.where}: {key} is {value!r}; {sizes} numbers are needed")
         return found
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of different texts; empty where the key is absent."""
+        value = self._take(key, [])
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value) or len(set(value)) < len(value):
+            raise InputError(f"{self.where}: {key} is {value!r}; a list of different texts is needed")
+        return tuple(value)
+
     def sizes(self, key: str) -> tuple[int, int]:
         """Return [height, width]."""
         value = self._take(key, None)
