@@ -41,6 +41,18 @@ class InputError(TflqError):
     """An array given by the user has the wrong name, shape, dtype or range."""
 
 
+class SampleError(InputError):
+    """One sample of an array does not fit.
+
+    Attributes:
+        sample: its number.
+    """
+
+    def __init__(self, message: str, sample: int) -> None:
+        super().__init__(message)
+        self.sample = sample
+
+
 class OptionError(TflqError):
     """An option, target or key that does not exist, or a value outside its limits."""
 

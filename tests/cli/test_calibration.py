@@ -100,7 +100,13 @@ def test_run_takes_them_too(folder: Path) -> None:
         (("--calibrate", "data.npy", "--strategy", "median"), "unknown calibration strategy 'median'"),
         (("--calibrate", "nothing.npy"), "nothing.npy"),
         (("--calibrate", "bad.npy"), "NaN"),
-        (("--calibrate", "inf.npy"), "tensor 'x' is inf in sample 7"),
+        (("--calibrate", "inf.npy"), "inf.npy: calibration: tensor 'x' is inf in sample 7"),
+        (("--calibrate", "inf.npy", "--shuffle", "3"), "inf.npy: calibration: tensor 'x' is inf in sample 7"),
+        (("--calibrate", "samples", "--batch-size", "2"), "2.bin: calibration: tensor 'x' is -inf in sample 2"),
+        (("--calibrate", "gaps"), "in sample 1; numbers are allowed; that is "),
+        (("--calibrate", "short"), "1.bin: has 20 bytes, which is no multiple of the 24 bytes of one sample"),
+        (("--calibrate", "wrong.npy"), "wrong.npy: input 'x' takes shape [1, 6]"),
+        (("--calibrate", "whole.npy"), "whole.npy: input 'x' takes float32, the array is int32"),
         (("--ranges", "unknown.csv"), "unknown.csv, line 2: the model has no tensor 'z'"),
         (("--ranges", "short.csv"), "short.csv, line 1: found 2 fields"),
         (("--ranges", "data.npy"), "is no text in UTF-8"),
@@ -111,6 +117,13 @@ def test_what_is_refused_writes_nothing(folder: Path, options: tuple[str, ...], 
         data = DATA.copy()
         data[7, 0, 0] = value
         np.save(folder / f"{name}.npy", data)
+    for name, values in (("samples", (0, 1, -np.inf)), ("gaps", (0, np.nan)), ("short", (0, 1))):
+        (folder / name).mkdir()
+        for number, value in enumerate(values):
+            content = np.full(6, value, np.float32).tobytes()
+            (folder / name / f"{number}.bin").write_bytes(content[:20] if (name, number) == ("short", 1) else content)
+    np.save(folder / "wrong.npy", np.zeros((2, 5), np.float32))
+    np.save(folder / "whole.npy", np.zeros((2, 6), np.int32))
     (folder / "unknown.csv").write_text("x,0,1\nz,0,1\n", encoding="utf-8")
     (folder / "short.csv").write_text("x,0\n", encoding="utf-8")
     done = tflq("convert", "model.tflite", "-t", "nnie", "-o", "out", *options, cwd=folder)

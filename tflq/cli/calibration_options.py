@@ -138,9 +138,11 @@ def calibrated(model: Model, choice: CalibrationChoice, real: bool = False) -> M
 
 def _from_samples(model: Model, choice: CalibrationChoice, real: bool) -> Graph:
     from tflq.analysis.inputs import given_inputs
+    from tflq.analysis.inputs.files import file_of_sample
     from tflq.cli import output
     from tflq.cli.common import input_names
     from tflq.converters.calibration import CalibrationOptions, calibrate
+    from tflq.errors import SampleError
 
     default = CalibrationOptions()
     options = CalibrationOptions(
@@ -154,10 +156,16 @@ def _from_samples(model: Model, choice: CalibrationChoice, real: bool) -> Graph:
     samples = given_inputs(model.main, choice.files, input_names(model), real)
     if samples.clipped:
         output.warn(f"{samples.clipped} calibration values lie outside the range of their input and were clipped")
-    with output.Bar("calibrate", samples.count) as bar:
-        return calibrate(
-            model.main, list(samples.arrays), options, graphs=model.graphs, state="independent", progress=bar.advance
-        )
+    arrays = list(samples.arrays)
+    try:
+        with output.Bar("calibrate", samples.count) as bar:
+            return calibrate(
+                model.main, arrays, options, graphs=model.graphs, state="independent", progress=bar.advance
+            )
+    except SampleError as error:
+        inputs = zip(samples.files, model.main.inputs, strict=True)
+        files = [file_of_sample(path, model.main.tensors[t], error.sample) for path, t in inputs]
+        raise SampleError(f"{', '.join(files)}: {error}", error.sample) from None
 
 
 def _from_file(graph: Graph, path: str) -> Graph:

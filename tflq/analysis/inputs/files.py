@@ -78,6 +78,17 @@ def read_raw(path: str | os.PathLike[str], tensor: Tensor) -> Array:
     return np.concatenate([_samples(file, read_bytes(file), tensor) for file in files])
 
 
+def file_of_sample(path: str, tensor: Tensor, sample: int) -> str:
+    """Name the file that a sample came from: of a folder of .bin files the one, else the path itself."""
+    rest = sample
+    for file in sorted(Path(path).glob("*.bin")) if os.path.isdir(path) else ():
+        count = file.stat().st_size // max(1, tensor.size * tensor.dtype.storage.itemsize)
+        if rest < count:
+            return str(file)
+        rest -= count
+    return path
+
+
 def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     """Read files of one sample each, all of the same size: dtype[S, *shape].
 

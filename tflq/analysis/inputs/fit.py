@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs.legal import Legal
-from tflq.errors import InputError
+from tflq.errors import InputError, SampleError
 from tflq.graph import Affine, Array, DType, Tensor
 
 
@@ -98,9 +98,11 @@ def with_samples(array: Array, tensor: Tensor, where: str) -> Array:
 def _refuse_nan(samples: Array, tensor: Tensor, where: str) -> None:
     real: NDArray[np.bool_] = np.isnan(samples)
     if real.any():
-        raise InputError(
-            f"{where}: input '{tensor.name}' holds {int(real.sum())} NaN, the first in sample "
-            f"{int(np.argmax(real.reshape(len(samples), -1).any(axis=1)))}; numbers are allowed"
+        sample = int(np.argmax(real.reshape(len(samples), -1).any(axis=1)))
+        raise SampleError(
+            f"{where}: input '{tensor.name}' holds {int(real.sum())} NaN, the first in sample {sample}; numbers are "
+            f"allowed",
+            sample,
         )
 
 
@@ -114,7 +116,8 @@ def _check_range(samples: Array, tensor: Tensor, legal: Legal, where: str) -> No
         place = np.unravel_index(int(np.argmax(outside)), outside.shape)
         allowed = f"{np.broadcast_to(low, samples.shape)[place]}..{np.broadcast_to(high, samples.shape)[place]}"
         reason = legal.why or f"the type is {tensor.dtype.value}"
-        raise InputError(
+        raise SampleError(
             f"{where}: input '{tensor.name}' holds {samples[place]} in sample {int(place[0])}, allowed is {allowed}: "
-            f"{reason}"
+            f"{reason}",
+            int(place[0]),
         )

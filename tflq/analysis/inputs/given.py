@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.analysis.inputs.files import KINDS, read_npy, read_npz, read_raw
+from tflq.analysis.inputs.files import KINDS, file_of_sample, read_npy, read_npz, read_raw
 from tflq.analysis.inputs.fit import fit, quantise_real
 from tflq.analysis.inputs.legal import legal_values
 from tflq.analysis.inputs.samples import GivenSamples
-from tflq.errors import InputError
+from tflq.errors import InputError, SampleError
 from tflq.graph import Array, Graph, Tensor
 
 
@@ -59,20 +59,29 @@ def given_inputs(
         raise InputError(f"no data for input {', '.join(map(repr, missing))}; give --input NAME=FILE for each")
     arrays, clipped = [], 0
     for t in graph.inputs:
-        given, tensor = found[t], graph.tensors[t]
-        if given.clipped is not None:
-            samples, outside = given.array, given.clipped
-        elif real:
-            samples, outside = quantise_real(given.array, tensor, given.where)
-        else:
-            samples, outside = fit(given.array, tensor, legal_values(graph, t), given.where), 0
+        samples, outside = _fitted(graph, t, found[t], real)
         arrays.append(samples)
         clipped += outside
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
         each = ", ".join(f"'{graph.tensors[t].name}' {len(a)}" for t, a in zip(graph.inputs, arrays, strict=True))
         raise InputError(f"the inputs have different numbers of samples: {each}; they need the same number")
-    return GivenSamples(arrays, clipped)
+    return GivenSamples(arrays, clipped, tuple(found[t].where for t in graph.inputs))
+
+
+def _fitted(graph: Graph, t: int, given: _Given, real: bool) -> tuple[Array, int]:
+    tensor = graph.tensors[t]
+    if given.clipped is not None:
+        return given.array, given.clipped
+    try:
+        if real:
+            return quantise_real(given.array, tensor, given.where)
+        return fit(given.array, tensor, legal_values(graph, t), given.where), 0
+    except SampleError as error:
+        file = file_of_sample(given.where, tensor, error.sample)
+        if file == given.where:
+            raise
+        raise SampleError(f"{error}; that is {file}", error.sample) from None
 
 
 def _read(graph: Graph, text: str, known: Mapping[str, int], real: bool) -> list[tuple[int, _Given]]:

@@ -31,10 +31,12 @@ class GivenSamples:
     Attributes:
         arrays: one array [S, *shape] for each graph input.
         clipped: number of real values that lay outside the input's range and were clipped.
+        files: where each array came from; empty where it came from no file.
     """
 
     arrays: Sequence[Array]
     clipped: int = 0
+    files: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

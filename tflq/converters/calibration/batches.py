@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.converters.calibration.options import CalibrationOptions
 from tflq.errors import InputError, OptionError
@@ -25,11 +26,24 @@ def chunks_of(data: Batch | Iterable[Batch], inputs: int, options: CalibrationOp
     if len(whole) != inputs:
         raise InputError(f"calibration: {len(whole)} arrays were given, the model has {inputs} inputs")
     if options.shuffle_seed is not None:
-        order = np.random.default_rng(options.shuffle_seed).permutation(len(whole[0]))
+        order = shuffled(len(whole[0]), options.shuffle_seed)
         for start in range(0, len(order), options.batch_size):
             yield [x[order[start : start + options.batch_size]] for x in whole]
         return
     yield whole
+
+
+def shuffled(samples: int, seed: int) -> NDArray[np.int64]:
+    """Return the numbers of samples in the order in which a seed takes them."""
+    return np.random.default_rng(seed).permutation(samples)
+
+
+def original_number(data: Batch | Iterable[Batch], options: CalibrationOptions, position: int) -> int:
+    """Return the number of the sample that comes at a position."""
+    whole = _as_arrays(data)
+    if whole is None or options.shuffle_seed is None:
+        return position
+    return int(shuffled(len(whole[0]), options.shuffle_seed)[position])
 
 
 def _as_arrays(data: Batch | Iterable[Batch]) -> list[Array] | None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.calibration.batches import Batch, batches_of, chunks_of
+from tflq.converters.calibration.batches import Batch, batches_of, chunks_of, original_number
 from tflq.converters.calibration.options import CalibrationOptions
 from tflq.converters.calibration.stated import computed_tensors, range_of
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
-from tflq.errors import InputError
+from tflq.errors import InputError, SampleError
 from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantise, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.engine import State
@@ -72,7 +72,7 @@ def calibrate(
     views = [float_view(g) for g in (graphs or [graph])]
     number = next(i for i, g in enumerate(graphs or [graph]) if g is graph)
     view = views[number]
-    observer = _Observer(view, chosen)
+    observer = _Observer(view, chosen, lambda position: original_number(data, chosen, position))
     engine = Engine(view, "float", [observer], graphs=views, state=state)
     kept: list[Batch] = []
     for batch in batches_of(chunks_of(data, len(graph.inputs), chosen), chosen.batch_size):
@@ -96,8 +96,9 @@ def calibrate(
 class _Observer:
     """Gathers the statistics of the tensors that pass by; a listener of the engine."""
 
-    def __init__(self, graph: Graph, options: CalibrationOptions) -> None:
+    def __init__(self, graph: Graph, options: CalibrationOptions, number: Callable[[int], int]) -> None:
         self._graph = graph
+        self._number = number
         self._options = options
         self._parts: dict[int, list[NDArray[np.float32]]] = {}
         self.statistics: dict[int, Statistics] = {}
@@ -117,15 +118,12 @@ class _Observer:
             return
         if array.dtype == object:
             array = np.concatenate(
-                [
-                    _finite(row[None], self._graph.tensors[t], self.samples + s).reshape(1, -1)
-                    for s, row in enumerate(array)
-                ],
+                [self._finite(row[None], t, self.samples + s).reshape(1, -1) for s, row in enumerate(array)],
                 axis=1,
             )
         if array.size:
             # An engine that takes samples one by one shows a batch in parts.
-            self._parts.setdefault(t, []).append(np.array(_finite(array, self._graph.tensors[t], self._seen(t))))
+            self._parts.setdefault(t, []).append(np.array(self._finite(array, t, self._seen(t))))
 
     def finish(self, samples: int) -> None:
         """End a batch."""
@@ -135,24 +133,29 @@ class _Observer:
         self._parts.clear()
         self.samples += samples
 
+    def _finite(self, array: Array, t: int, first: int) -> NDArray[np.float32]:
+        return _finite(array, self._graph.tensors[t], lambda row: self._number(first + row))
+
     def _seen(self, t: int) -> int:
         return self.samples + sum(len(part) for part in self._parts.get(t, ()))
 
 
-def _finite(array: Array, tensor: Tensor, first: int) -> NDArray[np.float32]:
-    """Return the array, checked.
+def _finite(array: Array, tensor: Tensor, number: Callable[[int], int]) -> NDArray[np.float32]:
+    """Return the array, checked; `number` tells the number of the sample in a row.
 
     Raises:
-        InputError: NaN or infinity: which tensor, which sample.
+        SampleError: NaN or infinity: which tensor, which sample.
     """
     good = np.isfinite(array.reshape(len(array), -1)).all(axis=1)
     if not good.all():
         row = int(np.argmin(good))
         values = array[row].reshape(-1)
         found = values[~np.isfinite(values)][0]
-        raise InputError(
-            f"calibration: tensor '{tensor.name}' is {found} in sample {first + row}; every value must be finite: "
-            f"leave the sample out, or mend the model"
+        sample = number(row)
+        raise SampleError(
+            f"calibration: tensor '{tensor.name}' is {found} in sample {sample}; every value must be finite: "
+            f"leave the sample out, or mend the model",
+            sample,
         )
     return np.asarray(array, np.float32)
 
@@ -171,7 +174,7 @@ def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer,
             and constant.size
         ):
             statistics = Statistics(options)  # folded: the same for every sample
-            statistics.update(_finite(constant[None], lowered.tensors[seen], 0))
+            statistics.update(_finite(constant[None], lowered.tensors[seen], lambda row: row))
         if statistics is not None:
             result.tensors[t] = replace(graph.tensors[t], range=range_of(*bounds_of(statistics, options)))
     return result
