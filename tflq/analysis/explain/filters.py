@@ -82,9 +82,9 @@ def row_of(index: tuple[int, ...], shape: tuple[int, ...], outputs: int) -> tupl
     return flat // outputs, flat % outputs
 
 
-def depthwise_first(weights: Array) -> Array:
-    """Return depthwise weights [O, 1, KH, KW] as [O, KH, KW, 1]."""
-    return np.moveaxis(weights, 1, 3)
+def taps_first(element: Element, weights: Array) -> Array:
+    """Return weights as [O, KH, KW, C/groups]; kernels keep those of depthwise_conv_2d as [O, 1, KH, KW]."""
+    return np.moveaxis(weights, 1, 3) if element.node.operator == "depthwise_conv_2d" else weights
 
 
 def largest_tap(trace: Trace, element: Element, window: Window, outside: int) -> int:

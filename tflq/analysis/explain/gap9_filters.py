@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.analysis.explain.filters import Products, convolution_products, depthwise_first, row_products
+from tflq.analysis.explain.filters import Products, convolution_products, row_products, taps_first
 from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
 from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionIntegers
@@ -15,8 +15,7 @@ def explain_convolution(element: Element) -> Computed:
     integers = element.node.integers
     assert isinstance(integers, ConvolutionIntegers)
     found, trace = integers.filter, Trace()
-    is_depthwise = element.node.operator == "depthwise_conv_2d"
-    weights = depthwise_first(found.weights) if is_depthwise else found.weights
+    weights = taps_first(element, found.weights)
     window, zero_point = integers.prepared.window, found.input_zero_point
     return _finish(trace, convolution_products(trace, element, weights, window, zero_point, _note(found)), found)
 

@@ -10,11 +10,11 @@ from tflq.analysis.explain.family import Families, families_of
 from tflq.analysis.explain.filters import (
     Products,
     convolution_products,
-    depthwise_first,
     largest_tap,
     row_products,
     sum_of_taps,
     sum_over_axes,
+    taps_first,
 )
 from tflq.analysis.explain.steps import Computed, Element, Index, Trace
 from tflq.graph import Affine
@@ -37,8 +37,7 @@ def explain_convolution(element: Element) -> Computed:
     integers = element.node.integers
     assert isinstance(integers, ConvolutionIntegers)
     found, trace = integers.filter, Trace()
-    is_depthwise = element.node.operator == "depthwise_conv_2d"
-    weights = depthwise_first(found.weights) if is_depthwise else found.weights
+    weights = taps_first(element, found.weights)
     image = np.asarray(found.shifted(element.input(0)))
     products = convolution_products(trace, element, weights, integers.prepared.window, found.pad_value, image=image)
     return _filtered(trace, element, found, products)

@@ -8,11 +8,11 @@ from tflq.analysis.explain.family import Families, families_of
 from tflq.analysis.explain.filters import (
     Products,
     convolution_products,
-    depthwise_first,
     largest_tap,
     row_products,
     sum_of_taps,
     sum_over_axes,
+    taps_first,
 )
 from tflq.analysis.explain.plain import multiplied_half_up, round_half_away, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
@@ -47,8 +47,7 @@ def explain_convolution(element: Element) -> Computed:
     integers = element.node.integers
     assert isinstance(integers, ConvolutionIntegers)
     found, trace = integers.filter, Trace()
-    is_depthwise = element.node.operator == "depthwise_conv_2d"
-    weights = depthwise_first(found.weights) if is_depthwise else found.weights
+    weights = taps_first(element, found.weights)
     window = integers.prepared.window
     return _finish(trace, convolution_products(trace, element, weights, window, found.input_zero_point), found)
 
