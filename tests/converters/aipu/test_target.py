@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError, UnsupportedError
@@ -124,6 +125,27 @@ def test_constant_operands_are_layers() -> None:
     weights = quantised.tensors[quantised.nodes[2].inputs[1]]
     assert weights.dtype is DType.INT8
     assert weights.shape == (4,)
+
+
+def test_fusions_do_not_mind_the_order_of_operands() -> None:
+    """BatchNorm and CLIP with the constants in front; a Mul that the graph also gives out stays one."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 2, 3), DType.FLOAT32)
+    weights = builder.constant("weights", np.arange(3, dtype=np.float32).reshape(1, 1, 3))
+    biases = builder.constant("biases", np.ones(3, np.float32))
+    one, two = (builder.constant(f"limit{i}", np.float32(i)) for i in (1, 2))
+    product = builder.add("mul", (weights, x), (1, 2, 3), DType.FLOAT32)
+    total = builder.add("add", (biases, product), (1, 2, 3), DType.FLOAT32)
+    low = builder.add("maximum", (one, total), (1, 2, 3), DType.FLOAT32)
+    high = builder.add("minimum", (two, low), (1, 2, 3), DType.FLOAT32)
+    for outputs, expected in [
+        ((high,), ["batch_norm", "activation"]),
+        ((high, product), ["constant", "mul", "constant", "add", "activation"]),
+    ]:
+        layers = translate(builder.build(outputs), "m")
+        assert [node.operator for node in layers.nodes] == expected
+    clip = layers.nodes[-1].attributes
+    assert (clip.real("clip_min"), clip.real("clip_max")) == (1.0, 2.0)
 
 
 X = (1, 4, 4, 3)

@@ -32,6 +32,13 @@ class Fusion:
     place: int
 
 
+def sides(graph: Graph, node: Node) -> tuple[int, int]:
+    """Return the computed and the constant operand of a node that does not mind their order; else as they stand."""
+    a, b = node.inputs
+    swapped = graph.tensors[a].is_constant and not graph.tensors[b].is_constant
+    return (b, a) if swapped else (a, b)
+
+
 def find_fusions(graph: Graph) -> Mapping[int, Fusion]:
     """Return index of a node -> the fusion that it belongs to."""
     search = _Search(graph, graph.consumers(), graph.producers())
@@ -63,15 +70,16 @@ class _Search:
         return readers[0] if len(readers) == 1 and not others and t not in self.graph.outputs else None
 
     def number(self, index: int, value: float | None = None) -> bool:
-        """Whether the second operand is one constant number, that one if it is given."""
-        data = self.graph.tensors[self.node(index).inputs[1]].data
+        """Whether one operand is one constant number, that one if it is given."""
+        data = self.graph.tensors[sides(self.graph, self.node(index))[1]].data
         is_one = data is not None and data.size == 1
         return is_one and (value is None or float(np.asarray(data).reshape(-1)[0]) == value)
 
     def by_channel(self, index: int) -> bool:
-        """Whether the second operand is a constant with one value for each last coordinate."""
-        x, other = (self.graph.tensors[t] for t in self.node(index).inputs)
-        return other.is_constant and not x.is_constant and bool(x.shape) and other.shape == x.shape[-1:]
+        """Whether one operand is a constant with one value for each last coordinate of the other."""
+        x, other = (self.graph.tensors[t] for t in sides(self.graph, self.node(index)))
+        is_vector = bool(x.shape) and other.shape[-1:] == x.shape[-1:] and other.size == x.shape[-1]
+        return is_vector and other.is_constant and not x.is_constant
 
     def is_plain(self, index: int) -> bool:
         return self.node(index).attributes.text("fused_activation_function", "none") == "none"

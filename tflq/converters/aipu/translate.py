@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.fusions import BATCH_NORM, CLIP, MOMENTS, RECTIFIED, SOFTPLUS, Fusion, find_fusions
+from tflq.converters.aipu.fusions import BATCH_NORM, CLIP, MOMENTS, RECTIFIED, SOFTPLUS, Fusion, find_fusions, sides
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.translate_moves import MOVES
 from tflq.converters.aipu.translate_others import OTHERS, Rule, clip, softplus
@@ -125,14 +125,15 @@ def _transpose_conv(work: Translation, node: Node) -> None:
 def _batch_norm(work: Translation, fusion: Fusion) -> None:
     first, last = (work.source.nodes[n] for n in fusion.nodes)
     constants = {
-        key: np.asarray(work.source.tensors[node.inputs[1]].data)
+        key: np.asarray(work.source.tensors[sides(work.source, node)[1]].data).reshape(-1)
         for key, node in (("weights", first), ("biases", last))
     }
-    keys: dict[str, Attribute] = {"axis": len(work.shape(first.inputs[0])) - 1, "epsilon": 0.0}
+    x = sides(work.source, first)[0]
+    keys: dict[str, Attribute] = {"axis": len(work.shape(x)) - 1, "epsilon": 0.0}
     if _fused(last) != "NONE":
         keys["with_activation"] = _fused(last)
     work.rename(last.outputs[0], first.outputs[0])
-    work.add(last, "batch_norm", (work.operand(first.inputs[0]),), last.outputs, keys, constants)
+    work.add(last, "batch_norm", (work.operand(x),), last.outputs, keys, constants)
 
 
 def _rectified(work: Translation, fusion: Fusion) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.converters.aipu.fusions import Fusion
+from tflq.converters.aipu.fusions import Fusion, sides
 from tflq.converters.aipu.translation import FUSED, Translation, as_written
 from tflq.graph import Attributes, DType, Node
 from tflq.graph.attributes import Attribute
@@ -162,10 +162,11 @@ def clip(work: Translation, fusion: Fusion) -> None:
     """Add Activation CLIP for minimum and maximum by numbers."""
     first, last = (work.source.nodes[n] for n in fusion.nodes)
     limits = {
-        n.operator: as_written(np.asarray(work.source.tensors[n.inputs[1]].data).reshape(-1)[0]) for n in (first, last)
+        n.operator: as_written(np.asarray(work.source.tensors[sides(work.source, n)[1]].data).reshape(-1)[0])
+        for n in (first, last)
     }
     keys: dict[str, Attribute] = {"method": "CLIP", "clip_min": limits["maximum"], "clip_max": limits["minimum"]}
-    work.add(last, "activation", (work.operand(first.inputs[0]),), last.outputs, keys)
+    work.add(last, "activation", (work.operand(sides(work.source, first)[0]),), last.outputs, keys)
 
 
 OTHERS: dict[str, Rule] = {
