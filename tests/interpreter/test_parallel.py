@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextvars import ContextVar
 
 import pytest
 
@@ -22,6 +23,12 @@ def test_results_come_in_order(threads: int) -> None:
 def test_as_many_run_at_once_as_there_are_threads() -> None:
     meeting = threading.Barrier(3)
     assert len(list(map_in_order(lambda _: meeting.wait(timeout=20), range(6), 3))) == 6
+
+
+def test_the_callers_context_is_seen() -> None:
+    number = ContextVar("number", default=0)
+    number.set(7)
+    assert list(map_in_order(lambda _: number.get(), range(3), 2)) == [7, 7, 7]
 
 
 def test_an_error_comes_in_its_place_and_ends_the_work() -> None:
