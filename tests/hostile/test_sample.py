@@ -17,6 +17,7 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import GraphError, OptionError, OracleError, UnsupportedError
 from tflq.graph import ABSENT, DType, GraphBuilder
 from tflq.interpreter import Engine
+from tflq.limits import Limits
 
 DIGITS = (ROOT / "tflq" / "data" / "digits.tflite").read_bytes()
 Q = affine(INT8, 0.5)
@@ -84,9 +85,9 @@ def test_a_bias_whose_scale_is_far_off(oracle):
 
 def test_a_limit_of_memory_and_its_option(monkeypatch):
     graph = with_constants("reshape", (1000,), (10, 100), [np.array([10, 100], np.int32)], INT8, Q)
-    Engine(graph, max_bytes=1000)
-    with pytest.raises(UnsupportedError, match="needs 1000 bytes for each sample, 999 are allowed; raise the limit"):
-        Engine(graph, max_bytes=999)
+    Engine(graph, limits=Limits(max_bytes=1000))
+    with pytest.raises(UnsupportedError, match="found 1000, 999 are allowed; raise the limit with --limit bytes=N"):
+        Engine(graph, limits=Limits(max_bytes=999))
     monkeypatch.setenv("TFLQ_MAX_BYTES", "10")
     with pytest.raises(UnsupportedError, match="10 are allowed"):
         Engine(graph)

@@ -10,13 +10,14 @@ import numpy as np
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
 from tflq.interpreter.layout import SAMPLES_LAST_FROM
-from tflq.interpreter.memory import byte_limit, enough_memory, require_memory
+from tflq.interpreter.memory import enough_memory, require_live_memory, require_memory
 from tflq.interpreter.parallel import map_in_order
 from tflq.interpreter.program import Library, Listener
 from tflq.interpreter.session import Session
 from tflq.interpreter.values import concatenate, for_all_samples
+from tflq.limits import Limits, applied
 
-CHUNK_BYTES = 6 << 20
+CHUNK_BYTES = 4 << 20
 """Bytes of activations, counted as float32, that one chunk of samples may hold at a time.
 
 Larger chunks share the cost of calls, smaller ones stay in the cache; kernels work in blocks of their own.
@@ -42,7 +43,7 @@ class Engine:
         graphs: Sequence[Graph] | None = None,
         state: State | None = None,
         session: Session | None = None,
-        max_bytes: int | None = None,
+        limits: Limits | None = None,
         threads: int = 1,
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
@@ -55,24 +56,26 @@ class Engine:
             state: for models that keep state (variables, resources, random generators): `independent` gives each
                 sample a fresh one, `stream` makes the samples successive invocations that share it.
             session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
-            max_bytes: the largest tensor of one sample; None for the environment's TFLQ_MAX_BYTES, else 1 GiB.
+            limits: on memory, nesting and repetition; None for those in force now (tflq/limits.py).
             threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
                 It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
 
         Raises:
             OptionError: less than one thread.
-            UnsupportedError: an operator or type without a kernel, or a tensor beyond `max_bytes`.
+            UnsupportedError: an operator or type without a kernel, or more of something than `limits` allow.
         """
         family = [graph] if graphs is None else list(graphs)
         number = next(i for i, g in enumerate(family) if g is graph)
-        require_memory(family, byte_limit(max_bytes))
-        with enough_memory():
-            self._program = Library(family, arithmetic).program(number)
+        with applied(limits) as self._limits, enough_memory():
+            require_memory(family)
+            library = Library(family, arithmetic)
+            self._program = library.program(number)
+            reachable = [library.program(i) for i in sorted(library.reachable(number))]
+            require_live_memory(family, number)
         self.graph = self._program.graph
         self.listeners = tuple(listeners)
         self._state: State | None = state
         self._session = Session() if session is None else session
-        reachable = [self._program.library.program(i) for i in sorted(self._program.library.reachable(number))]
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
         self._sample_bytes = self._bytes_of_one_sample()
@@ -125,8 +128,9 @@ class Engine:
 
         def run(start: int) -> dict[int, Array]:
             session = self._session if self._state == "stream" else Session()
+            session.subgraph_runs = 0
             count = min(size, samples - start)
-            with enough_memory():
+            with applied(self._limits), enough_memory():
                 chunk = [x[start : start + size] for x in arrays]
                 values = self._program.run(chunk, count, session, kept, steps, self.listeners)
             return {t: for_all_samples(values[t], count) for t in kept}

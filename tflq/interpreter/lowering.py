@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq import limits
 from tflq.errors import GraphError, RuntimeOperandError, UnsupportedError
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.control import CONTROL
@@ -35,6 +36,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
     _refuse_missing(lowered, default_arithmetic)
     moving = set(graph.inputs) if is_called else set()
     refused: list[UnsupportedError] = []
+    folded = 0
     for index, node in enumerate(lowered.nodes):
         if node.operator in CONTROL:
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, integers=Late("runs other graphs"))
@@ -49,7 +51,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
         if unsure or isinstance(lowered.nodes[index].integers, Late):
             moving.update(node.outputs)
         elif _is_foldable(lowered, index, found):
-            _fold(lowered, index, found.run)
+            folded = _fold(lowered, index, found.run, folded)
     if refused:
         raise refused[0] if len(refused) == 1 else UnsupportedError("; ".join(map(str, refused)))
     return lowered
@@ -105,7 +107,8 @@ def _is_foldable(graph: Graph, index: int, found: Kernel) -> bool:
     return bool(inputs) and not found.stateful and (found.shared_result or constant)
 
 
-def _fold(graph: Graph, index: int, run: Run) -> None:
+def _fold(graph: Graph, index: int, run: Run, folded: int) -> int:
+    """Make the outputs of a node constants; return the bytes of all that was folded, `folded` before it."""
     node = graph.nodes[index]
     results = run(
         node.integers, *(shared(t.data) if t and t.data is not None else None for t in graph.operands(index).inputs)
@@ -114,6 +117,9 @@ def _fold(graph: Graph, index: int, run: Run) -> None:
         value = result[0]
         value.setflags(write=False)
         graph.tensors[t] = replace(graph.tensors[t], data=value, shape=value.shape)
+        folded += value.nbytes
+    limits.current().require("max_memory", folded, f"bytes of constants computed up to {graph.where(index)}")
+    return folded
 
 
 def shared(data: Array) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, Tensor
+from tflq.interpreter.result_size import require_result
 
 MAXIMUM_RANK = 8
 """Largest rank that TFLite broadcasts (kernels/internal/reference/broadcast_loop.h)."""
@@ -88,7 +89,7 @@ def require_broadcast(first: Tensor, second: Tensor) -> None:
         UnsupportedError: they do, but over more axes than TFLite's loop has.
     """
     try:
-        np.broadcast_shapes(first.shape, second.shape)
+        shape = np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
         raise GraphError(f"shapes {first.shape} and {second.shape} do not broadcast") from None
     if first.shape != second.shape and max(len(first.shape), len(second.shape)) > MAXIMUM_RANK:
@@ -96,6 +97,7 @@ def require_broadcast(first: Tensor, second: Tensor) -> None:
             f"shapes {first.shape} and {second.shape} broadcast over more than {MAXIMUM_RANK} axes; "
             f"TFLite aborts the process there"
         )
+    require_result(shape, first.dtype)
 
 
 def resolve_axis(axis: int, rank: int) -> int:

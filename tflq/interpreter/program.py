@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tflq import limits
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 from tflq.interpreter.calls import require_call
@@ -23,7 +24,7 @@ from tflq.interpreter.layout import (
 from tflq.interpreter.lowering import lower, shared
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 from tflq.interpreter.session import Session
-from tflq.interpreter.values import Value, for_all_samples
+from tflq.interpreter.values import Value, bytes_of, for_all_samples
 
 
 class Listener(Protocol):
@@ -88,22 +89,24 @@ class Library:
 
         Raises:
             GraphError: as `program`, or a graph runs itself, by way of others or not.
-            UnsupportedError: as `program`.
+            UnsupportedError: as `program`, or graphs run each other more levels deep than `max_depth`.
         """
-        found: set[int] = set()
-        self._visit(number, (), found)
-        return found
+        levels: dict[int, int] = {}
+        self._visit(number, (), levels)
+        return set(levels)
 
-    def _visit(self, number: int, path: tuple[int, ...], found: set[int]) -> None:
+    def _visit(self, number: int, path: tuple[int, ...], levels: dict[int, int]) -> int:
+        """Find how many levels of graphs lie below and including a graph that is run by way of `path`."""
         if number in path:
             names = " -> ".join(map(str, (*path, number)))
             raise GraphError(f"subgraphs run each other in a circle: {names}; such a model never ends")
-        if number in found:
-            return
-        found.add(number)
-        for node in self.program(number).graph.nodes:
-            for called in called_graphs(node):
-                self._visit(called, (*path, number), found)
+        allowed, what = limits.current(), f"levels of subgraphs that run each other, down to subgraph {number}"
+        allowed.require("max_depth", len(path) + 1, what)
+        if number not in levels:
+            below = {called for node in self.program(number).graph.nodes for called in called_graphs(node)}
+            levels[number] = 1 + max((self._visit(n, (*path, number), levels) for n in sorted(below)), default=0)
+        allowed.require("max_depth", len(path) + levels[number], what)
+        return levels[number]
 
 
 class Program:
@@ -194,7 +197,7 @@ class Program:
         """
         values = _Values(self, session)
         values.update(zip(self.graph.inputs, inputs, strict=True))
-        context = _Context(self.library, session)
+        context = _Context(self, values)
         reorders = bool(self._samples_last) and samples >= SAMPLES_LAST_FROM and not listeners
         for step in steps:
             node = step.node
@@ -240,10 +243,10 @@ class Program:
             present = [v for v in operands if v is not None]
             return CONTROL[step.node.operator](context, step.node, present, samples)
         if not step.kernel.stateful:
-            return _run_kernel(step, step.kernel, operands, samples)
+            return _run_kernel(step, step.kernel, operands, samples, context.values)
         key = (self.number, step.index)
         inputs = [*operands, context.session.generators.get(key)]
-        *results, state = _run_kernel(step, step.kernel, inputs, samples)
+        *results, state = _run_kernel(step, step.kernel, inputs, samples, context.values)
         context.session.generators[key] = state
         return results
 
@@ -288,24 +291,38 @@ class _Values(dict[int, Value]):
     def __init__(self, program: Program, session: Session) -> None:
         super().__init__(program.constants)
         self._program = program
-        self._session = session
+        self.session = session
 
     def __missing__(self, t: int) -> Value:
         tensor = self._program.graph.tensors[t]
         if not tensor.is_variable:
             raise GraphError(f"tensor {t} '{tensor.name}' has no value")
-        return self._session.variables.setdefault((self._program.number, t), _fresh(tensor))
+        return self.session.variables.setdefault((self._program.number, t), _fresh(tensor))
+
+    def require_memory(self, results: Sequence[Value], samples: int) -> None:
+        """Check what the computed values and new results take for each sample, where their shapes came from the data.
+
+        Raises:
+            UnsupportedError: it is more than `max_memory`.
+        """
+        computed = [value for t, value in self.items() if t not in self._program.constants]
+        size = sum(bytes_of(value) for value in (*computed, *results)) // samples
+        limits.current().require("max_memory", size, "bytes of all tensors of one sample that are alive at a time")
 
 
 class _Context:
     """Gives control operators the other graphs and the state."""
 
-    def __init__(self, library: Library, session: Session) -> None:
-        self._library = library
-        self.session = session
+    def __init__(self, program: Program, values: _Values) -> None:
+        self._library = program.library
+        self.values = values
+        self.session = values.session
 
     def run_graph(self, graph: int, inputs: Sequence[Value], samples: int) -> list[Value]:
         program = self._library.program(graph)
+        self.session.subgraph_runs += 1
+        what = f"runs of subgraphs in one invocation, the last of subgraph {graph} '{program.graph.name}'"
+        limits.current().require("max_subgraph_runs", self.session.subgraph_runs, what)
         require_call(graph, program.graph, inputs)
         outputs = program.graph.outputs
         kept = tuple(dict.fromkeys(outputs))
@@ -320,10 +337,14 @@ def _fresh(tensor: Tensor) -> Array:
     return np.full((1, *tensor.shape), start, tensor.dtype.storage)
 
 
-def _run_kernel(step: Step, found: Kernel, operands: Sequence[Value | None], samples: int) -> Sequence[Value]:
+def _run_kernel(
+    step: Step, found: Kernel, operands: Sequence[Value | None], samples: int, values: _Values
+) -> Sequence[Value]:
     if step.late is None or (step.shapes is not None and _fits(step.shapes, operands)):
         return found.run(step.node.integers, *operands)
-    return step.late.run(operands, samples)
+    results = step.late.run(operands, samples)
+    values.require_memory(results, samples)
+    return results
 
 
 def _fits(shapes: tuple[tuple[int, tuple[int, ...]], ...], operands: Sequence[Value | None]) -> bool:

@@ -17,12 +17,14 @@ class Session:
         variables: (graph, tensor) -> value of a variable tensor; absent until it is first written.
         resources: name of a resource -> its value: a variable's value, or a hash table (a dict).
         called: graphs that CALL_ONCE has run.
+        subgraph_runs: how often this invocation has run subgraphs so far.
         generators: (graph, node) -> what a random generator returned as its state.
     """
 
     variables: dict[tuple[int, int], Value] = field(default_factory=dict)
     resources: dict[str, object] = field(default_factory=dict)
     called: set[int] = field(default_factory=set)
+    subgraph_runs: int = 0
     generators: dict[tuple[int, int], Value] = field(default_factory=dict)
 
 

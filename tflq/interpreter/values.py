@@ -35,6 +35,11 @@ def one_sample(value: Value, sample: int) -> Array:
     return value if value.shape[0] == 1 else value[sample : sample + 1]
 
 
+def bytes_of(value: Value) -> int:
+    """Return the bytes of all samples together."""
+    return value.nbytes if isinstance(value, np.ndarray) else sum(array.nbytes for array in value.samples)
+
+
 def select(value: Value, samples: Indices) -> Value:
     """Return the value of some samples; a shared value stays shared."""
     if isinstance(value, Ragged):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor, as_completed
@@ -75,6 +76,7 @@ _here: Problem | None = None  # of a worker process: set once when it starts
 def _start(problem: Problem) -> None:
     global _here
     _here = problem
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that gives the work ends this one in order
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

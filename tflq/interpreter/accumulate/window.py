@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Attributes
+from tflq.graph import Attributes, DType
+from tflq.interpreter.result_size import require_result
 
 Pair = tuple[int, int]
 
@@ -107,7 +108,20 @@ def window_of(attributes: Attributes, input_size: Pair, kernel: Pair) -> Window:
         raise UnsupportedError(f"padding '{padding}'; known are same, valid")
     top, bottom = _same(input_size[0], window.extent[0], stride[0])
     left, right = _same(input_size[1], window.extent[1], stride[1])
+    padded = (top + input_size[0] + bottom, left + input_size[1] + right)
+    require_result(padded, DType.INT8, "the padded image, without channels,")
     return Window(kernel, stride, dilation, top, bottom, left, right)
+
+
+def require_convolved(window: Window, shape: tuple[int, ...], outputs: int) -> None:
+    """Check the size of what a convolution of an image [N, H, W, C] with `outputs` channels gives, as int32.
+
+    Raises:
+        UnsupportedError: it is larger than the limit `max_bytes`.
+        GraphError: the window does not fit the image.
+    """
+    height, width = window.output_size((shape[1], shape[2]))
+    require_result((shape[0], height, width, outputs), DType.INT32, "the accumulators")
 
 
 def _same(size: int, extent: int, stride: int) -> Pair:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.result_size import require_result
 from tflq.interpreter.samples import align
 
 MOST_AXES = 5
@@ -23,12 +24,13 @@ def require_product(node: Node, operands: Operands) -> tuple[bool, bool, int]:
         raise GraphError(f"shapes {x} and {y}; batch_matmul takes 2 to {MOST_AXES} axes")
     depth = x[-2] if adj_x else x[-1]
     try:
-        np.broadcast_shapes(x[:-2], y[:-2])
+        batches = np.broadcast_shapes(x[:-2], y[:-2])
         fits = depth == (y[-1] if adj_y else y[-2])
     except ValueError:
-        fits = False
+        batches, fits = (), False
     if not fits:
         raise GraphError(f"shapes {x} and {y} do not multiply (adj_x {adj_x}, adj_y {adj_y})")
+    require_result((*batches, x[-1 if adj_x else -2], y[-2 if adj_y else -1]), operands.output().dtype)
     return adj_x, adj_y, depth
 
 

@@ -10,6 +10,7 @@ from math import prod
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Tensor
 from tflq.graph.sparse import sparse_block
+from tflq.interpreter.result_size import require_result
 
 _SPARSE_BLOCK = (1, 16)
 _CLIPPING = ("none", "relu", "relu_n1_to_1", "relu6")
@@ -31,6 +32,7 @@ def check_shapes(node: Node, x: Tensor, weights: Tensor) -> bool:
         raise GraphError(f"input {x.shape} does not fall into rows for weights {weights.shape}")
     if keep and (not x.shape or x.shape[-1] != weights.shape[1]):
         raise GraphError(f"input {x.shape} must end with {weights.shape[1]}, because keep_num_dims is set")
+    require_result((x.size // weights.shape[1], weights.shape[0]), DType.INT32, "the accumulators")
     return keep
 
 

@@ -15,6 +15,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import equal_samples
 from tflq.interpreter.kernels.movable import constant_number
 from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def lower_unsorted(operation: str, operands: Operands, node: Node) -> Segments: 
         raise GraphError(f"the number of segments is {count}; a single number, 0 or more, is needed")
     if ids.shape != source.shape[: len(ids.shape)]:
         raise GraphError(f"segment ids of shape {ids.shape} do not begin the input's shape {source.shape}")
+    require_result((count + 1, *source.shape[len(ids.shape) :]), source.dtype)
     return Segments(operation, len(ids.shape), count)
 
 

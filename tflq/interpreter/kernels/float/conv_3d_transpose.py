@@ -15,6 +15,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.volumes import sequential_transposed_volume
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.volume_window import FloatVolume, require_floats, volume_window
+from tflq.interpreter.result_size import require_result
 
 
 def lower(node: Node, operands: Operands) -> FloatVolume:
@@ -31,6 +32,7 @@ def lower(node: Node, operands: Operands) -> FloatVolume:
         raise GraphError(f"input {x}, weights {weights} and the output {wanted} must have 5 axes and equal channels")
     if wanted[0] != x[0] or wanted[4] != weights[3] or (bias is not None and bias.size != weights[3]):
         raise GraphError(f"weights {weights} do not lead from an input {x} to an output {wanted} with this bias")
+    require_result(wanted, operands.output().dtype)
     output = (wanted[1], wanted[2], wanted[3])
     window = volume_window(node, output, (weights[0], weights[1], weights[2]))
     if window.output != x[1:4]:

@@ -13,6 +13,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import constant_vector, require_movable, shape_of
 from tflq.interpreter.operand_checks import MAXIMUM_RANK
+from tflq.interpreter.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -39,6 +40,7 @@ def lower(node: Node, operands: Operands) -> BroadcastTo:
     behind = shape[len(shape) - len(source.shape) :] if len(shape) >= len(source.shape) else None
     if behind is None or any(old not in (1, new) for old, new in zip(source.shape, behind, strict=True)):
         raise GraphError(f"the input's shape {source.shape} does not broadcast to {shape}")
+    require_result(shape, source.dtype)
     return BroadcastTo(shape)
 
 

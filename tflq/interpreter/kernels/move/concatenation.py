@@ -14,6 +14,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import require_tflite_type
 from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+from tflq.interpreter.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,
@@ -74,6 +75,7 @@ def check_shapes(node: Node, operands: Operands) -> Concatenation:
     for shape, others in zip(shapes, rest, strict=True):
         if len(shape) != rank or others != rest[0]:
             raise GraphError(f"shapes {shapes[0]} and {shape} differ elsewhere than along axis {axis}")
+    require_result((sum(shape[axis] for shape in shapes), *rest[0]), operands.output().dtype)
     return Concatenation(axis)
 
 

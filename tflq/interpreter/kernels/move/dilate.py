@@ -13,6 +13,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import constant_vector, require_movable
 from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -40,6 +41,7 @@ def lower(node: Node, operands: Operands) -> Dilate:
         raise GraphError(f"dilations are {dilations}; {source.shape} needs one for each axis, 1 or more")
     if value.size != 1 or not source.size:
         raise GraphError(f"an input of shape {source.shape} is filled with {value.size} elements; none or one is wrong")
+    require_result([(n - 1) * step + 1 for n, step in zip(source.shape, dilations, strict=True)], source.dtype)
     return Dilate(dilations)
 
 

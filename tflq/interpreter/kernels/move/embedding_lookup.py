@@ -21,6 +21,7 @@ from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.block_scales import block_scales
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 HYBRID = (DType.UINT8, DType.INT8, DType.INT4, DType.INT2)
 
@@ -52,6 +53,7 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
     if len(indices.shape) != 1 or len(table.shape) < 2:
         raise GraphError(f"indices {indices.shape} and table {table.shape}: one axis, and two or more, are needed")
     require_type(table, tuple(dtype for dtype in DType if dtype.bits))
+    require_result((*indices.shape, *table.shape[1:]), output.dtype)
     per_byte = max(1, 8 // table.dtype.bits)
     if output.dtype is table.dtype:
         if prod(table.shape[1:]) % per_byte:

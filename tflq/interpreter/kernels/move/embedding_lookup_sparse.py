@@ -21,6 +21,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import checked_indices, equal_samples
 from tflq.interpreter.kernels.movable import constant_vector, shape_of
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookupSparse:
         raise GraphError(f"rows {rows.shape}, places {places.shape} and weights {weights.shape} do not fit {shape}")
     if len(table.shape) < 2 or not shape:
         raise GraphError(f"a table of shape {table.shape} has no rows to add into buckets of shape {shape}")
+    require_result((*shape[:-1], *table.shape[1:]), table.dtype)
     return EmbeddingLookupSparse(shape[:-1], node.attributes.text("combiner", "sum"))
 
 

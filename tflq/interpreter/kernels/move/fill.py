@@ -19,6 +19,7 @@ from tflq.interpreter.kernels.movable import (
     require_symmetric_int16,
     shape_of,
 )
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ def lower(node: Node, operands: Operands) -> Fill:
     require_symmetric_int16(node, value)
     if value.shape:
         raise GraphError(f"the value '{value.name}' has shape {value.shape}; a scalar is needed")
-    return Fill(shape_of(constant_vector(operands, 0), "the shape to fill"))
+    shape = shape_of(constant_vector(operands, 0), "the shape to fill")
+    require_result(shape, value.dtype)
+    return Fill(shape)
 
 
 def run(integers: Fill, _shape: Array | None, value: Array) -> tuple[Array, ...]:

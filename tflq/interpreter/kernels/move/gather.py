@@ -17,6 +17,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.operand_checks import require_type, resolve_axis
+from tflq.interpreter.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT4,
@@ -59,6 +60,8 @@ def lower(node: Node, operands: Operands) -> Gather:
         raise UnsupportedError(f"strings have shape {source.shape}; TFLite gathers them from a vector only")
     if dtype is DType.INT4:
         _require_whole_bytes(source, axis)
+    places = indices.shape[batch_dims:]
+    require_result((*source.shape[:axis], *places, *source.shape[axis + 1 :]), dtype)
     return Gather(axis, batch_dims)
 
 

@@ -12,6 +12,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT8,
@@ -39,6 +40,7 @@ def lower(node: Node, operands: Operands) -> GatherNd:
     require_movable(node, source, operands.output(), TYPES)
     if not source.shape or not indices.shape or not 1 <= indices.shape[-1] <= len(source.shape):
         raise GraphError(f"indices of shape {indices.shape} do not index an input of shape {source.shape}")
+    require_result((*indices.shape[:-1], *source.shape[indices.shape[-1] :]), source.dtype)
     return GatherNd(indices.shape[-1])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.result_size import require_result
 
 TYPES = (DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32, DType.UINT32)
 
@@ -34,6 +35,7 @@ def lower(node: Node, operands: Operands) -> MatrixDiag:
     require_movable(node, source, operands.output(), TYPES)
     if not source.shape:
         raise GraphError(f"'{source.name}' is a scalar; a diagonal has one axis at least")
+    require_result((*source.shape, source.shape[-1]), source.dtype)
     return MatrixDiag(source.shape[-1])
 
 

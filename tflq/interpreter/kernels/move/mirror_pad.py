@@ -21,6 +21,7 @@ from tflq.interpreter.kernels.movable import (
     require_symmetric_int16,
 )
 from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def lower(node: Node, operands: Operands) -> MirrorPad:
     for (before, after), size in zip(amounts.tolist(), source.shape, strict=True):
         if min(before, after) < 0 or max(before, after) > size - offset:
             raise GraphError(f"an axis of {size} is padded by {before} and {after}; 0 to {size - offset} are allowed")
+    require_result([n + sum(pair) for n, pair in zip(source.shape, amounts.tolist(), strict=True)], dtype)
     pairs = zip(amounts.tolist(), source.shape, strict=True)
     return MirrorPad(tuple(_mirrored(before, size, after, offset) for (before, after), size in pairs))
 

@@ -15,6 +15,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import INDEX_TYPES, constant_number, require_movable, shape_of
 from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.BOOL)
 
@@ -51,6 +52,7 @@ def lower(node: Node, operands: Operands) -> OneHot:
     if not 0 <= axis <= rank:
         raise GraphError(f"axis {axis} is out of range; the output has {rank + 1} axes: 0..{rank}, or -1 for the last")
     (depth,) = shape_of((constant_number(operands, 1),), "the depth")
+    require_result((*indices.shape, depth), on_value.dtype)
     return OneHot(axis, depth)
 
 

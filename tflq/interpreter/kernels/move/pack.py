@@ -14,6 +14,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import equal_samples
 from tflq.interpreter.kernels.movable import require_movable, require_same_quantisation
 from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+from tflq.interpreter.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.UINT8, DType.UINT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
@@ -45,6 +46,7 @@ def lower(node: Node, operands: Operands) -> Pack:
         if tensor.shape != inputs[0].shape:
             raise GraphError(f"inputs have shapes {inputs[0].shape} and {tensor.shape}; they must be equal")
         require_same_quantisation(node, operands.output(), tensor)
+    require_result((count, *inputs[0].shape), inputs[0].dtype)
     return Pack(resolve_axis(node.attributes.integer("axis", 0), len(inputs[0].shape) + 1))
 
 

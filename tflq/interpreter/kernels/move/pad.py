@@ -15,6 +15,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.result_size import require_result
 
 MAXIMUM_RANK = 5
 """TFLite's kernel stops at this rank (internal/reference/pad.h)."""
@@ -76,4 +77,5 @@ def lower_paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...
     paddings = tuple((int(before), int(after)) for before, after in amounts)
     if any(amount < 0 for pair in paddings for amount in pair):
         raise GraphError(f"input 1 is {paddings}; amounts are 0 or more")
+    require_result([n + sum(pair) for n, pair in zip(source.shape, paddings, strict=True)], source.dtype)
     return paddings

@@ -12,6 +12,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ def lower(node: Node, operands: Operands) -> Range:  # noqa: ARG001
             raise GraphError(f"start {start}, limit {limit} and delta {delta} give {count} elements")
     else:
         count = -(-abs(int(limit) - int(start)) // abs(int(delta)))
+    require_result((int(count),), dtype)
     steps = np.full(int(count), delta, dtype.storage)
     steps[:1] = start
     return Range(np.add.accumulate(steps, dtype=dtype.storage))

@@ -16,6 +16,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.fixed_point import round_half_away
 from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
+from tflq.interpreter.result_size import require_result
 
 TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
 
@@ -60,6 +61,7 @@ def resized_shape(operands: Operands) -> tuple[int, int]:
         raise GraphError(
             f"an input of shape {shape} is resized to {sizes}; 4 axes and two sizes of 1 or more are needed"
         )
+    require_result((shape[0], *sizes, shape[3]), operands.output().dtype)
     return sizes[0], sizes[1]
 
 

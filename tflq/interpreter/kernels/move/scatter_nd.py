@@ -17,6 +17,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import checked_indices
 from tflq.interpreter.kernels.movable import constant_vector, require_movable, shape_of
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.BOOL, DType.INT8, DType.INT64, DType.INT32)
 
@@ -46,6 +47,7 @@ def lower(node: Node, operands: Operands) -> ScatterNd:
         raise GraphError(
             f"indices {indices.shape}, updates {updates.shape} and the shape {shape} do not fit each other"
         )
+    require_result(shape, updates.dtype)
     return ScatterNd(shape)
 
 

@@ -16,6 +16,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.block_shapes import Blocks, lower_blocks, pad_or_crop
 from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ def lower(node: Node, operands: Operands) -> SpaceToBatchNd:
             raise GraphError(
                 f"an axis of {size}, padded by {before} and {after}, has no whole number of blocks {block}"
             )
+    padded = [n + sum(pair) for n, pair in zip(operands.input(0).shape[1:-1], blocks.amounts, strict=True)]
+    require_result((operands.input(0).shape[0], *padded, operands.input(0).shape[-1]), output.dtype)
     zero = per_tensor(output)[1] if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16) else 0
     if output.dtype.is_integer and not output.dtype.minimum <= zero <= output.dtype.maximum:
         raise UnsupportedError(f"output '{output.name}' has zero point {zero}, outside {output.dtype.value}")

@@ -14,6 +14,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.indexing import checked_indices
 from tflq.interpreter.kernels.movable import INDEX_TYPES, constant_vector, require_movable, shape_of
 from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8)
 MAXIMUM_AXES = 4
@@ -48,6 +49,7 @@ def lower(node: Node, operands: Operands) -> SparseToDense:
         )
     if values.shape not in ((), (rows,)):
         raise GraphError(f"values have shape {values.shape}; a scalar or ({rows},) is needed")
+    require_result(shape, values.dtype)
     return SparseToDense(shape)
 
 

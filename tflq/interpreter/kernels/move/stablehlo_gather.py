@@ -19,6 +19,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.indexing import sample_index
 from tflq.interpreter.kernels.movable import FIXED_SIZE, INDEX_TYPES, require_movable
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def lower(node: Node, operands: Operands) -> StablehloGather:
         raise GraphError(f"start_index_map {mapped} and offset_dims {offsets} do not fit {length} indices, rank {rank}")
     if any(sizes[i] != 1 for i in collapsed):
         raise GraphError(f"slice_sizes {sizes} are not 1 where collapsed_slice_dims {collapsed} drop an axis")
+    places = [n for i, n in enumerate(indices.shape) if i != axis]
+    require_result((*places, *sizes), source.dtype)
     return StablehloGather(sizes, collapsed, mapped, axis, offsets)
 
 

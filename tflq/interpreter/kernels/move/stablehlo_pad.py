@@ -17,6 +17,7 @@ from tflq.interpreter.kernels.block_shapes import pad_or_crop
 from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.dilate import dilated
 from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type
+from tflq.interpreter.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -59,6 +60,7 @@ def lower(node: Node, operands: Operands) -> StablehloPad:
         n + max(0, n - 1) * gap + before + after
         for n, gap, before, after in zip(source.shape, interior, low, high, strict=True)
     ]
+    require_result([max(0, size) for size in sizes], source.dtype)
     shape = tuple(sizes) if min(sizes) > 0 else (0,) * rank
     return StablehloPad(tuple(gap + 1 for gap in interior), tuple(zip(low, high, strict=True)), shape)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ def lower(node: Node, operands: Operands) -> Tile:
     multiples = constant_vector(operands, 1)
     if len(multiples) != len(source.shape) or min(multiples, default=0) < 0:
         raise GraphError(f"multiples are {multiples}; {source.shape} needs one for each axis, 0 or more")
+    require_result([size * times for size, times in zip(source.shape, multiples, strict=True)], source.dtype)
     return Tile(multiples)
 
 

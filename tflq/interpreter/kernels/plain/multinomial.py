@@ -18,6 +18,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operand_checks import require_type
 from tflq.interpreter.philox import Words, philox, seeds_of, uniform_doubles
+from tflq.interpreter.result_size import require_result
 
 STATEFUL = True
 
@@ -54,6 +55,7 @@ def lower(node: Node, operands: Operands) -> Multinomial:
     samples = operands.constant(1).astype(np.int64)
     if len(logits.shape) != 2 or logits.shape[1] < 1 or samples.shape or samples < 0:
         raise GraphError(f"logits {logits.shape} and a count of {samples.tolist()}; a matrix and a number are needed")
+    require_result((logits.shape[0], int(samples)), dtype)
     return Multinomial(int(samples), dtype, seeds_of(node.attributes))
 
 

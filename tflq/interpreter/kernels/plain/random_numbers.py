@@ -15,6 +15,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operand_checks import require_type
 from tflq.interpreter.philox import Words, philox, seeds_of
+from tflq.interpreter.result_size import require_result
 
 GROUP = 4
 
@@ -45,7 +46,9 @@ def lower_random(node: Node, operands: Operands) -> RandomNumbers:
     sizes = operands.constant(0)
     if sizes.ndim != 1 or (sizes.astype(np.int64) < 0).any():
         raise GraphError(f"the shape is {sizes.tolist()}; it is a list of sizes of 0 or more")
-    return RandomNumbers(tuple(int(n) for n in sizes.astype(np.int64)), seeds_of(node.attributes))
+    shape = tuple(int(n) for n in sizes.astype(np.int64))
+    require_result(shape, DType.FLOAT32)
+    return RandomNumbers(shape, seeds_of(node.attributes))
 
 
 def draw(integers: RandomNumbers, state: Array | None) -> tuple[Words, Array]:

@@ -16,6 +16,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def lower(node: Node, operands: Operands) -> Rfft2d:  # noqa: ARG001
     height, width = (int(length) for length in lengths)
     if any(length < 2 or length & (length - 1) for length in (height, width)):
         raise GraphError(f"lengths {height}, {width}; rfft2d takes powers of two from 2 on")
+    require_result((*shape[:-2], height, width), DType.COMPLEX64)
     return Rfft2d(height, width)
 
 

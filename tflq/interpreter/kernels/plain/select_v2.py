@@ -13,6 +13,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type, require_type
+from tflq.interpreter.result_size import require_result
 from tflq.interpreter.samples import align
 
 
@@ -40,6 +41,7 @@ def lower(node: Node, operands: Operands) -> Select:  # noqa: ARG001
         raise GraphError(f"shapes {shapes[0]}, {shapes[1]} and {shapes[2]} do not broadcast") from None
     if len(shape) > MAXIMUM_RANK and len(set(shapes)) > 1:
         raise UnsupportedError(f"the result {shape} has more than {MAXIMUM_RANK} axes; TFLite refuses it")
+    require_result(shape, operands.output().dtype)
     return Select(shape)
 
 

@@ -15,6 +15,7 @@ from tflq.interpreter.computations import COMPUTATION
 from tflq.interpreter.kernels.block_shapes import pad_or_crop
 from tflq.interpreter.kernels.move.dilate import dilated
 from tflq.interpreter.kernels.plain.window_fold import WindowFold, fold_windows, require_fold, require_foldable
+from tflq.interpreter.result_size import require_result
 
 _FOLD_OF = {
     "stablehlo_add": "add",
@@ -62,6 +63,8 @@ def lower(node: Node, operands: Operands) -> StablehloReduceWindow:
     edges = tuple(zip(padding[::2], padding[1::2], strict=True))
     if min((n - 1) * step + 1 + sum(edge) for n, step, edge in zip(shape, steps, edges, strict=True)) < 1:
         raise GraphError(f"padding {padding} of input {shape} leaves nothing")
+    spread = [(n - 1) * step + 1 + sum(map(abs, edge)) for n, step, edge in zip(shape, steps, edges, strict=True)]
+    require_result([max(0, n) for n in spread], operands.input(0).dtype, "the padded input")
     name = node.attributes.text(COMPUTATION, "a graph that is not at hand")
     return StablehloReduceWindow(
         steps, edges, WindowFold(require_fold(_FOLD_OF.get(name, name)), window, strides, dilations)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution, window_of
+from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import signed_weights
@@ -92,6 +93,7 @@ def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvo
         )
     low, high = float_bounds(node)
     window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
+    require_convolved(window, x.shape, outputs)
     scaling = Scaling.IMAGE_TIMES_WEIGHTS if depthwise or symmetric else Scaling.WEIGHTS_THEN_IMAGE
     used = scale[:1] if symmetric else scale
     wrong_signs = symmetric and outputs % 4 != 0

@@ -28,6 +28,7 @@ from tflq.interpreter.accumulate import (
     samples_last_gain,
     window_of,
 )
+from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
@@ -115,6 +116,7 @@ def lower_convolution(
         require_bias_scale(x, weights, bias, output)
     rule = make_rule(node, output, effective_scale(x, weights, output, outputs), rounding, bits)
     window = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
+    require_convolved(window, x.shape, outputs)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
     layer = QuantisedConvolution(window, width, groups, dtype, zi, zw, rule, None)
     if weights.data is None or (bias is not None and bias.data is None):
