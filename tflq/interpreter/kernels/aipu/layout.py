@@ -52,7 +52,8 @@ def _pad(node: Node, operands: Operands) -> LayoutIntegers:
     low, high = code_limits(x)
     constant = np.float32(node.attributes.real("constant_value", 0.0))
     if not is_stated(node):
-        constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
+        with np.errstate(over="ignore"):
+            constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
     code = float(np.clip(constant, low, high))
     changed = {"constant_value": code + 0.0} if "constant_value" in node.attributes else {}
     written = Written(changed=changed)
