@@ -10,9 +10,10 @@ import numpy as np
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph
 from tflq.interpreter.layout import SAMPLES_LAST_FROM
+from tflq.interpreter.library import Library
 from tflq.interpreter.memory import enough_memory, require_live_memory, require_memory
 from tflq.interpreter.parallel import map_in_order
-from tflq.interpreter.program import Library, Listener
+from tflq.interpreter.program import Listener
 from tflq.interpreter.session import Session
 from tflq.interpreter.values import concatenate, for_all_samples
 from tflq.limits import Limits, applied
