@@ -27,6 +27,7 @@ KNOWN = (
     Setting("bias_bits", 0, "width of biases; 0 for 32, or 48 where activations have 16 bits", (0, 16, 32, 48)),
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("variant", COMPASS, "compass, or the whitepaper's own formulas (not for files)", (COMPASS, WHITEPAPER)),
+    Setting("unify_concat", False, "give the branches of a Concat the scale of its output: codes only move"),
     Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", minimum=0, maximum=48),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
@@ -54,6 +55,7 @@ class LayerOptions:
         weight_bits: width of its weights.
         bias_bits: width of its biases.
         by_whitepaper: whether the whitepaper's own formulas run.
+        unify_concat: whether the branches of a Concat take its scale.
         bias_effective_bits: bits of its biases that count; 0 for all.
         remain_shift: of its sums; None where they keep all bits.
         softmax: auto, lut or fast_exp.
@@ -70,6 +72,7 @@ class LayerOptions:
     weight_bits: int
     bias_bits: int
     by_whitepaper: bool
+    unify_concat: bool
     bias_effective_bits: int
     remain_shift: int | None
     softmax: str
@@ -90,6 +93,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["weight_bits"]),
         int(values["bias_bits"]) or (48 if bits > 8 else 32),
         values["variant"] == WHITEPAPER,
+        bool(values["unify_concat"]),
         int(values["bias_effective_bits"]),
         remain if (remain := int(values["remain_shift"])) >= 0 else None,
         str(values["softmax"]),

@@ -17,12 +17,13 @@ from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
 from tflq.converters.aipu.softmax_methods import with_softmax_methods
 from tflq.converters.aipu.special import is_truth, passes, quantise_constant, whole_type
+from tflq.converters.aipu.unify import with_unified_branches
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.converters.aipu.whitepaper import paper_types
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node, Tensor, validate
 from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
-from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
 from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.whitepaper import covers
@@ -92,6 +93,10 @@ class _Quantiser:
             affine = whole_type(tensor, read, signed)
             return replace(tensor, dtype=code_type(affine), quantisation=affine)
         asked = self._of(node)
+        if node.operator == "concat":
+            if all((t.dtype, t.quantisation) == (read[0].dtype, read[0].quantisation) for t in read):
+                return replace(tensor, dtype=read[0].dtype, quantisation=read[0].quantisation)
+            asked = replace(asked, activation_bits=max(bits_of(t) for t in read))
         if node.attributes.text(METHOD, "") == FAST_EXP:
             asked = replace(asked, is_symmetric=True)
         return _typed(tensor, signed, asked)
@@ -128,9 +133,13 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     Raises:
         UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
     """
-    rewritten = with_softmax_methods(rewrite(graph), {**dict.fromkeys((n.name for n in graph.nodes), whole), **options})
+    every = {**dict.fromkeys((n.name for n in graph.nodes), whole), **options}
+    rewritten = with_softmax_methods(rewrite(graph), every)
     _refuse_missing_ranges(rewritten)
     quantised = _Quantiser(rewritten, options, whole).run()
+    unified = with_unified_branches(rewritten, quantised, {name for name, o in every.items() if o.unify_concat})
+    if unified is not rewritten:
+        quantised = _Quantiser(unified, options, whole).run()
     assert isinstance(graph.extra, Origin)
     quantised.extra = replace(graph.extra, floats=graph)
     return quantised

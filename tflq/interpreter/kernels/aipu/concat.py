@@ -1,19 +1,23 @@
-"""Concat: every branch on the scale of the output by its own M / 2^N (docs/aipu.md, 5).
+"""Concat: every branch on the scale of the output by its own M / 2^N, where they are not near (docs/aipu.md, 5).
 
 Source: Compass Optimizer, ops/concat.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated_multiplier
+from tflq.interpreter.kernels.aipu.stated import is_stated, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+
+NEAR = 1.05
+"""Branches whose scales differ by less are joined as they are. Source: unify_scales_for_concat_threshold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +27,7 @@ class ConcatIntegers:
     Attributes:
         axis: behind the sample axis.
         input_offsets: zp of each branch.
-        rescales: M and N of each branch; empty where all have the output's type.
+        rescales: M and N of each branch; empty where their scales are near enough to the output's.
         offset: zp_y.
         minimum: smallest code.
         maximum: largest code.
@@ -46,11 +50,13 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     output = operands.output()
     branches = [t for t in operands.inputs if t is not None]
     bits = bits_of(output)
-    same = all((scale_of(t), offset_of(t)) == (scale_of(output), offset_of(output)) for t in branches)
-    found = () if same else tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
     given = stated_multiplier(node)
-    if given is not None and given.m.size == len(branches) == given.n.size:
-        found = given.split()
+    if is_stated(node):
+        found = given.split() if given is not None else ()
+    elif _are_near((*branches, output)):
+        found = ()
+    else:
+        found = tuple(find_multiplier(scale_of(output) / scale_of(t), bits) for t in branches)
     written = NOTHING
     if found:
         written = Written(
@@ -67,6 +73,12 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     return ConcatIntegers(axis, offsets, found, offset_of(output), low, high, output.dtype.storage, written)
 
 
+def _are_near(tensors: Sequence[Tensor]) -> bool:
+    """Whether zero points are equal and the largest scale is at most 1.05 times the smallest."""
+    scales, offsets = [float(scale_of(t)) for t in tensors], {offset_of(t) for t in tensors}
+    return len(offsets) == 1 and max(scales) / (min(scales) + float(np.finfo(np.float32).eps)) <= NEAR
+
+
 def run(integers: ConcatIntegers, *branches: Array) -> tuple[Array, ...]:
     """Run Concat: codes [S, ...] of each branch -> codes [S, ...]."""
     samples = max(b.shape[0] for b in branches)
@@ -76,4 +88,6 @@ def run(integers: ConcatIntegers, *branches: Array) -> tuple[Array, ...]:
             np.clip(m.apply(p.astype(np.int64) + zp) - integers.offset, integers.minimum, integers.maximum)
             for p, zp, m in zip(parts, integers.input_offsets, integers.rescales, strict=True)
         ]
+    elif any(p.dtype != integers.dtype for p in parts):
+        parts = [np.clip(p.astype(np.int64), integers.minimum, integers.maximum) for p in parts]
     return (np.concatenate(parts, axis=integers.axis).astype(integers.dtype),)
