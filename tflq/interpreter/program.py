@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from tflq.interpreter.layout import (
 from tflq.interpreter.lowering import lower, shared
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 from tflq.interpreter.session import Session
+from tflq.interpreter.step import Step
 from tflq.interpreter.values import Value, bytes_of, for_all_samples
 
 if TYPE_CHECKING:
@@ -40,28 +41,6 @@ class Listener(Protocol):
 
     def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:
         """Called after it wrote these."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One node of a program.
-
-    Attributes:
-        index: of the node.
-        node: lowered.
-        kernel: None for what the engine itself executes.
-        late: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
-        shapes: (position, shape) of the computed inputs that the integers were decided for: the shapes that the file
-            states, which may be wrong; None where they are decided when the node runs.
-        release: tensors that nobody needs after this step.
-    """
-
-    index: int
-    node: Node
-    kernel: Kernel | None
-    late: LateNode | None
-    shapes: tuple[tuple[int, tuple[int, ...]], ...] | None
-    release: tuple[int, ...]
 
 
 class Program:
@@ -295,16 +274,8 @@ def _fresh(tensor: Tensor) -> Array:
 def _run_kernel(
     step: Step, found: Kernel, operands: Sequence[Value | None], samples: int, values: _Values
 ) -> Sequence[Value]:
-    if step.late is None or (step.shapes is not None and _fits(step.shapes, operands)):
+    if step.late is None or step.fits(operands):
         return found.run(step.node.integers, *operands)
     results = step.late.run(operands, samples)
     values.require_memory(results, samples)
     return results
-
-
-def _fits(shapes: tuple[tuple[int, tuple[int, ...]], ...], operands: Sequence[Value | None]) -> bool:
-    for position, shape in shapes:
-        value = operands[position]
-        if not (isinstance(value, np.ndarray) and value.shape[1:] == shape):
-            return False
-    return True
