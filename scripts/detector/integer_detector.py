@@ -115,7 +115,8 @@ def _reading(part: Part, pooled: Tensor) -> Part:
 def _quantised(part: Part, precision: Precision) -> Graph:
     wide = [i for name in precision.wide for i in part.layers.get(name, ())]
     rules = [f"{i}:activation_bits=16,lut_items_in_bits=10" for i in wide]
-    settings = parse_settings(AIPU.settings, ["weights=per_channel"], rules)
+    # NMS follows in another part: in one graph a Softmax in front of it would use its table.
+    settings = parse_settings(AIPU.settings, ["weights=per_channel", "softmax=lut"], rules)
     return lower(AIPU.quantise(part.graph, settings), "aipu")
 
 
