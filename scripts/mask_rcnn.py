@@ -16,7 +16,7 @@ from pathlib import Path
 from detector.evaluation import WEIGHTS, load, rows
 from detector.integer_detector import BOXES, INT8, MIXED, SCORES
 
-_HEAD = f"{'':12}{'samples':>8}{'AP@0.5':>9}{'drop':>7}{'boxes as float':>16}{'masks':>8}"
+_HEAD = f"{'':14}{'samples':>8}{'AP@0.5':>9}{'drop':>7}{'boxes as float':>16}{'masks':>8}"
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def _print_table(weights: Path, images: int, samples: list[int], every_step: boo
         best = best if row.samples else row.precision
         count = str(row.samples) if row.samples else ""
         shares = f"{row.precision:8.2f}%{best - row.precision:7.2f}{row.agreement:15.2f}%{row.masks:7.2f}%"
-        print(f"{row.name:12}{count:>8}{shares}", flush=True)
+        print(f"{row.name:14}{count:>8}{shares}", flush=True)
     print(f"{images} images, {time.perf_counter() - start:.0f} s")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflq.converters.aipu.outputs import shared_map
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Tensor
 from tflq.interpreter import Engine
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
@@ -117,3 +118,10 @@ def test_three_maps_are_refused() -> None:
     maps = [affine_of(np.float32(1), 0)] * 3
     with pytest.raises(UnsupportedError, match="3 maps"):
         Engine(layer(maps, maps[0]), "aipu")
+
+
+def test_the_shared_type_is_the_papers_choice() -> None:
+    """P2 to P5 of the whitepaper's 5.1.3.4, which takes P2."""
+    largest = (26.95, 25.42, 31.63, 20.97)
+    maps = [Tensor(f"p{i}", (1,), DType.INT8, affine_of(np.float32(127.5 / v), 0)) for i, v in enumerate(largest, 2)]
+    assert shared_map(maps).name == "p2"

@@ -38,11 +38,11 @@ def fixed_types(node: Node, operands: Operands, asked: LayerOptions) -> tuple[Ou
 
 
 def shared_map(maps: Sequence[Tensor]) -> Tensor:
-    """Return the map whose largest value is the median of all, the lower one of two: its type holds them all.
+    """Return the map whose largest value is the median of all, the upper one of two: its type holds them all.
 
     Source: whitepaper ACN-AWP-1002A, 5.1.3.4, which takes P2 of P2 to P5 for that reason.
     """
-    return sorted(maps, key=scale_of, reverse=True)[(len(maps) - 1) // 2]
+    return sorted(maps, key=scale_of, reverse=True)[len(maps) // 2]
 
 
 def code_type(affine: Affine) -> DType:
