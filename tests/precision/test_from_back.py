@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.tracked import ROOT
+from tflq.analysis.executions import in_float
+from tflq.analysis.inputs import GivenSamples
+from tflq.bench.accuracy import LabelledSamples, measure
 from tflq.cli import main
 from tflq.converters.stages import Stage, find_raisable
+from tflq.converters.tflite import read_model
 from tflq.errors import OptionError
 from tflq.precision.from_back import BackSearch, search_from_back
 
@@ -110,6 +115,21 @@ def test_the_command_without_success(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_command_where_nothing_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", str(DIGITS), "-n", "8", "--drop", "0.5"]) == 0
     assert "no layer needs more" in capsys.readouterr().out
+
+
+def test_accuracy_as_the_score(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of right answers, here on the package's own digits."""
+    with np.load(ROOT / "tflq" / "data" / "digits_test.npz") as file:
+        images, labels = file["images"][:60, None], file["labels"][:60].astype(np.int64)
+    data = LabelledSamples(GivenSamples([images]), labels, 10)
+    monkeypatch.setattr("tflq.cli.tune.labelled_samples", lambda *_: data)
+    status, report = _tune(Path(), capsys, "--drop", "0.05", "--accuracy", "digits=DIR")
+    reference = measure(in_float(read_model(DIGITS)), data)
+    assert (status, report["reference"]) == (0, reference.percent / 100)
+    tried = report["tried"]
+    assert isinstance(tried, list)
+    assert len(tried) == 1
+    assert abs(tried[0]["score"] - reference.percent / 100) <= 0.05
 
 
 def test_accuracy_needs_a_task_and_a_folder(capsys: pytest.CaptureFixture[str]) -> None:

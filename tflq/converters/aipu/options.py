@@ -28,7 +28,7 @@ KNOWN = (
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("variant", COMPASS, "compass, or the whitepaper's own formulas (not for files)", (COMPASS, WHITEPAPER)),
     Setting("unify_concat", False, "give the branches of a Concat the scale of its output: codes only move"),
-    Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", minimum=0, maximum=48),
+    Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", (0, 8, 16, 24, 32, 48)),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
