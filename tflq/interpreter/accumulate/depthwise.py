@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.image import padded, strided_view
-from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.accumulate.image import deal_columns, strided_view
+from tflq.interpreter.accumulate.window import Window
 
 IMAGE_BYTES = 1 << 22
 """Bytes of padded images at a time: bounds memory; calls cost more than caches miss here."""
@@ -112,26 +112,9 @@ def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array
     result = np.empty((images.shape[0], output[0], output[1] * channels), prepared.dtype)
     step = max(1, IMAGE_BYTES // max(1, images[:1].size * prepared.dtype.itemsize))
     for start in range(0, images.shape[0], step):
-        dealt = _deal_columns(images[start : start + step], prepared.window, output, pad_value, prepared.dtype)
+        dealt = deal_columns(images[start : start + step], prepared.window, output, pad_value, prepared.dtype)
         _sum_taps(prepared, dealt, output[1], result[start : start + step])
     return result.reshape(*x.shape[:2], *output, channels)
-
-
-def _deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
-    """Return [B, Hp, stride, Wq, C]: the padded image, its column q * stride + r at [r, q]."""
-    stride = window.stride[1]
-    if stride == 1:
-        return padded(x, window, pad_value, dtype)[:, :, None]
-    batch, height, _, channels = x.shape
-    rows = (output[0] - 1) * window.stride[0] + window.extent[0]
-    columns = -(-((output[1] - 1) * stride + window.extent[1]) // stride)
-    bottom = min(window.top + height, rows)
-    image = np.full((batch, rows, stride, columns, channels), pad_value, dtype)
-    for r in range(stride):
-        first = -((window.left - r) // -stride)  # smallest q with q * stride + r >= left
-        part = x[:, : bottom - window.top, first * stride + r - window.left :: stride][:, :, : columns - first]
-        image[:, window.top : bottom, r, first : first + part.shape[2]] = part
-    return image
 
 
 def _sum_taps(prepared: Depthwise, image: Array, width: int, result: Array) -> None:

@@ -29,6 +29,26 @@ def padded(x: Array, window: Window, pad_value: int | float, dtype: np.dtype[np.
     return image
 
 
+def deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
+    """Return [B, Hp, stride, Wq, C] of an image [B, H, W, C]: padded, column q * stride + r at [r, q]; contiguous.
+
+    A tap then reads one run of columns for a row of outputs, whatever the horizontal stride.
+    """
+    stride = window.stride[1]
+    if stride == 1:
+        return padded(x, window, pad_value, dtype)[:, :, None]
+    batch, height, _, channels = x.shape
+    rows = (output[0] - 1) * window.stride[0] + window.extent[0]
+    columns = -(-((output[1] - 1) * stride + window.extent[1]) // stride)
+    bottom = min(window.top + height, rows)
+    image = np.full((batch, rows, stride, columns, channels), pad_value, dtype)
+    for r in range(stride):
+        first = -((window.left - r) // -stride)  # smallest q with q * stride + r >= left
+        part = x[:, : bottom - window.top, first * stride + r - window.left :: stride][:, :, : columns - first]
+        image[:, window.top : bottom, r, first : first + part.shape[2]] = part
+    return image
+
+
 def patches(image: Array, window: Window, output: Pair) -> Array:
     """See a padded image as patches.
 

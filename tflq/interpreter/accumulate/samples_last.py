@@ -17,7 +17,7 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.accumulate.convolution import Convolution
 from tflq.interpreter.accumulate.depthwise import Depthwise
-from tflq.interpreter.accumulate.image import strided_view
+from tflq.interpreter.accumulate.image import deal_columns, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.layout import logical, stored
 
@@ -76,39 +76,38 @@ def accumulate_samples_last(prepared: Convolution, x: Array, pad_value: int) -> 
         columns = images.reshape(*images.shape[:2], -1).astype(_FLOAT32)
         product: Array = np.matmul(prepared.rows, columns)
         return logical(product.reshape(images.shape[0], -1, *images.shape[2:]))
-    height, width = prepared.window.output_size((x.shape[2], x.shape[3]))
-    result = np.empty((images.shape[0], prepared.channels[1], height, width, images.shape[4]), _FLOAT32)
-    for image, out in zip(_padded(images, prepared.window, pad_value, images.dtype), result, strict=True):
-        _multiply_patches(prepared, image, out)
+    output = prepared.window.output_size((x.shape[2], x.shape[3]))
+    result = np.empty((images.shape[0], prepared.channels[1], *output, images.shape[4]), _FLOAT32)
+    for image, out in zip(images, result, strict=True):
+        dealt = deal_columns(image, prepared.window, output, pad_value, _FLOAT32)
+        _multiply_patches(prepared, dealt, out)
     return logical(result)
 
 
 def _multiply_patches(prepared: Convolution, image: Array, out: Array) -> None:
-    """out[o] = weights @ patches of a padded image [C, Hp, Wp, S], some rows of outputs at a time."""
+    """out[o] = weights @ patches of an image dealt out by columns [C, Hp, stride, Wq, S], some rows at a time."""
     window, (outputs, height, width, samples) = prepared.window, out.shape
-    depth = prepared.rows.shape[1]
+    depth, channels = prepared.rows.shape[1], image.shape[0]
     step = max(1, PATCH_BYTES // max(1, depth * width * samples * _FLOAT32.itemsize))
-    channel, row, column, element = image.strides
     for start in range(0, height, step):
         count = min(step, height - start)
-        seen = strided_view(
-            image,
-            (*window.kernel, image.shape[0], count, width, samples),
-            (
-                row * window.dilation[0],
-                column * window.dilation[1],
-                channel,
-                row * window.stride[0],
-                column * window.stride[1],
-                element,
-            ),
-            start * window.stride[0] * row,
-        )
-        patches = seen.astype(_FLOAT32, order="C").reshape(depth, -1)
-        if count == height:
-            np.matmul(prepared.rows, patches, out=out.reshape(outputs, -1))
-        else:
-            out[:, start : start + count] = np.matmul(prepared.rows, patches).reshape(outputs, count, width, samples)
+        patches = np.empty((*window.kernel, channels, count, width, samples), _FLOAT32)
+        for kx in range(window.kernel[1]):
+            patches[:, kx] = _column_taps(window, image, kx, start, patches.shape)
+        part = out[:, start : start + count].reshape(outputs, -1)
+        np.matmul(prepared.rows, patches.reshape(depth, -1), out=part)
+
+
+def _column_taps(window: Window, image: Array, kx: int, start: int, shape: tuple[int, ...]) -> Array:
+    """See what the taps of one column of the kernel read: [KH, C, rows, OW, S], from row `start` of the outputs."""
+    channel, row, remainder, column, element = image.strides
+    q, r = divmod(kx * window.dilation[1], window.stride[1])
+    return strided_view(
+        image,
+        (shape[0], *shape[2:]),
+        (row * window.dilation[0], channel, row * window.stride[0], column, element),
+        start * window.stride[0] * row + r * remainder + q * column,
+    )
 
 
 def _padded(x: Array, window: Window, pad_value: int, dtype: np.dtype[np.generic]) -> Array:
