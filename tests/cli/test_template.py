@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.tracked import ROOT
+from tflq.cli import main
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.template import read_template, template_bytes, with_template_ranges
@@ -21,9 +22,13 @@ DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 Json = dict[str, Any]
 
 
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def _convert(folder: Path, out: str, *options: str) -> dict[str, bytes]:
-    done = tflq("convert", DIGITS, "-t", "aipu", "-o", out, "-n", "3", *options, cwd=folder)
-    assert done.status == 0, done.err
+    assert main(["convert", str(DIGITS), "-t", "aipu", "-o", out, "-n", "3", *options]) == 0
     return {path.name: path.read_bytes() for path in (folder / out).iterdir()}
 
 
@@ -66,9 +71,7 @@ def test_edited_settings_and_ranges_count(tmp_path: Path) -> None:
     template["layers"][2]["ranges"][name] = [0, 51.0]
     template["layers"] = [template["layers"][0], template["layers"][2]]
     _write(tmp_path, template)
-    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "--template", "t.json", cwd=tmp_path)
-    assert done.status == 0, done.err
-    text = (tmp_path / "out" / "digits_o.txt").read_text(encoding="utf-8").split("\n\n")
+    text = _convert(tmp_path, "out", "--template", "t.json")["digits_o.txt"].decode().split("\n\n")
     assert "layer_top_type=[uint16]" in text[2]
     assert f"layer_top_scale=[{np.float32(255 / 51.0)!s}" in text[4]
 
@@ -86,23 +89,25 @@ def test_single_layers_and_ranges_of_the_command_line_win(tmp_path: Path) -> Non
     assert "layer_top_scale=[1.0]" in text[4]
 
 
-def test_run_and_compare_take_it(tmp_path: Path) -> None:
+def test_run_and_compare_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = _template(tmp_path)
     for layer in template["layers"]:
         layer["settings"]["float"] = True
     _write(tmp_path, template)
-    options = ("-n", "4", "--template", "t.json", "--json")
-    found = tflq("compare", f"{DIGITS}@aipu", *options, cwd=tmp_path).json["tensors"]
-    usual = tflq("compare", f"{DIGITS}@aipu", "-n", "4", "--json", cwd=tmp_path).json["tensors"]
+    capsys.readouterr()
+    tensors = []
+    for options in ((), ("--template", "t.json")):
+        assert main(["compare", f"{DIGITS}@aipu", "-n", "4", "--json", *options]) == 1
+        tensors.append(json.loads(capsys.readouterr().out)["tensors"])
+    usual, found = tensors
     assert found[3]["sqnr_db"] > usual[3]["sqnr_db"] + 3
-    assert tflq("run", DIGITS, "-t", "aipu", *options, cwd=tmp_path).status == 0
+    assert main(["run", str(DIGITS), "-t", "aipu", "-n", "4", "--template", "t.json"]) == 0
 
 
 @pytest.mark.parametrize("target", ["gap9-sq8", "openvino", "tflite"])
 def test_every_target_has_one(tmp_path: Path, target: str) -> None:
     for folder, options in (("a", ("--write-template", "t.json")), ("b", ("--template", "t.json"))):
-        done = tflq("convert", DIGITS, "-t", target, "-o", folder, "-n", "2", *options, cwd=tmp_path)
-        assert done.status == 0, done.err
+        assert main(["convert", str(DIGITS), "-t", target, "-o", folder, "-n", "2", *options]) == 0
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
 
