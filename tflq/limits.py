@@ -78,6 +78,24 @@ _NAMES = tuple(field.name for field in fields(Limits))
 _in_force: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
+class Tally:
+    """Adds up what the parts of one file take in memory beside the file itself: unpacked, dense and copied values."""
+
+    def __init__(self) -> None:
+        self._limits = current()
+        self._bytes = 0
+
+    def add(self, size: int, where: str) -> None:
+        """Count the bytes of one part before it is made.
+
+        Raises:
+            UnsupportedError: it alone is more than `max_bytes`, or all of them are more than `max_memory`.
+        """
+        self._bytes += size
+        self._limits.require("max_bytes", size, f"{where}: bytes of its value")
+        self._limits.require("max_memory", self._bytes, f"{where}: bytes of all values copied out of the file up to it")
+
+
 def current() -> Limits:
     """Return the limits in force.
 

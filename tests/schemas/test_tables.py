@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 from tests.schemas.strategies import tables
 from tflq.errors import FormatError
-from tflq.schemas.flatbuffer import Table, UnionMembers, decode, encode, encoder
+from tflq.limits import Limits, applied
+from tflq.schemas.flatbuffer import Table, UnionMembers, decode, encode
 from tflq.schemas.flatbuffer import declare as d
 from tflq.schemas.flatbuffer.scalars import FLOAT64, INT16, INT32, UINT32
 
@@ -287,16 +288,17 @@ def chain(depth: int) -> Table:
     return table
 
 
-def test_nesting_is_limited_in_reading_and_writing(monkeypatch):
+def test_nesting_is_limited_in_reading_and_writing():
     deepest = chain(64)
     written = encode(deepest, IDENTIFIER)
     assert decode(written, type(deepest), IDENTIFIER, "test").root == deepest
     too_deep = type("Link", (Table,), {"child": d.table(type(deepest))})(child=deepest)
     with pytest.raises(FormatError, match="more than 64 tables within each other"):
         encode(too_deep, IDENTIFIER)
-    monkeypatch.setattr(encoder, "MAX_DEPTH", 65)
-    written = encode(too_deep, IDENTIFIER)
-    with pytest.raises(FormatError, match=r"Link(\.child){64}: found more than 64 tables within each other"):
+    with applied(Limits(max_depth=65)):
+        written = encode(too_deep, IDENTIFIER)
+        assert decode(written, type(too_deep), IDENTIFIER, "test").root == too_deep
+    with pytest.raises(FormatError, match=r"Link(\.child){64}: found more than 64 tables .*; raise the limit"):
         decode(written, type(too_deep), IDENTIFIER, "test")
 
 

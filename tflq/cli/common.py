@@ -35,8 +35,29 @@ INPUT_HELP = (
 )
 
 
+def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
+    """Put limits in force until the command ends."""
+    from tflq.limits import applied, from_words
+
+    if words:
+        ctx.with_resource(applied(from_words(words)))
+
+
+LIMIT_OPTION = click.option(
+    "--limit",
+    multiple=True,
+    metavar="NAME=N",
+    is_eager=True,
+    expose_value=False,
+    callback=_apply_limits,
+    help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
+    "subgraphs, depth, expansion, subgraph-runs (docs/reliability.md). Repeat it for several.",
+)
+
+
 def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --json and --debug."""
+    """Add the options that every command has: --limit, --json and --debug."""
+    function = LIMIT_OPTION(function)
     function = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(
         function
     )

@@ -14,7 +14,7 @@ from tflq.cli.calibration_options import (
     calibration,
     refuse_calibration_without_target,
 )
-from tflq.cli.common import MODEL_ARGUMENT, read_model
+from tflq.cli.common import LIMIT_OPTION, MODEL_ARGUMENT, read_model
 from tflq.cli.target_options import choose_execution, one_arithmetic
 
 
@@ -36,6 +36,7 @@ from tflq.cli.target_options import choose_execution, one_arithmetic
     metavar="PATH",
     help="Make a symbolic link to the port while the device runs, for a name that stays the same.",
 )
+@LIMIT_OPTION
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def command(
     model: str,

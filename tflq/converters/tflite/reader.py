@@ -15,14 +15,16 @@ from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
+from tflq.limits import Limits, Tally, applied, current
 from tflq.schemas import tflite as schema
 
 
-def read_model(path: str | os.PathLike[str]) -> Model:
+def read_model(path: str | os.PathLike[str], limits: Limits | None = None) -> Model:
     """Read a .tflite file.
 
     Args:
         path: the file.
+        limits: on counts, nesting and memory; None for those in force (tflq/limits.py).
 
     Returns:
         The model; `source` is the path.
@@ -31,17 +33,35 @@ def read_model(path: str | os.PathLike[str]) -> Model:
         InputError: the file is missing, empty or cannot be read.
         FormatError: it is no .tflite file, or a damaged one.
         GraphError: its operators contradict each other.
+        UnsupportedError: it is beyond a limit, or needs another file.
     """
-    return model_from_bytes(read_bytes(path), os.fspath(path))
+    return model_from_bytes(read_bytes(path), os.fspath(path), limits)
 
 
-def model_from_bytes(data: bytes | memoryview, where: str = "model") -> Model:
+def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Limits | None = None) -> Model:
     """Read a .tflite file from memory; `where` names it in messages. Raises as `read_model`."""
-    table = schema.decode_model(data, where)
+    with applied(limits):
+        table = schema.decode_model(data, where)
+        _require_counts(table, where)
+        return _model(table, where)
+
+
+def _require_counts(table: schema.Model, where: str) -> None:
+    """Raise UnsupportedError where the file holds more of something than the limits allow."""
+    allowed, subgraphs = current(), table.subgraphs or []
+    allowed.require("max_subgraphs", len(subgraphs), f"{where}: subgraphs")
+    allowed.require("max_tensors", sum(len(g.tensors or []) for g in subgraphs), f"{where}: tensors of all subgraphs")
+    operators = sum(len(g.operators or []) for g in subgraphs)
+    allowed.require("max_operators", operators, f"{where}: operators of all subgraphs")
+
+
+def _model(table: schema.Model, where: str) -> Model:
     buffers = table.buffers or []
-    tensors = TensorReader(buffers)
+    tally = Tally()
+    tensors = TensorReader(buffers, tally)
     metadata = [
-        (m.name or "", _content(buffers, m.buffer, f"{where}: metadata '{m.name}'")) for m in table.metadata or []
+        (m.name or "", _content(buffers, m.buffer, tally, f"{where}: metadata '{m.name}'"))
+        for m in table.metadata or []
     ]
     shadowed = [i for i, (name, _) in enumerate(metadata) if name in (later for later, _ in metadata[i + 1 :])]
     graphs = [_graph(table, i, tensors, where) for i in range(len(table.subgraphs or []))]
@@ -54,25 +74,32 @@ def model_from_bytes(data: bytes | memoryview, where: str = "model") -> Model:
         description=table.description,
         version=table.version,
         source=where,
-        extra=_model_extra(table, buffers, tuple(metadata[i] for i in shadowed), where),
+        extra=_model_extra(table, buffers, tally, tuple(metadata[i] for i in shadowed), where),
     )
 
 
-def _content(buffers: list[schema.Buffer], index: int, where: str) -> bytes:
+def _content(buffers: list[schema.Buffer], index: int, tally: Tally, where: str) -> bytes:
     if not 0 <= index < len(buffers):
         raise FormatError(f"{where}: found buffer {index}; {count_of('buffers', len(buffers))}")
     data = buffers[index].data
-    return b"" if data is None else data.tobytes()
+    if data is None:
+        return b""
+    tally.add(data.size, where)
+    return data.tobytes()
 
 
 def _model_extra(
-    table: schema.Model, buffers: list[schema.Buffer], shadowed: tuple[tuple[str, bytes], ...], where: str
+    table: schema.Model,
+    buffers: list[schema.Buffer],
+    tally: Tally,
+    shadowed: tuple[tuple[str, bytes], ...],
+    where: str,
 ) -> ModelExtra | None:
     indices = [] if table.metadata_buffer is None else table.metadata_buffer.tolist()
     files = table.associated_files
     extra = ModelExtra(
         shadowed_metadata=shadowed,
-        metadata_buffer=tuple(_content(buffers, i, f"{where}: metadata buffer {i}") for i in indices),
+        metadata_buffer=tuple(_content(buffers, i, tally, f"{where}: metadata buffer {i}") for i in indices),
         external_buffer_groups=table.external_buffer_groups,
         external_buffers=table.external_buffers,
         associated_files=None if files is None else files.tobytes(),

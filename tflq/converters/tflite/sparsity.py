@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from tflq.errors import FormatError
 from tflq.graph import Array, DType
+from tflq.limits import current
 from tflq.schemas import tflite as schema
-
-MOST_BYTES = 1 << 30
-"""Largest dense value: a few stored values could else ask for any amount of memory."""
 
 
 def densify(
@@ -32,8 +30,9 @@ def densify(
         where: names the tensor in messages.
 
     Raises:
-        FormatError: the levels contradict the shape, the segments each other, or the number of values; the dense value
-            has more than MOST_BYTES.
+        FormatError: the levels contradict the shape, the segments each other, or the number of values.
+        UnsupportedError: the dense value is larger than the limit `max_bytes`: a few stored values could else ask for
+            any amount of memory.
     """
     if dtype.bits < 8 or dtype is DType.STRING:
         raise FormatError(f"{where}: a sparse constant of {dtype.value}; allowed are types of whole bytes")
@@ -44,8 +43,7 @@ def densify(
         raise FormatError(f"{where}: traversal order {order} and {len(levels)} levels do not fit the shape {shape}")
     if any(not 0 <= axis < len(shape) for axis in blocked):
         raise FormatError(f"{where}: block map {blocked} names axes outside the shape {shape}")
-    if math.prod(shape) * dtype.storage.itemsize > MOST_BYTES:
-        raise FormatError(f"{where}: the dense value of shape {shape} has more than {MOST_BYTES} bytes")
+    current().require("max_bytes", math.prod(shape) * dtype.storage.itemsize, f"{where}: bytes of the dense value")
     coordinates = _leaves(levels, math.prod(shape), where)
     values = data.view(dtype.storage) if data.size % dtype.storage.itemsize == 0 else data[:0].view(dtype.storage)
     if values.size != coordinates.shape[1]:

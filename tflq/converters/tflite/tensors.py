@@ -10,19 +10,23 @@ from numpy.typing import NDArray
 from tflq.converters.tflite.extras import TensorExtra
 from tflq.converters.tflite.quantisation import kept_table, read_quantisation, read_range
 from tflq.converters.tflite.sparsity import densify
-from tflq.errors import FormatError
+from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import Array, DType, Tensor
+from tflq.limits import Tally
 from tflq.schemas import tflite as schema
 from tflq.schemas.tflite.packing import pack, pack_strings, unpack, unpack_strings
 
 Bytes = NDArray[np.uint8]
+_MOST_AXES = 31  # numpy has 32, and the samples take one
+_BYTES_OF_STRING = 48  # of Python, beside its characters
 
 
 class TensorReader:
     """Reads tensors of one model; tensors that share a buffer share one array."""
 
-    def __init__(self, buffers: list[schema.Buffer]) -> None:
+    def __init__(self, buffers: list[schema.Buffer], tally: Tally) -> None:
         self._buffers = buffers
+        self._tally = tally
         self._arrays: dict[tuple[int, DType, tuple[int, ...]], Array] = {}
         self._sparse: dict[int, bytes] = {}
 
@@ -32,10 +36,13 @@ class TensorReader:
         Raises:
             FormatError: a buffer index out of range, a negative size, data that does not fit the shape, a variable with
                 data, or a quantisation that contradicts the tensor.
+            UnsupportedError: more axes than numpy has, or values that take more memory than the limits allow.
         """
         shape = () if table.shape is None else tuple(table.shape.tolist())
         if min(shape, default=0) < 0:
             raise FormatError(f"{where}: found shape {shape}; sizes must be 0 or more")
+        if len(shape) > _MOST_AXES:
+            raise UnsupportedError(f"{where}: found {len(shape)} axes; up to {_MOST_AXES} are allowed")
         dtype = DType[table.type.name]
         quantisation = read_quantisation(table.quantization, shape, dtype, where)
         stated = read_range(table.quantization)
@@ -44,8 +51,8 @@ class TensorReader:
         signature = table.shape_signature
         extra = TensorExtra(
             sparsity=table.sparsity,
-            sparse_values=self._sparse_values(table, content),
-            surplus=_surplus(table, content, shape, dtype),
+            sparse_values=self._sparse_values(table, content, where),
+            surplus=self._surplus(table, content, shape, dtype, where),
             variant_tensors=table.variant_tensors,
             quantization=kept_table(table.quantization, quantisation, stated),
             external_buffer=table.external_buffer,
@@ -80,15 +87,29 @@ class TensorReader:
     ) -> Array:
         key = (table.buffer, dtype, shape)
         if table.sparsity is not None:
+            self._tally.add(math.prod(shape) * dtype.storage.itemsize, where)
             return densify(table.sparsity, content, shape, dtype, where)
         if key not in self._arrays:
+            self._tally.add(_copied_bytes(content, math.prod(shape), dtype), where)
             self._arrays[key] = decode_constant(content, shape, dtype, where)
         return self._arrays[key]
 
-    def _sparse_values(self, table: schema.Tensor, content: Bytes | None) -> bytes | None:
+    def _sparse_values(self, table: schema.Tensor, content: Bytes | None, where: str) -> bytes | None:
         if table.sparsity is None or content is None:
             return None
-        return self._sparse.setdefault(table.buffer, content.tobytes())
+        if table.buffer not in self._sparse:
+            self._tally.add(content.size, where)
+            self._sparse[table.buffer] = content.tobytes()
+        return self._sparse[table.buffer]
+
+    def _surplus(
+        self, table: schema.Tensor, content: Bytes | None, shape: tuple[int, ...], dtype: DType, where: str
+    ) -> bytes:
+        if content is None or table.sparsity is not None or dtype is DType.STRING:
+            return b""
+        surplus = content[_bytes_of(math.prod(shape), dtype) :]
+        self._tally.add(surplus.size, where)
+        return surplus.tobytes()
 
 
 def decode_constant(data: Bytes, shape: tuple[int, ...], dtype: DType, where: str) -> Array:
@@ -124,10 +145,13 @@ def encode_constant(data: Array, dtype: DType) -> Bytes:
     return np.ascontiguousarray(little).reshape(-1).view(np.uint8)
 
 
-def _surplus(table: schema.Tensor, content: Bytes | None, shape: tuple[int, ...], dtype: DType) -> bytes:
-    if content is None or table.sparsity is not None or dtype is DType.STRING:
-        return b""
-    return content[_bytes_of(math.prod(shape), dtype) :].tobytes()
+def _copied_bytes(data: Bytes, count: int, dtype: DType) -> int:
+    """Return what the value of a constant takes beside the file: nothing where it is a view of it."""
+    if dtype is DType.STRING:
+        return data.size + _BYTES_OF_STRING * min(count, data.size)
+    if dtype.bits < 8:
+        return min(count, data.size * 8 // dtype.bits)
+    return min(_bytes_of(count, dtype), data.size) if data.ctypes.data % dtype.storage.itemsize else 0
 
 
 def _bytes_of(count: int, dtype: DType) -> int:

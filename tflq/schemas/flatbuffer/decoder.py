@@ -17,13 +17,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq import limits
 from tflq.schemas.flatbuffer.damage import DamageError
 from tflq.schemas.flatbuffer.fields import UnionMembers
 from tflq.schemas.flatbuffer.scalars import BOOL, Scalar
 from tflq.schemas.flatbuffer.table import Table
-
-MAX_DEPTH = 64
-"""Tables within tables; the limit of the flatbuffers verifier."""
 
 _U16X2 = struct.Struct("<HH")
 _I32 = struct.Struct("<i")
@@ -60,7 +58,8 @@ def decode(
 
     Raises:
         FormatError: The data is damaged, of another format, uses something newer than the declared tables, or refers
-            to the same bytes so often that it would need far more memory than its size.
+            to the same bytes so often, or nests tables so deep, that it is beyond the limits `max_expansion` and
+            `max_depth`.
     """
     decoder = Decoder(data)
     try:
@@ -78,8 +77,10 @@ class Decoder:
         self.size = len(self.data)
         self.array = np.frombuffer(self.data, np.uint8)
         self.end_bytes = 8
-        self.elements_left = 65536 + self.size // 4
-        self.text_left = 65536 + 4 * self.size
+        allowed = limits.current()
+        self.max_depth = allowed.max_depth
+        self.elements_left = 65536 + allowed.max_expansion * self.size // 16
+        self.text_left = self.vector_bytes_left = 65536 + allowed.max_expansion * self.size
         self.depth = 0
         self.vtables: dict[int, tuple[int, tuple[int, ...]]] = {}
 
@@ -107,8 +108,12 @@ class Decoder:
     def table(self, cls: type[TableT], position: int) -> TableT:
         """Read the table at a position that `follow` returned."""
         self._spend(1)
-        if self.depth >= MAX_DEPTH:
-            raise DamageError(f"more than {MAX_DEPTH} tables within each other", f"a depth of {MAX_DEPTH}")
+        if self.depth >= self.max_depth:
+            raise DamageError(
+                f"more than {self.max_depth} tables within each other",
+                f"a depth of {self.max_depth}",
+                limits.raising("max_depth"),
+            )
         self.depth += 1
         size, slots = self._vtable(position)
         fields = cls.FIELDS
@@ -193,6 +198,9 @@ class Decoder:
     def vector(self, scalar: Scalar, position: int) -> NDArray[np.generic]:
         """Return a read-only view of the vector of numbers that the offset at a position leads to."""
         start, count = self._extent(self.follow(position), scalar.size)
+        self.vector_bytes_left -= count * scalar.size
+        if self.vector_bytes_left < 0:
+            raise _bomb()
         raw = self.array[start : start + count * scalar.size]
         if scalar is BOOL and count and int(raw.max()) > 1:
             raise DamageError(f"the truth value {int(raw.max())} in a vector", "0 or 1")
@@ -264,7 +272,9 @@ class Decoder:
 
 def _bomb() -> DamageError:
     return DamageError(
-        "the same bytes referred to over and over", "no more elements than a file of this size can hold by itself"
+        "the same bytes referred to over and over",
+        "no more elements than a file of this size can hold by itself",
+        limits.raising("max_expansion"),
     )
 
 

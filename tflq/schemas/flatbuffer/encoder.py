@@ -7,6 +7,7 @@ from flatbuffers import number_types
 from flatbuffers.builder import Builder, BuilderSizeError
 from numpy.typing import NDArray
 
+from tflq import limits
 from tflq.schemas.flatbuffer import scalars
 from tflq.schemas.flatbuffer.damage import DamageError
 from tflq.schemas.flatbuffer.fields import Field
@@ -14,8 +15,6 @@ from tflq.schemas.flatbuffer.table import Table
 
 MAX_SIZE = 2**31 - 1
 """Most bytes of a flatbuffer: its signed offsets have 32 bits."""
-
-MAX_DEPTH = 64
 
 
 def encode(root: Table, identifier: bytes, where: str = "model") -> bytes:
@@ -30,11 +29,11 @@ def encode(root: Table, identifier: bytes, where: str = "model") -> bytes:
         where: Name of the result, for messages.
 
     Raises:
-        FormatError: A list holds something that is no table of the declared class, tables are nested deeper than 64,
-            or the result would be 2 GiB or more.
+        FormatError: A list holds something that is no table of the declared class, tables are nested deeper than the
+            limit `max_depth`, or the result would be 2 GiB or more.
     """
     try:
-        vectors, bound = _measure(root)
+        vectors, bound = _measure(root, limits.current().max_depth)
         if vectors > MAX_SIZE:
             raise _too_large(vectors)
         sink = Encoder(bound)
@@ -46,9 +45,11 @@ def encode(root: Table, identifier: bytes, where: str = "model") -> bytes:
     return bytes(memoryview(sink.builder.Bytes)[sink.builder.Head() :])
 
 
-def _too_deep() -> DamageError:
+def _too_deep(most: int) -> DamageError:
     return DamageError(
-        f"more than {MAX_DEPTH} tables within each other", f"a depth of {MAX_DEPTH}", "a table may not contain itself"
+        f"more than {most} tables within each other",
+        f"a depth of {most}",
+        f"a table may not contain itself; otherwise {limits.raising('max_depth')}",
     )
 
 
@@ -65,14 +66,15 @@ class Encoder:
 
     def __init__(self, size: int) -> None:
         self.builder = Builder(min(size, MAX_SIZE))
+        self.max_depth = limits.current().max_depth
         self.depth = 0
 
     def table(self, table: object, expected: type[Table]) -> int:
         """Write a table and what it refers to; return its offset."""
         if not isinstance(table, expected):
             raise DamageError(type(table).__name__, f"a {expected.__name__}", "put a table of that class there")
-        if self.depth >= MAX_DEPTH:
-            raise _too_deep()
+        if self.depth >= self.max_depth:
+            raise _too_deep(self.max_depth)
         self.depth += 1
         ready: list[tuple[Field, object]] = []
         for field in table.FIELDS:
@@ -134,18 +136,18 @@ def _wide_first(entry: tuple[Field, object]) -> int:
     return -entry[0].size
 
 
-def _measure(value: object, depth: int = 0) -> tuple[int, int]:
+def _measure(value: object, most: int, depth: int = 0) -> tuple[int, int]:
     """Return the bytes of all vectors of numbers below a value, and a bound for everything."""
     if isinstance(value, np.ndarray):
         return value.nbytes, value.nbytes + 36
     if isinstance(value, str):
         return 0, 4 * len(value) + 8
-    if depth > 2 * MAX_DEPTH:  # a list between each two tables
-        raise _too_deep()
+    if depth > 2 * most:  # a list between each two tables
+        raise _too_deep(most)
     if isinstance(value, list):
-        parts = [_measure(item, depth + 1) for item in value]
+        parts = [_measure(item, most, depth + 1) for item in value]
     elif isinstance(value, Table):
-        parts = [_measure(item, depth + 1) for item in value.__dict__.values()]
+        parts = [_measure(item, most, depth + 1) for item in value.__dict__.values()]
     else:
         return 0, 16
     return sum(vectors for vectors, _ in parts), sum(bound + 4 for _, bound in parts) + 32

@@ -10,12 +10,11 @@ from __future__ import annotations
 import struct
 from typing import TypeAlias, Union
 
+from tflq import limits
 from tflq.errors import FormatError
 from tflq.schemas.flatbuffer.damage import DamageError
 
 FlexValue: TypeAlias = Union[bool, int, float, str, bytes, "list[FlexValue]", "dict[str, FlexValue]", None]
-
-MAX_DEPTH = 64
 
 _NULL, _INT, _UINT, _FLOAT, _KEY, _STRING, _INDIRECT_INT, _INDIRECT_UINT, _INDIRECT_FLOAT, _MAP, _VECTOR = range(11)
 _BLOB, _BOOL, _VECTOR_BOOL = 25, 26, 36
@@ -61,7 +60,7 @@ def encode_flexbuffer(value: FlexValue, where: str = "options") -> bytes:
 
     Raises:
         FormatError: The value, or one within it, is of no kind that a flexbuffer holds, an integer has more than 64
-            bits, or lists are nested deeper than 64.
+            bits, or lists are nested deeper than the limit `max_depth`.
     """
     from flatbuffers import flexbuffers
 
@@ -74,8 +73,10 @@ def encode_flexbuffer(value: FlexValue, where: str = "options") -> bytes:
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.left = 65536 + len(data)
-        self.text_left = 65536 + 4 * len(data)
+        allowed = limits.current()
+        self.max_depth = allowed.max_depth
+        self.left = 65536 + allowed.max_expansion * len(data) // 4
+        self.text_left = 65536 + allowed.max_expansion * len(data)
         self.depth = 0
 
     def root(self) -> FlexValue:
@@ -104,8 +105,12 @@ class _Reader:
             return self._key(target)
         if kind in (_STRING, _BLOB):
             return self._text(target, inner, kind)
-        if self.depth >= MAX_DEPTH:
-            raise DamageError(f"more than {MAX_DEPTH} vectors within each other", f"a depth of {MAX_DEPTH}")
+        if self.depth >= self.max_depth:
+            raise DamageError(
+                f"more than {self.max_depth} vectors within each other",
+                f"a depth of {self.max_depth}",
+                limits.raising("max_depth"),
+            )
         self.depth += 1
         value = self._container(kind, target, inner)
         self.depth -= 1
@@ -195,17 +200,27 @@ class _Reader:
     def _spend(self, elements: int) -> None:
         self.left -= elements
         if self.left < 0:
-            raise DamageError("the same bytes referred to over and over", "no more values than bytes")
+            raise DamageError(
+                "the same bytes referred to over and over", "no more values than bytes", limits.raising("max_expansion")
+            )
 
     def _spend_text(self, size: int) -> None:
         self.text_left -= size
         if self.text_left < 0:
-            raise DamageError("the same text referred to over and over", "little more text than bytes")
+            raise DamageError(
+                "the same text referred to over and over",
+                "little more text than bytes",
+                limits.raising("max_expansion"),
+            )
 
 
 def _check(value: object, where: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise FormatError(f"{where}: found lists nested deeper than {MAX_DEPTH}; allowed is a depth of {MAX_DEPTH}")
+    most = limits.current().max_depth
+    if depth > most:
+        raise FormatError(
+            f"{where}: found lists nested deeper than {most}; allowed is a depth of {most}; "
+            f"{limits.raising('max_depth')}"
+        )
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str) or "\0" in key:
