@@ -16,7 +16,7 @@ from detector.scenes import HEIGHT, WIDTH, Scene, scenes
 from tflq.bench.detection import Detections, agreement, average_precision, overlaps
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
-TEST_SEED, CALIBRATION_SEED = 1000, 2000
+SEED, TO_CALIBRATION = 1000, 1000
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,14 @@ def load(path: Path) -> Parts:
     return parts_of(weights, REGIONS, DETECTIONS)
 
 
-def rows(parts: Parts, images: int, samples: Sequence[int], precisions: Sequence[Precision]) -> Iterator[Row]:
+def rows(
+    parts: Parts, images: int, samples: Sequence[int], precisions: Sequence[Precision], seed: int = SEED
+) -> Iterator[Row]:
     """Yield the lines: float, then for each number of calibration samples each precision."""
-    drawn = list(scenes(images, TEST_SEED))
+    drawn = list(scenes(images, seed))
     reference = detect(parts, pictures(drawn))
     yield _row("float", 0, reference.found, reference.found, drawn)
-    source = detect(parts, pictures(list(scenes(max(samples), CALIBRATION_SEED))))
+    source = detect(parts, pictures(list(scenes(max(samples), seed + TO_CALIBRATION))))
     for count in samples:
         ranged = calibrated(parts, source, count)
         for precision in precisions:
