@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -38,37 +39,37 @@ class DType(Enum):
     RESOURCE = "resource"
     VARIANT = "variant"
 
-    @property
+    @cached_property
     def storage(self) -> np.dtype[np.generic]:
         """The numpy type that holds one element."""
         return _STORAGE[self]
 
-    @property
+    @cached_property
     def is_floating(self) -> bool:
         """Whether elements are real floating-point numbers."""
         return self.value.startswith(("float", "bfloat"))
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether elements are integers (bool is not)."""
         return self.value.startswith(("int", "uint"))
 
-    @property
+    @cached_property
     def is_signed(self) -> bool:
         """Whether an integer type has negative values."""
         return self.value.startswith("int")
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width of one element in bits as it counts for the model's size; 0 for strings, resources and variants."""
         return _BITS.get(self, 0) or self.storage.itemsize * 8 * (self not in _WITHOUT_WIDTH)
 
-    @property
+    @cached_property
     def minimum(self) -> int:
         """Smallest value of an integer type: -2^(bits-1), or 0 where it is unsigned."""
         return -(1 << (self.bits - 1)) if self.is_signed else 0
 
-    @property
+    @cached_property
     def maximum(self) -> int:
         """Largest value of an integer type: 2^(bits-1) - 1, or 2^bits - 1 where it is unsigned."""
         return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1

@@ -32,7 +32,8 @@ def run(
     """Run DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]."""
     if isinstance(integers, HybridConvolution):
         return run_hybrid(integers, x, weights, bias, depthwise=True)
-    return run_convolution(integers, x, as_grouped(weights, channels_last=True), bias)
+    own = weights if integers.constants else as_grouped(weights, channels_last=True)  # constants are prepared already
+    return run_convolution(integers, x, own, bias)
 
 
 def samples_last(integers: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
