@@ -207,3 +207,19 @@ def test_groups_share_a_scale(group: int) -> None:
     layer = network_of(graph).layers[1]
     assert {"scale", "shift", "weights_scale"} <= set(layer.constants)
     assert case.error(graph) < 6
+
+
+@pytest.mark.parametrize("weights", ["per_tensor", "per_channel"])
+def test_the_width_of_multipliers(weights: str) -> None:
+    """12 bits: M between 2^11 and 2^12, sixteen times as near to the ratio of scales."""
+    case = _Case("NONE", {})
+    plain, wide = (case.quantised(f"weights={weights}", f"multiplier_bits={bits}") for bits in (0, 12))
+    layer, usual = (network_of(graph).layers[1].entries for graph in (wide, plain))
+    if weights == "per_tensor":
+        assert (1 << 11) <= int(str(layer["scale_value"])) < (1 << 12)
+        assert (layer["scale_type"], usual["scale_type"]) == ("uint16", "uint8")
+        assert layer["shift_value"] == int(str(usual["shift_value"])) + 4
+    again = graph_of(network_of(wide))
+    np.testing.assert_array_equal(case.codes(again), case.codes(wide))
+    assert network_of(again) == network_of(wide)
+    assert np.abs(case.codes(wide).astype(int) - case.codes(plain)).max() <= 1

@@ -9,19 +9,19 @@ import numpy as np
 from tflq.converters.aipu.floating import float_layers
 from tflq.converters.aipu.layers import ARITHMETIC, RULES
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.own_keys import OWN_KEYS
 from tflq.converters.aipu.rewrites import MERGED
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, METHOD
+from tflq.interpreter.kernels.aipu.stated import stated
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_OWN_KEYS = ("lut_items_in_bits", MERGED, METHOD, ADJUST, REMAIN_SHIFT)
+_OWN_KEYS = (*OWN_KEYS, MERGED)
 
 
 def network_of(graph: Graph) -> Network:
@@ -91,7 +91,8 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     if is_per_channel:
         before.update(scales)
     before.update(_attributes(node, written))
-    after: dict[str, Entry] = dict(written.keys)
+    given = stated(node)
+    after: dict[str, Entry] = dict(written.keys if given is None else given.keys)
     if not is_per_channel:
         after.update(scales)
     bottoms = tuple(edge_of(graph.tensors[t]) for t in node.inputs if t not in own)

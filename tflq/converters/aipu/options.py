@@ -28,6 +28,9 @@ KNOWN = (
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("variant", COMPASS, "compass, or the whitepaper's own formulas (not for files)", (COMPASS, WHITEPAPER)),
     Setting("unify_concat", False, "give the branches of a Concat the scale of its output: codes only move"),
+    Setting(
+        "multiplier_bits", 0, "width of M of sums, products, Concat, LeakyRelu; 0: the output's", (0, *range(2, 16))
+    ),
     Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", (0, 8, 16, 24, 32, 48)),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
@@ -56,6 +59,7 @@ class LayerOptions:
         bias_bits: width of its biases.
         by_whitepaper: whether the whitepaper's own formulas run.
         unify_concat: whether the branches of a Concat take its scale.
+        multiplier_bits: width of its multipliers; 0 for that of its output.
         bias_effective_bits: bits of its biases that count; 0 for all.
         remain_shift: of its sums; None where they keep all bits.
         softmax: auto, lut or fast_exp.
@@ -73,6 +77,7 @@ class LayerOptions:
     bias_bits: int
     by_whitepaper: bool
     unify_concat: bool
+    multiplier_bits: int
     bias_effective_bits: int
     remain_shift: int | None
     softmax: str
@@ -94,6 +99,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["bias_bits"]) or (48 if bits > 8 else 32),
         values["variant"] == WHITEPAPER,
         bool(values["unify_concat"]),
+        int(values["multiplier_bits"]),
         int(values["bias_effective_bits"]),
         remain if (remain := int(values["remain_shift"])) >= 0 else None,
         str(values["softmax"]),

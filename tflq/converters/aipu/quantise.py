@@ -13,6 +13,7 @@ from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.outputs import code_type, fixed_types
+from tflq.converters.aipu.own_keys import own_keys
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
 from tflq.converters.aipu.softmax_methods import with_softmax_methods
@@ -21,8 +22,7 @@ from tflq.converters.aipu.unify import with_unified_branches
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.converters.aipu.whitepaper import paper_types
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Node, Tensor, validate
-from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
+from tflq.graph import Attributes, Graph, Node, Tensor, validate
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
 from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
@@ -51,9 +51,7 @@ class _Quantiser:
                 self._constants(node)
             for key, constant in quantised_constants(node, self.graph.operands(index), self._of(node)).items():
                 self.graph.tensors[self._place(node, key)] = constant
-            attributes = node.attributes.updated(lut_items_in_bits=self._of(node).table_bits)
-            if RULES[node.operator].is_linear and self._of(node).remain_shift is not None:
-                attributes = attributes.updated(**{REMAIN_SHIFT: self._of(node).remain_shift})
+            attributes = Attributes({**node.attributes, **own_keys(node, self._of(node))})
             self.graph.nodes[index] = replace(node, arithmetic=self._arithmetic(node), attributes=attributes)
         validate(self.graph, "aipu graph")
         return self.graph

@@ -32,7 +32,7 @@ def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerO
     data = np.asarray(weights.data, np.float32)
     largest: Single = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
     affine = _type(_grouped(largest, groups) if groups else largest.max(initial=0), options)
-    while groups > 1 and _has_dead_channel(weights, affine, x, output):
+    while groups > 1 and _has_dead_channel(weights, affine, x, output, options):
         groups //= 2
         affine = _type(_grouped(largest, groups), options)
     return _constant(weights, encode(data, affine), affine)
@@ -69,9 +69,10 @@ def _type(largest: Single | np.float32, options: LayerOptions) -> Affine:
     return affine_of(s, 0, options.weight_bits, True, options.restricted_weights)
 
 
-def _has_dead_channel(weights: Tensor, affine: Affine, x: Tensor, output: Tensor) -> bool:
+def _has_dead_channel(weights: Tensor, affine: Affine, x: Tensor, output: Tensor, options: LayerOptions) -> bool:
     ratios = filter_ratios(x, replace(weights, quantisation=affine), output)
-    return bool(affine.is_per_axis and np.any(unify_shifts(find_multipliers(ratios, bits_of(output))).m == 0))
+    found = find_multipliers(ratios, options.multiplier_bits or bits_of(output))
+    return bool(affine.is_per_axis and np.any(unify_shifts(found).m == 0))
 
 
 def _grouped(largest: Single, groups: int) -> Single:

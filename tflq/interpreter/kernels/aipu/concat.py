@@ -12,8 +12,8 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated, stated_multiplier
+from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_bits, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 NEAR = 1.05
@@ -49,7 +49,7 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     """Decide M, N of s_y / s_i for each branch."""
     output = operands.output()
     branches = [t for t in operands.inputs if t is not None]
-    bits = bits_of(output)
+    bits = multiplier_bits(node, output)
     given = stated_multiplier(node)
     if is_stated(node):
         found = given.split() if given is not None else ()

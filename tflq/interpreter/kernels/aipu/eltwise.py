@@ -17,7 +17,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, WIDEST, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_multiplier
+from tflq.interpreter.kernels.aipu.stated import multiplier_bits, multiplier_of, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, LINEAR, Value, Written, rescale_keys
 from tflq.interpreter.samples import align
 
@@ -71,14 +71,14 @@ def lower(node: Node, operands: Operands) -> EltwiseIntegers:
             f"method={method}, with_activation={fused}; allowed are {', '.join(METHODS)} with {', '.join(FUSED)}"
         )
     a, b, output = operands.input(0), operands.input(1), operands.output()
-    bits = bits_of(output)
+    bits = multiplier_bits(node, output)
     factors, found = (1, 1), find_multiplier(1.0, bits)
     keys: dict[str, Value]
     if method == "MUL":
         found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
         keys = rescale_keys(LINEAR, found, type_of_multiplier(bits))
     else:
-        factors, found = _stated(node) or common_scale(method, a, b, output)
+        factors, found = _stated(node) or common_scale(method, a, b, output, bits=bits)
         keys = rescale_keys(ADDITIVE, found, "uint16")
         keys.update(scale_value=(found.first_m, *factors), scale_type=("uint16",) * 3)
     low, high = code_limits(output)
@@ -126,10 +126,10 @@ def _stated(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
 
 
 def common_scale(
-    method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST
+    method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST, bits: int = 0
 ) -> tuple[tuple[int, int], Multiplier]:
-    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S."""
-    s_a, s_b, bits = scale_of(a), scale_of(b), bits_of(output)
+    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`, 0 for the output's width."""
+    s_a, s_b, bits = scale_of(a), scale_of(b), bits or bits_of(output)
     if s_a == s_b and offset_of(a) == offset_of(b):
         # The tool forgets s_y for all but ADD here.
         return (1, 1), find_multiplier(scale_of(output) / s_a if method == "ADD" else 1.0, bits)

@@ -17,14 +17,13 @@ from tflq.interpreter.kernels.aipu.fused import Fused, lower_fused
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import (
     Single,
-    bits_of,
     code_limits,
     constant_named,
     offset_of,
     reciprocal,
     scale_of,
 )
-from tflq.interpreter.kernels.aipu.stated import stated_multiplier, stated_numbers
+from tflq.interpreter.kernels.aipu.stated import multiplier_bits, stated_multiplier, stated_numbers
 from tflq.interpreter.kernels.aipu.written import LINEAR, Value, Written, rescale_keys
 from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
 
@@ -155,7 +154,7 @@ def _constants(operands: Operands) -> tuple[Tensor, Tensor]:
 
 
 def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> tuple[Multiplier, Written]:
-    bits = bits_of(output)
+    bits = multiplier_bits(node, output)
     given = stated_multiplier(node)
     found = given or find_multipliers(filter_ratios(x, weights, output), bits)
     if found.m.size == 1 and not weights.affine.is_per_axis:

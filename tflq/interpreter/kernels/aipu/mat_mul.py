@@ -12,8 +12,8 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, magnitude_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of
+from tflq.interpreter.kernels.aipu.scales import code_limits, magnitude_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.stated import multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
 
 
@@ -48,7 +48,8 @@ def lower(node: Node, operands: Operands) -> MatMulIntegers:
     """Decide M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
-    found = multiplier_of(node, scale_of(output) / np.float32(scale_of(a) * scale_of(b)), bits_of(output))
+    bits = multiplier_bits(node, output)
+    found = multiplier_of(node, scale_of(output) / np.float32(scale_of(a) * scale_of(b)), bits)
     depth = a.shape[-2 if transposed[0] else -1]
     offsets = (offset_of(a), offset_of(b))
     largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
@@ -62,7 +63,7 @@ def lower(node: Node, operands: Operands) -> MatMulIntegers:
         low,
         high,
         output.dtype.storage,
-        Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits_of(output)))),
+        Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits))),
     )
 
 

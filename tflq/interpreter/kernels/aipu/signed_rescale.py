@@ -13,7 +13,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_of
+from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, LINEAR, NOTHING, Value, Written, rescale_keys
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
@@ -68,14 +68,15 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
     x, output = operands.input(0), operands.output()
     kind = "leaky" if node.operator == "activation" else node.operator
     bits = bits_of(output)
-    found = multiplier_of(node, scale_of(output) / scale_of(x), bits)
-    slope, written = 0, Written(keys=rescale_keys(CURVED, found, type_of_multiplier(bits)))
+    width = multiplier_bits(node, output)
+    found = multiplier_of(node, scale_of(output) / scale_of(x), width)
+    slope, written = 0, Written(keys=rescale_keys(CURVED, found, type_of_multiplier(width)))
     if kind == "negative":
         written = NOTHING
     if kind == "leaky":
         slope = leaky_slope(node, bits)
         changed: dict[str, Value | None] = {"negative_slope_type": slope_type(slope), "negative_slope_value": slope}
-        written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)), changed=changed)
+        written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(width)), changed=changed)
     low, high = code_limits(output)
     return SignedIntegers(
         kind, slope, bits, offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written

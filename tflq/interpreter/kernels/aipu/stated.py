@@ -11,12 +11,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Node
+from tflq.graph import Node, Tensor
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of
 from tflq.interpreter.kernels.aipu.written import Written
 
 LARGEST_SHIFT = 63
+MULTIPLIER_BITS = "multiplier_bits"
+"""Own key of a layer whose multipliers have another width than its output."""
 
 
 def stated(node: Node) -> Written | None:
@@ -106,6 +109,11 @@ def stated_multiplier(node: Node, prefix: str = "") -> Multiplier | None:
             f"layer '{node.name}': a shift of {n[np.argmax(np.abs(n))]}; allowed is +-{LARGEST_SHIFT}"
         )
     return Multiplier(m, n)
+
+
+def multiplier_bits(node: Node, output: Tensor) -> int:
+    """Return the width of a layer's multipliers: what was asked of it, else that of its output."""
+    return node.attributes.integer(MULTIPLIER_BITS, bits_of(output))
 
 
 def multiplier_of(node: Node, ratio: np.float32 | float, bits: int, prefix: str = "") -> Multiplier:
