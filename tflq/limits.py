@@ -45,7 +45,7 @@ class Limits:
     max_subgraphs: int = 10_000
     max_depth: int = 64
     max_expansion: int = 4
-    max_subgraph_runs: int = 200_000
+    max_subgraph_runs: int = 100_000
 
     def __post_init__(self) -> None:
         """Check the numbers.

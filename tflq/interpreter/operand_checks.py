@@ -100,6 +100,16 @@ def require_broadcast(first: Tensor, second: Tensor) -> None:
     require_result(shape, first.dtype)
 
 
+def require_bias_size(bias: Tensor | None, outputs: int) -> None:
+    """Check that a bias has one element for each output channel.
+
+    Raises:
+        GraphError: it has not.
+    """
+    if bias is not None and bias.size != outputs:
+        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} output channels")
+
+
 def resolve_axis(axis: int, rank: int) -> int:
     """Return an axis counted from the front; negative ones count from the back.
 

@@ -21,11 +21,19 @@ def require_sound_scales(operands: Operands) -> None:
         GraphError: a scale is not a positive finite number, or a zero point is no value of the type.
     """
     for tensor in (*operands.inputs, *operands.outputs):
-        if tensor is not None and isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
-            _check(tensor, tensor.quantisation)
+        if tensor is not None:
+            require_sound_tensor(tensor)
 
 
-def _check(tensor: Tensor, affine: Affine) -> None:
+def require_sound_tensor(tensor: Tensor) -> None:
+    """Check the affine quantisation of one tensor, where it has one and holds integers.
+
+    Raises:
+        GraphError: as `require_sound_scales`.
+    """
+    affine = tensor.quantisation
+    if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
+        return
     bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
     if bad.any():
         raise GraphError(

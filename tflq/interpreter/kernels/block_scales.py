@@ -21,7 +21,8 @@ def block_scales(operands: Operands, position: int, allowed: Collection[DType]) 
         allowed: types of the matrix.
 
     Raises:
-        GraphError: blocks that do not fill the rows or whole bytes, or no constant of as many scales.
+        GraphError: blocks that do not fill the rows or whole bytes, no constant of as many scales, or a
+            scale that is negative, infinite or NaN. 0 is what float16 makes of the scale of a block of tiny numbers.
         UnsupportedError: another type.
     """
     matrix, scales = operands.input(position), operands.block_scales[position] if operands.block_scales else None
@@ -32,4 +33,10 @@ def block_scales(operands: Operands, position: int, allowed: Collection[DType]) 
     if scales is None or scales.data is None or scales.size != matrix.size // size:
         raise GraphError(f"'{matrix.name}' needs a constant of {matrix.size // size} scales for its blocks")
     require_type(scales, (DType.FLOAT16,))
-    return scales.data.astype(np.float32).reshape(matrix.shape[0], -1)
+    found = scales.data.astype(np.float32).reshape(matrix.shape[0], -1)
+    sound = np.isfinite(found) & (found >= 0)
+    if not sound.all():
+        raise GraphError(
+            f"the scales '{scales.name}' of '{matrix.name}' hold {found[~sound][0]}; scales are finite, and 0 or more"
+        )
+    return found

@@ -6,6 +6,7 @@ from tflq.errors import GraphError
 from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow
 from tflq.interpreter.accumulate.window import window_of
+from tflq.interpreter.operand_checks import require_bias_size
 from tflq.interpreter.result_size import require_result
 
 
@@ -25,8 +26,7 @@ def transposed_window(node: Node, operands: Operands) -> TransposedWindow:
     outputs, channels = weights.shape[0], weights.shape[3]
     if x.shape[3] != channels or wanted[0] != x.shape[0] or wanted[3] != outputs or min(wanted) < 1:
         raise GraphError(f"weights {weights.shape} do not lead from an input {x.shape} to an output {wanted}")
-    if bias is not None and bias.size != outputs:
-        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} output channels")
+    require_bias_size(bias, outputs)
     require_result(wanted, operands.output().dtype)
     size = (wanted[1], wanted[2])
     return TransposedWindow(window_of(node.attributes, size, (weights.shape[1], weights.shape[2])), size)

@@ -12,6 +12,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.volumes import sequential_volume
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.volume_window import FloatVolume, require_floats, volume_window
+from tflq.interpreter.operand_checks import require_bias_size
 
 
 def lower(node: Node, operands: Operands) -> FloatVolume:
@@ -25,8 +26,7 @@ def lower(node: Node, operands: Operands) -> FloatVolume:
     x, weights, bias = operands.input(0).shape, operands.input(1).shape, operands.optional(2)
     if len(x) != 5 or len(weights) != 5 or x[4] != weights[3]:
         raise GraphError(f"input {x} and weights {weights} must have 5 axes and equal channels")
-    if bias is not None and bias.size != weights[4]:
-        raise GraphError(f"the bias has {bias.size} elements, the weights have {weights[4]} output channels")
+    require_bias_size(bias, weights[4])
     window = volume_window(node, (x[1], x[2], x[3]), (weights[0], weights[1], weights[2]))
     return FloatVolume(window, *float_bounds(node))
 

@@ -19,7 +19,7 @@ from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.fixed_point import activation_bounds
 from tflq.interpreter.kernels.plain_binary import clamp_in_place
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 LARGEST = np.finfo(np.float32).max
 
@@ -65,6 +65,7 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
     if groups < 1 or outputs % groups or (channels_last and weights.shape[0] != 1):
         raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
     window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
+    require_bias_size(operands.optional(2), outputs)
     require_convolved(window, x.shape, outputs)
     return FloatConvolution(window, groups, *float_bounds(node))
 

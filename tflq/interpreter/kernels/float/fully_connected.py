@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.fully_connected_shapes import (
     require_clipping,
     require_default_layout,
 )
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,16 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
 
     Raises:
         UnsupportedError: a type other than float32, shuffled weights, or an activation that does not clip.
-        GraphError: an input that does not fall into rows.
+        GraphError: an input that does not fall into rows, or a bias of another size.
     """
     for tensor in (*operands.inputs, operands.output()):
         if tensor is not None:
             require_type(tensor, (DType.FLOAT32,))
     require_default_layout(node)
     require_clipping(node)
-    return FloatFullyConnected(check_shapes(node, operands.input(0), operands.input(1)), *float_bounds(node))
+    keep = check_shapes(node, operands.input(0), operands.input(1))
+    require_bias_size(operands.optional(2), operands.input(1).shape[0])
+    return FloatFullyConnected(keep, *float_bounds(node))
 
 
 def run(integers: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:

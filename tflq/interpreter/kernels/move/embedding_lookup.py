@@ -22,6 +22,7 @@ from tflq.interpreter.kernels.block_scales import block_scales
 from tflq.interpreter.kernels.indexing import checked_indices, sample_index
 from tflq.interpreter.operand_checks import require_type
 from tflq.interpreter.result_size import require_result
+from tflq.interpreter.sound_scales import require_sound_tensor
 
 HYBRID = (DType.UINT8, DType.INT8, DType.INT4, DType.INT2)
 
@@ -45,7 +46,8 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
     """Decide the scales.
 
     Raises:
-        GraphError: indices that are no vector, a table of less than two axes, scales or blocks that do not fit it.
+        GraphError: indices that are no vector, a table of less than two axes, scales or blocks that do not fit it,
+            scales that are no positive finite numbers.
         UnsupportedError: types that TFLite does not look up, or a zero point.
     """
     indices, table, output = operands.input(0), operands.input(1), operands.output()
@@ -91,6 +93,7 @@ def run(integers: EmbeddingLookup, indices: Array, table: Array) -> tuple[Array,
 def _scales(table: Tensor, output: Tensor) -> NDArray[np.float32]:
     if not isinstance(table.quantisation, Affine):
         raise UnsupportedError(f"the table '{table.name}' ({table.dtype.value}) has no scales, the output is float")
+    require_sound_tensor(table)
     affine, rows = table.quantisation, table.shape[0]
     if affine.scale.size > 1 and (affine.axis != 0 or affine.scale.size != rows):
         raise GraphError(f"{affine.scale.size} scales along axis {affine.axis} do not fit a table of {rows} rows")

@@ -16,13 +16,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Blockwise, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.block_scales import block_scales
 from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_default_layout
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_asymmetric
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 Floats = NDArray[np.float32]
 _LARGEST_CODE = 128
@@ -68,8 +68,7 @@ def lower_blockwise(node: Node, operands: Operands) -> BlockwiseFullyConnected:
     if activation != "none":
         raise UnsupportedError(f"fused activation '{activation}' with weights in blocks; TFLite's kernel takes none")
     keep = check_shapes(node, x, weights)
-    if bias is not None and bias.size != weights.shape[0]:
-        raise GraphError(f"the bias has {bias.size} elements, the weights have {weights.shape[0]} rows")
+    require_bias_size(bias, weights.shape[0])
     scale = block_scales(operands, 1, (DType.INT4,))
     blocks = np.split(operands.constant(1), scale.shape[1], axis=1)
     sums: Floats = np.zeros(len(scale), np.float32)

@@ -29,6 +29,7 @@ from tflq.interpreter.kernels.lstm_operands import (
 )
 from tflq.interpreter.kernels.tflite.integer_lstm import Scale, ScaledProduct, clip_code, require_integer_types
 from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.sound_scales import require_sound_tensor
 
 INTERMEDIATES = 12
 _CELL_SCALE = np.float32(2.0**-15)
@@ -176,6 +177,7 @@ def _rebuilt(gate: GateTensors) -> np.float32:
 def _quantised(tensor: Tensor | None) -> tuple[np.float32, int]:
     if tensor is None:
         raise GraphError(f"one of {INTERMEDIATES} intermediate tensors is missing")
+    require_sound_tensor(tensor)
     return per_tensor(tensor)
 
 

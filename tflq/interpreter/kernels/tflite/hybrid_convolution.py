@@ -25,7 +25,7 @@ from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import signed_weights
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 Floats = NDArray[np.float32]
 _LARGEST_SHIFTED_CODE = 255
@@ -82,8 +82,7 @@ def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvo
         require_type(tensor, (DType.FLOAT32,))
     require_type(weights, (DType.INT8,) if depthwise else (DType.INT8, DType.INT4, DType.UINT8))
     groups, outputs = _groups_of(x, weights, depthwise)
-    if bias is not None and bias.size != outputs:
-        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} output channels")
+    require_bias_size(bias, outputs)
     scale = weights.affine.scale.astype(np.float32)
     symmetric = not depthwise and groups == 1 and bool((scale == scale[0]).all() or weights.dtype is DType.UINT8)
     if not symmetric and scale.size != outputs:

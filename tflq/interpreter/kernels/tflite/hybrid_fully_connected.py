@@ -32,7 +32,7 @@ from tflq.interpreter.kernels.tflite.hybrid_product import (
     prepare_hybrid,
     signed_weights,
 )
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 Floats = NDArray[np.float32]
 WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
@@ -78,8 +78,7 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
     require_default_layout(node)
     keep = check_shapes(node, x, weights)
     outputs = weights.shape[0]
-    if bias is not None and bias.size != outputs:
-        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} rows")
+    require_bias_size(bias, outputs)
     scale = weights.affine.scale.astype(np.float32)
     if scale.size not in (1, outputs):
         raise GraphError(f"weights '{weights.name}' have {scale.size} scales; allowed are 1 or {outputs}")

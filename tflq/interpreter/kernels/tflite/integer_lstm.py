@@ -27,6 +27,7 @@ from tflq.interpreter.kernels.lstm_operands import (
     lstm_tensors,
 )
 from tflq.interpreter.operand_checks import per_tensor, require_type
+from tflq.interpreter.sound_scales import require_sound_tensor
 
 Scale = tuple[int, int]
 
@@ -222,6 +223,7 @@ def _intermediate(operands: Operands, position: int) -> Tensor:
     tensor = found[position] if len(found) == _INTERMEDIATES else None
     if tensor is None:
         raise GraphError(f"intermediate tensor {position} of {len(found)} is missing; an LSTM of int8 needs 5")
+    require_sound_tensor(tensor)
     return tensor
 
 

@@ -1,0 +1,145 @@
+"""What TFLite does not check, or not everywhere: weights that do not fit, quantisations that stand for nothing.
+
+Order, cycles, buffers, axes and the scales of whole files are in tests/converters/tflite/test_damage.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.interpreter.tflite.test_blockwise_fully_connected import in_blocks
+from tests.support.draw import INT8, INT16, UINT8, affine
+from tests.support.lstm import Lstm, eight_bit_graph, lstm_graph
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import ABSENT, Affine, DType, Graph, GraphBuilder
+from tflq.interpreter import Engine
+
+F32 = DType.FLOAT32
+Shapes = tuple[tuple[int, ...], ...]
+ROWS, IMAGE, OUTPUT = (2, 4), (1, 4, 4, 2), (1, 4, 4, 3)
+WINDOW = {"padding": "same", "stride_h": 1, "stride_w": 1}
+PLAIN = {"fused_activation_function": "none"}
+UNSOUND = [0.0, -1.0, np.nan, np.inf, -np.inf]
+
+
+def layer(operator: str, kind: str, shapes: Shapes, output: tuple[int, ...], **options: object) -> Graph:
+    """A layer of an input and constants of these shapes, in `kind` "integer", "float" or "hybrid"."""
+    b = GraphBuilder(operator)
+    floats = kind != "integer"
+    given = [b.input("x", shapes[0], F32 if floats else INT8, None if floats else affine(INT8, 0.5))]
+    for name, shape in zip(("w", "b"), shapes[1:], strict=False):
+        wide, storage = name == "b", np.int32 if name == "b" else np.int8
+        if kind == "float" or (kind == "hybrid" and wide):
+            given.append(b.constant(name, np.ones(shape, np.float32)))
+        else:
+            scale = Affine.per_tensor(np.float32(0.25 if wide else 0.5), 0, 32 if wide else 8)
+            given.append(b.constant(name, np.ones(shape, storage), scale))
+    if operator == "transpose_conv":
+        size = b.constant("size", np.array(output, np.int32))
+        given = [size, given[1], given[0], *given[2:]]
+    y = b.add(operator, given, output, F32 if floats else INT8, None if floats else affine(INT8, 2), **options)
+    return b.build([y])
+
+
+MISFITS = {
+    "conv_2d": [
+        (IMAGE, (3, 1, 1, 5), (3,)),  # other channels
+        (IMAGE, (3, 1, 2), (3,)),  # three axes
+        (IMAGE, (3, 1, 1, 2), (4,)),  # another bias
+        (IMAGE, (3, 0, 1, 2), (3,)),  # nothing to add up
+    ],
+    "depthwise_conv_2d": [(IMAGE, (1, 1, 1, 3), (3,)), (IMAGE, (2, 1, 1, 4), (4,)), (IMAGE, (1, 1, 1, 2), (3,))],
+    "fully_connected": [(ROWS, (3, 5), (3,)), (ROWS, (3, 2, 2), (3,)), (ROWS, (3, 4), (4,)), (ROWS, (3, 0), (3,))],
+    "transpose_conv": [(IMAGE, (3, 1, 1, 5), (3,)), (IMAGE, (2, 1, 1, 2), (2,)), (IMAGE, (3, 1, 1, 2), (4,))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["integer", "float", "hybrid"])
+@pytest.mark.parametrize(("operator", "shapes"), [(name, shapes) for name, all_ in MISFITS.items() for shapes in all_])
+def test_weights_that_do_not_fit_shapes(operator: str, shapes: Shapes, kind: str) -> None:
+    """Refused with the operator's name, after a way through the file as before it."""
+    options = WINDOW if "conv" in operator else PLAIN
+    graph = layer(operator, kind, shapes, OUTPUT, **options)
+    for found in (graph, model_from_bytes(model_to_bytes(graph)).main):
+        with pytest.raises((GraphError, UnsupportedError), match=rf"^operator 0 \({operator} '[^']*'\): ") as error:
+            Engine(found).run([np.zeros((1, *shapes[0]), np.int8 if kind == "integer" else np.float32)])
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["int8", "float", "hybrid"])
+@pytest.mark.parametrize("position", [1, 5, 12, 16])
+def test_weights_of_an_lstm_that_do_not_fit(kind: str, position: int) -> None:
+    graph = lstm_graph("unidirectional_sequence_lstm", Lstm(projection=True), kind)
+    t = graph.nodes[0].inputs[position]
+    tensor = graph.tensors[t]
+    graph.tensors[t] = replace(tensor, shape=(tensor.shape[0] + 1, *tensor.shape[1:]),
+                               data=np.concatenate([tensor.data, tensor.data[:1]]))  # fmt: skip
+    with pytest.raises(GraphError, match=r"^operator 0 \(unidirectional_sequence_lstm"):
+        Engine(graph)
+
+
+@pytest.mark.parametrize("scale", UNSOUND)
+@pytest.mark.parametrize("eight", [False, True])
+def test_scales_of_intermediates(scale: float, eight: bool) -> None:
+    graph = eight_bit_graph(Lstm()) if eight else lstm_graph("lstm", Lstm(steps=0, norm=True), "int8")
+    t = graph.nodes[0].intermediates[1]
+    graph.tensors[t] = replace(graph.tensors[t], quantisation=affine(graph.tensors[t].dtype, scale))
+    with pytest.raises(GraphError, match=rf"tensor '{graph.tensors[t].name}' has scale {scale}"):
+        Engine(graph)
+
+
+def test_zero_points_of_intermediates() -> None:
+    graph = eight_bit_graph(Lstm())
+    t = graph.nodes[0].intermediates[1]
+    graph.tensors[t] = replace(graph.tensors[t], quantisation=affine(INT8, 0.5, 128))
+    with pytest.raises(GraphError, match=r"has zero point 128; those of int8 are -128\.\.127"):
+        Engine(graph)
+
+
+@pytest.mark.parametrize("scale", UNSOUND)
+def test_scales_of_a_table_that_is_looked_up(scale: float) -> None:
+    b = GraphBuilder()
+    rows = b.input("rows", (2,), DType.INT32)
+    scales = np.array([1, scale, 1], np.float32)
+    table = b.constant("table", np.ones((3, 4), np.int8), Affine(scales, np.zeros(3, np.int64), 0))
+    graph = b.build([b.add("embedding_lookup", [rows, table], (2, 4), F32)])
+    with pytest.raises(GraphError, match=rf"tensor 'table' has scale {scale} in channel 1; scales are positive"):
+        Engine(graph)
+
+
+@pytest.mark.parametrize("scale", [-1.0, np.nan, np.inf])
+def test_scales_of_blocks(scale: float) -> None:
+    graph = in_blocks()
+    t = next(i for i, tensor in enumerate(graph.tensors) if tensor.name == "scales")
+    values = graph.tensors[t].data.copy()
+    values[2, 1] = scale
+    graph.tensors[t] = replace(graph.tensors[t], data=values)
+    with pytest.raises(GraphError, match=rf"the scales 'scales' of 'w' hold {scale}; scales are finite"):
+        Engine(graph)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zero_point"), [(INT8, -129), (INT8, 128), (UINT8, -1), (UINT8, 256), (INT16, 1 << 15)]
+)
+@pytest.mark.parametrize("operator", ["logistic", "mean", "add", "dequantize", "leaky_relu"])
+def test_zero_points_outside_the_type(operator: str, dtype: DType, zero_point: int) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), dtype, affine(dtype, 0.5, zero_point))
+    options = {"add": [x, x], "mean": [x, b.constant("axis", np.array([1], np.int32))]}
+    kind = F32 if operator == "dequantize" else dtype
+    y = b.add(operator, options.get(operator, [x]), (1, 4), kind, None if kind is F32 else affine(dtype, 1 / 256))
+    with pytest.raises(GraphError, match=f"tensor 'x' has zero point {zero_point}; those of {dtype.value} are"):
+        Engine(b.build([y]))
+
+
+def test_zero_points_of_weights_outside_the_type() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), INT8, affine(INT8, 0.5))
+    weights = b.constant("w", np.ones((2, 4), np.int8), Affine(np.ones(2, np.float32), np.array([0, 200]), 0))
+    graph = b.build([b.add("fully_connected", [x, weights, ABSENT], (1, 2), INT8, affine(INT8, 1))])
+    with pytest.raises(GraphError, match=r"tensor 'w' has zero point 200 in channel 1; those of int8 are -128\.\.127"):
+        Engine(graph)
