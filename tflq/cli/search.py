@@ -39,6 +39,7 @@ _DEFAULT_SLACK_DB = 3.0
 @click.option("-t", "--target", "target_name", required=True, metavar="TARGET", help="A target with a choice of bits.")
 @click.option("--at-least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Accuracy to keep; needs --data.")
 @click.option("--min-sqnr", type=float, metavar="DB", help="Ratio of the outputs to keep, against the model as it is.")
+@click.option("--float", "in_float", is_flag=True, help="Compare the outputs with the model in floating point instead.")
 @click.option(
     "--slack",
     type=click.FloatRange(min=0),
@@ -68,6 +69,7 @@ def command(
     target_name: str,
     at_least: float | None,
     min_sqnr: float | None,
+    in_float: bool,
     slack: float,
     verify: Span | None,
     path: Path | None,
@@ -88,16 +90,15 @@ def command(
     from tflq.precision.trial import Requirement
 
     _check(at_least, min_sqnr, verify, choice)
-    _require_folders(path, points)
+    _require_folders(path, points, report)
     if path is not None and choice.results is None:
         choice = replace(choice, results=path.with_name(f"{path.name}.results"))
     most = max((span.stop for span in (choice.span, verify) if span), default=DEFAULT_SAMPLES)
     subject = read_subject(model, choice, calibration, most)
-    settings = (assignments, layers)
-    problem = subject.problem(target_name, settings, choice.span, choice)
+    problem = subject.problem(target_name, (assignments, layers), choice.span, choice, in_float)
     with open_evaluator(problem, choice) as evaluator:
         found = search(evaluator, Requirement(at_least, min_sqnr), slack)
-    verified = _verified(subject, found, target_name, settings, verify, choice)
+    verified = _verified(subject, problem, found, verify, choice)
     _write(path, points, problem, found, choice.span, verified)
     if report is not None:
         from tflq.report.precision import search_page
@@ -137,18 +138,14 @@ def _require_folders(*paths: Path | None) -> None:
 
 
 def _verified(
-    subject: Subject,
-    found: PrecisionSearch,
-    target: str,
-    settings: tuple[tuple[str, ...], tuple[str, ...]],
-    span: Span | None,
-    choice: TrialChoice,
+    subject: Subject, problem: Problem, found: PrecisionSearch, span: Span | None, choice: TrialChoice
 ) -> Result | None:
     from tflq.precision.evaluate import evaluate
 
     if span is None or found.chosen is None:
         return None
-    return evaluate(subject.problem(target, settings, span, choice), found.chosen.result.trial)
+    other = subject.problem(problem.target, (problem.assignments, problem.rules), span, choice, problem.in_float)
+    return evaluate(other, found.chosen.result.trial)
 
 
 def _write(

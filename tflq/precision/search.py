@@ -73,7 +73,7 @@ class PrecisionSearch:
     @property
     def best(self) -> Point | None:
         """The one that comes nearest to the requirement; None where the target refused all."""
-        return min(self.points, key=lambda p: (*(-x for x in _goodness(p.result)), p.size_bytes), default=None)
+        return max(self.points, key=lambda p: (*_quality(self.requirement, p.result), -p.size_bytes), default=None)
 
     @property
     def pareto(self) -> tuple[Point, ...]:
@@ -95,7 +95,7 @@ def search(evaluator: Evaluator, requirement: Requirement, slack_db: float = 3.0
     `slack_db` more noise than the first found.
 
     Args:
-        evaluator: of a problem whose reference is the model as it is.
+        evaluator: of a problem; its reference is what the ratio of signal to noise compares with.
         requirement: what to keep.
         slack_db: 0 for no more noise at all, inf to let the requirement alone decide.
     """
@@ -147,10 +147,10 @@ def _smallest(problem: Problem, requirement: Requirement, results: list[Result],
     return min(good, key=lambda r: (problem.size_bytes(r.trial.bits), r.noise_ratio, r.trial.bits), default=None)
 
 
-def _goodness(result: Result) -> tuple[float, float]:
-    """Return what is compared: accuracy where there is any, then the ratio of signal to noise."""
+def _quality(requirement: Requirement, result: Result) -> tuple[float, float]:
+    """Return what is compared: accuracy where it is required, then the ratio of signal to noise."""
     accuracy = result.accuracy_percent
-    return (0.0 if accuracy is None else accuracy, -result.noise_ratio)
+    return (0.0 if requirement.accuracy_percent is None or accuracy is None else accuracy, result.sqnr_db)
 
 
 def _report(
@@ -161,7 +161,7 @@ def _report(
     chosen: Result | None,
 ) -> PrecisionSearch:
     problem, results = evaluator.problem, evaluator.results
-    points = _points(problem, [r for r in results.values() if not r.refused])
+    points = _points(problem, requirement, [r for r in results.values() if not r.refused])
     return PrecisionSearch(
         problem.target,
         problem.plan,
@@ -176,17 +176,18 @@ def _report(
     )
 
 
-def _points(problem: Problem, results: list[Result]) -> tuple[Point, ...]:
+def _points(problem: Problem, requirement: Requirement, results: list[Result]) -> tuple[Point, ...]:
     """Return the points in order of size, the better first; one is on the Pareto front if it beats all before it."""
-    ordered = sorted(
-        ((problem.size_bytes(r.trial.bits), r) for r in results),
-        key=lambda pair: (pair[0], *(-x for x in _goodness(pair[1])), pair[1].trial.bits),
-    )
+
+    def order(result: Result) -> tuple[int, float, float, Bits]:
+        accuracy, ratio = _quality(requirement, result)
+        return problem.size_bytes(result.trial.bits), -accuracy, -ratio, result.trial.bits
+
     found, best = [], -math.inf
-    for size, result in ordered:
-        accuracy = result.accuracy_percent
-        score = result.sqnr_db if accuracy is None else accuracy
-        uniform = result.trial.bits == problem.uniform(max(result.trial.bits))
-        found.append(Point(size, result, uniform, score > best))
+    for result in sorted(results, key=order):
+        bits = result.trial.bits
+        accuracy, ratio = _quality(requirement, result)
+        score = ratio if requirement.accuracy_percent is None else accuracy
+        found.append(Point(problem.size_bytes(bits), result, bits == problem.uniform(max(bits)), score > best))
         best = max(best, score)
     return tuple(found)
