@@ -71,7 +71,7 @@ class Attributes(Mapping[str, Attribute]):
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """Return a list of whole numbers."""
         value = self._get(name, default)
-        if isinstance(value, (tuple, np.ndarray)):
+        if isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.ndim == 1):
             return tuple(int(v) for v in value)
         raise self._wrong(name, value, "a list of whole numbers")
 

@@ -96,6 +96,12 @@ def test_the_files_own_table_runs() -> None:
         ({"layer_top_zp": (0.5,)}, FormatError, "zero point 0.5.*whole zero point"),
         ({"layer_top_range": ((5, 5),)}, FormatError, "a range of two whole numbers that rises"),
         ({"layer_top_range": (5,)}, FormatError, "a range of two whole numbers that rises"),
+        ({"scale_value": ((1, 2), (3, 4))}, UnsupportedError, r"scale_value=.*: allowed are whole numbers"),
+        (
+            {"scale_value": (1, 2), "shift_value": (1, 2, 3)},
+            UnsupportedError,
+            "2 multipliers, 3 shifts; allowed is one",
+        ),
         ({"scale_value": "many"}, UnsupportedError, "scale_value=many: allowed are whole numbers"),
         ({"shift_value": 99}, UnsupportedError, "a shift of 99; allowed is"),
         ({"negative_slope_shift": 12}, UnsupportedError, "the file states negative_slope_shift=12"),
@@ -106,6 +112,29 @@ def test_integers_that_cannot_run_are_refused(changes: dict[str, Entry], error: 
     network, layer = _relu()
     with pytest.raises(error, match=message):
         graph_of(_changed(network, layer.name, **changes))
+
+
+def test_keys_of_another_form_name_the_layer() -> None:
+    network = read_ir(data_path("golden", "aipu", "layers", "ROI_ALIGN_AVG", "sym"), "ROI_ALIGN_AVG_o")
+    layer = next(x for x in network.layers if x.type == "RoiAlign")
+    with pytest.raises(FormatError, match=r"operator 0 \(roi_align '.*'\): its keys do not fit it"):
+        graph_of(_changed(network, layer.name, pooled_shape=(2,)))
+
+
+def test_ragged_lists_are_refused() -> None:
+    network, layer = _relu()
+    entries: dict[str, Entry] = {"pads": ((0, 1), (2,)), **layer.entries}
+    layers = [replace(x, entries=entries) if x.name == layer.name else x for x in network.layers]
+    with pytest.raises(FormatError, match="lists within a list must have one length"):
+        graph_of(replace(network, layers=tuple(layers)))
+
+
+@pytest.mark.parametrize(("key", "value"), [("weights_zp", float("inf")), ("biases_scale", "wide")])
+def test_scales_of_constants_are_numbers(key: str, value: Entry) -> None:
+    network = read_ir(data_path("golden", "aipu", KWS, "sym_pt"), "kws_ref_model_float32_o")
+    layer = next(x for x in network.layers if x.type == "FullyConnected")
+    with pytest.raises(FormatError, match=rf"{key}={value}: allowed is a"):
+        graph_of(_changed(network, layer.name, **{key: value}))
 
 
 def test_a_table_of_odd_length_is_refused() -> None:

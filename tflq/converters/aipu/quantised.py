@@ -9,17 +9,22 @@ import numpy as np
 from tflq.converters.aipu.layers import ARITHMETIC, OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.rewrites import MERGED
-from tflq.errors import FormatError, UnsupportedError
+from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.scales import affine_of
 from tflq.interpreter.kernels.aipu.stated import stated
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.lowering import lower_node
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Layer, Value
+from tflq.schemas.aipu.values import format_value
 
 INPUTS = ("weights", "biases", "negative_slope", "anchors", "wa", "ha", "xcenter", "ycenter")
 """Constants that the float IR has: operands of the node. All others the Optimizer computed."""
+
+MISFITS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What kernels raise for keys of a form that no tool writes: nested lists, too few entries, infinities."""
 
 _LAST_ATTRIBUTE = "unquantifiable"
 _SCALES = ("weights_scale", "weights_zp", "biases_scale", "biases_zp")
@@ -83,13 +88,29 @@ def lower_as_stated(graph: Graph) -> Graph:
     """Return the graph with the integers of the file in every node.
 
     Raises:
+        FormatError: a layer whose keys have values of another form than it needs.
         UnsupportedError: layers whose kernel decides other integers than the file states, all at once.
     """
-    lowered = lower(graph, ARITHMETIC)
+    try:
+        lowered = lower(graph, ARITHMETIC)
+    except MISFITS as error:
+        raise FormatError(f"{_misfit(graph)}its keys do not fit it: {error}") from None
     problems = [problem for node in lowered.nodes if (problem := _difference(node))]
     if problems:
         raise UnsupportedError("; ".join(problems))
     return lowered
+
+
+def _misfit(graph: Graph) -> str:
+    """Name the first layer whose kernel stumbles over its keys."""
+    for index in range(len(graph.nodes)):
+        try:
+            lower_node(graph, index, ARITHMETIC)
+        except TflqError:
+            continue
+        except MISFITS:
+            return f"{graph.where(index)}: "
+    return ""
 
 
 def is_quantised_graph(graph: Graph) -> bool:
@@ -104,11 +125,18 @@ def _has_added_keys(layer: Layer) -> bool:
 
 
 def attribute_of(value: Value) -> Attribute:
-    """Return a value of the text as an attribute."""
+    """Return a value of the text as an attribute.
+
+    Raises:
+        FormatError: lists of lists of different lengths.
+    """
     if not isinstance(value, tuple):
         return value
     if any(isinstance(item, tuple) for item in value):
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except ValueError:
+            raise FormatError(f"{format_value(value)[:60]}: lists within a list must have one length") from None
     if all(isinstance(item, int) for item in value):
         return tuple(int(item) for item in value if isinstance(item, int))
     return tuple(float(item) for item in value if isinstance(item, (int, float)))
@@ -148,8 +176,15 @@ def _scale(layer: Layer, key: str, dtype: DType) -> Affine | None:
     if s is None:
         return None
     scale = s.data.astype(np.float32) if isinstance(s, Constant) else np.float32(_real(layer, f"{key}_scale", s))
-    zero = 0 if isinstance(zp, Constant) else int(_real(layer, f"{key}_zp", zp))
+    zero = 0 if isinstance(zp, Constant) else _whole(layer, f"{key}_zp", zp)
     return affine_of(scale, zero, dtype.bits, dtype.is_signed)
+
+
+def _whole(layer: Layer, key: str, value: Value) -> int:
+    real = _real(layer, key, value)
+    if not real.is_integer():
+        raise FormatError(f"layer '{layer.name}': {key}={value}: allowed is a whole number")
+    return int(real)
 
 
 def _real(layer: Layer, key: str, value: Value) -> float:

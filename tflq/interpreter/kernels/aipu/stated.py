@@ -63,9 +63,11 @@ def stated_numbers(node: Node, key: str) -> Integers | None:
     found = stated(node)
     if found is None or key not in found.keys:
         return None
-    values = np.atleast_1d(np.asarray(found.keys[key]))
+    value = found.keys[key]
+    is_flat = not isinstance(value, tuple) or not any(isinstance(item, tuple) for item in value)
+    values = np.atleast_1d(np.asarray(value if is_flat else ""))
     if values.dtype.kind not in "iu":
-        raise UnsupportedError(f"layer '{node.name}': {key}={found.keys[key]}: allowed are whole numbers")
+        raise UnsupportedError(f"layer '{node.name}': {key}={value}: allowed are whole numbers")
     return values.astype(np.int64)
 
 
@@ -104,6 +106,8 @@ def stated_multiplier(node: Node, prefix: str = "") -> Multiplier | None:
         m, n = stated_numbers(node, f"{prefix}scale_value"), stated_numbers(node, f"{prefix}shift_value")
     if m is None or n is None:
         return None
+    if n.size not in (1, m.size):
+        raise UnsupportedError(f"layer '{node.name}': {m.size} multipliers, {n.size} shifts; allowed is one for each")
     if np.abs(n).max(initial=0) > LARGEST_SHIFT:
         raise UnsupportedError(
             f"layer '{node.name}': a shift of {n[np.argmax(np.abs(n))]}; allowed is +-{LARGEST_SHIFT}"
