@@ -163,6 +163,9 @@ def test_set_and_layer_win_over_the_file(settings_file: Path, tmp_path: Path) ->
     [
         ((), "say what to keep: --at-least PERCENT, --min-sqnr DB, or both"),
         (("--at-least", "90"), "--at-least needs labels"),
+        (("--min-sqnr", "nan"), "nan is none"),
+        (("--min-sqnr", "9", "--scheduler", ""), "scheduler '': allowed is an address such as tcp://host:8786"),
+        (("--min-sqnr", "9", "--scheduler", "tcp://127.0.0.1:9"), "does not answer: [Errno 111] Connection refused"),
         (("--min-sqnr", "9", "-n", "9:3"), "'9:3' is no range; write START:STOP"),
         (("--min-sqnr", "9", "-n", "0:9", "--verify", "8:12"), "--verify 8:12 and --samples 0:9 overlap"),
         (("--min-sqnr", "9", "--verify", "8:12"), "say which those are with --samples"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import socket
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -48,14 +49,30 @@ def test_a_cluster_of_two_workers_finds_the_same(cluster: str) -> None:
     assert searched(of, scheduler=cluster) == searched(of)
 
 
-def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tcp://127.0.0.1:9", "scheduler tcp://127.0.0.1:9: does not answer: .*refused"),
+        ("tcp://127.0.0.1:99999", "does not answer: Port out of range"),
+        ("nonsense://x:1", "allowed is an address such as tcp://host:8786"),
+        ("localhost:8786", "allowed is an address such as"),
+        ("", "allowed is an address such as"),
+    ],
+)
+def test_a_scheduler_that_is_not_there(address: str, words: str) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
-    monkeypatch.setattr(workers, "_CONNECT_SECONDS", 1)
-    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
-        with (
-            pytest.raises(OptionError, match=rf"scheduler {address}: does not answer"),
-            open_workers(tiny(), 1, address),
-        ):
+    with pytest.raises(OptionError, match=words), open_workers(tiny(), 1, address):
+        pass
+
+
+def test_a_listener_that_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
+    monkeypatch.setattr(workers, "_CONNECT_SECONDS", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(OptionError, match="does not answer: timed out"), open_workers(tiny(), 1, address):
             pass
 
 

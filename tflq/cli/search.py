@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,8 @@ def command(
 
 
 def _check(at_least: float | None, min_sqnr: float | None, verify: Span | None, choice: TrialChoice) -> None:
+    if any(value is not None and math.isnan(value) for value in (at_least, min_sqnr)):
+        raise click.UsageError("--at-least and --min-sqnr are numbers; nan is none")
     if at_least is None and min_sqnr is None:
         raise click.UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
     if at_least is not None and choice.data is None:

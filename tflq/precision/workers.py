@@ -9,12 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tflq.errors import MissingExtraError, OptionError, TflqError
 from tflq.precision.evaluate import evaluate
@@ -143,13 +145,34 @@ def _connect(address: str) -> Client:
         from distributed import Client
     except ImportError:
         raise MissingExtraError("--scheduler needs dask.distributed: pip install 'tflq[cluster]'") from None
+    _require_listener(address)
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-        if not client.scheduler_info()["workers"]:
-            client.close()
-            raise OptionError(f"scheduler {address}: has no workers; start some with: dask worker {address}")
-    except (OSError, ValueError, TypeError) as error:
-        raise OptionError(
-            f"scheduler {address}: does not answer: {' '.join(str(error).split())}; name one such as tcp://host:8786"
-        ) from None
+    except (OSError, ValueError) as error:
+        raise _silent(address, error) from None
+    if not client.scheduler_info()["workers"]:
+        client.close()
+        raise OptionError(f"scheduler {address}: has no workers; start some with: dask worker {address}")
     return client
+
+
+def _require_listener(address: str) -> None:
+    """Check the address first: a client of dask that finds somebody else waits for ever.
+
+    A dask scheduler sends its handshake as soon as a connection is there (distributed/comm/core.py); below TLS that
+    cannot be seen.
+    """
+    try:
+        parts = urlsplit(address)
+        if parts.scheme not in ("tcp", "tls") or parts.hostname is None or parts.port is None:
+            raise OptionError(f"scheduler '{address}': allowed is an address such as tcp://host:8786")
+        with socket.create_connection((parts.hostname, parts.port), _CONNECT_SECONDS) as connection:
+            if parts.scheme == "tcp" and not connection.recv(1):
+                raise OSError("the connection was closed")
+    except (OSError, ValueError) as error:
+        raise _silent(address, error) from None
+
+
+def _silent(address: str, error: Exception) -> OptionError:
+    why = " ".join(str(error).split())
+    return OptionError(f"scheduler {address}: does not answer: {why}; name one such as tcp://host:8786")
