@@ -126,6 +126,22 @@ def from_environment() -> Limits:
     return Limits(**{name: amount(text, _variable(name)) for name, text in stated.items() if text})
 
 
+@contextmanager
+def exported(limits: Limits) -> Iterator[None]:
+    """State limits in the environment for a block, for processes that are started in it as well."""
+    stated = {_variable(name): str(getattr(limits, name)) for name in _NAMES}
+    before = {variable: os.environ.get(variable) for variable in stated}
+    os.environ.update(stated)
+    try:
+        yield
+    finally:
+        for variable, text in before.items():
+            if text is None:
+                del os.environ[variable]
+            else:
+                os.environ[variable] = text
+
+
 def from_words(words: Sequence[str]) -> Limits:
     """Return the limits in force with those that `memory=8G` and the like say instead.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from tests.support.tracked import ROOT
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OptionError
 from tflq.graph import DType, GraphBuilder
-from tflq.limits import Limits, from_words
+from tflq.limits import Limits, exported, from_environment, from_words
 from tflq.schemas import tflite as schema
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
@@ -103,6 +104,16 @@ def test_the_environment_and_the_option_over_it() -> None:
 def test_words_that_are_no_limits(word: str, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         from_words([word])
+
+
+def test_limits_for_processes_that_are_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFLQ_MAX_DEPTH", "9")
+    stated = Limits(max_depth=7, max_memory=5)
+    with exported(stated):
+        assert from_environment() == stated
+        assert os.environ["TFLQ_MAX_MEMORY"] == "5"
+    assert from_environment() == Limits(max_depth=9)
+    assert "TFLQ_MAX_MEMORY" not in os.environ
 
 
 def test_numbers_that_are_no_limits() -> None:

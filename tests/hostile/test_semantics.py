@@ -82,6 +82,35 @@ def test_weights_of_an_lstm_that_do_not_fit(kind: str, position: int) -> None:
         Engine(graph)
 
 
+@pytest.mark.parametrize(
+    ("operator", "position", "value"),
+    [
+        ("split", 0, np.array([np.nan], np.float32)),
+        ("expand_dims", 1, np.array([np.nan], np.float32)),
+        ("transpose", 1, np.array([np.inf, 0], np.float32)),
+        ("pad", 1, np.full((2, 2), np.nan, np.float32)),
+        ("sum", 1, np.array([np.nan], np.float32)),
+        ("transpose_conv", 0, np.full(4, np.nan, np.float32)),
+    ],
+)
+def test_axes_and_sizes_that_are_no_integers(operator: str, position: int, value: np.ndarray) -> None:
+    b = GraphBuilder()
+    x, given = b.input("x", (2, 2), F32), b.constant("given", value)
+    inputs = (
+        [given, b.constant("w", np.ones((1, 1, 1, 1), np.float32)), x] if operator == "transpose_conv" else [x, given]
+    )
+    graph = b.build([b.add(operator, inputs[:: -1 if operator == "split" else 1], (2, 2), F32, num_splits=1)])
+    with pytest.raises(UnsupportedError, match=f"input {position} 'given' is float32; the kernel takes integers"):
+        Engine(graph)
+
+
+def test_a_split_without_an_axis() -> None:
+    b = GraphBuilder()
+    x, axis = b.input("x", (2, 2), F32), b.constant("axis", np.zeros(0, np.int32))
+    with pytest.raises(GraphError, match="input 0 names 0 axes; split takes one"):
+        Engine(b.build([b.add("split", [axis, x], (2, 2), F32, num_splits=1)]))
+
+
 @pytest.mark.parametrize("scale", UNSOUND)
 @pytest.mark.parametrize("eight", [False, True])
 def test_scales_of_intermediates(scale: float, eight: bool) -> None:

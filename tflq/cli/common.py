@@ -37,10 +37,10 @@ INPUT_HELP = (
 
 def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
     """Put limits in force until the command ends."""
-    from tflq.limits import applied, from_words
+    from tflq.limits import exported, from_words
 
     if words:
-        ctx.with_resource(applied(from_words(words)))
+        ctx.with_resource(exported(from_words(words)))
 
 
 LIMIT_OPTION = click.option(

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, DType, Tensor
+from tflq.graph import Affine, Array, DType, Operands, Tensor
 from tflq.interpreter.result_size import require_result
 
 MAXIMUM_RANK = 8
@@ -98,6 +98,19 @@ def require_broadcast(first: Tensor, second: Tensor) -> None:
             f"TFLite aborts the process there"
         )
     require_result(shape, first.dtype)
+
+
+def constant_integers(operands: Operands, position: int) -> Array:
+    """Return the value of a constant operand that holds axes, sizes or amounts.
+
+    Raises:
+        UnsupportedError: it holds no integers.
+        GraphError: it is missing, or its value is computed at run time.
+    """
+    tensor = operands.input(position)
+    if not tensor.dtype.is_integer:
+        raise UnsupportedError(f"input {position} '{tensor.name}' is {tensor.dtype.value}; the kernel takes integers")
+    return operands.constant(position)
 
 
 def require_bias_size(bias: Tensor | None, outputs: int) -> None:

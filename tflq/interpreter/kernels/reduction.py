@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import resolve_axis
+from tflq.interpreter.operand_checks import constant_integers, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def lower_reduction(node: Node, operands: Operands) -> Reduction:
         GraphError: an axis out of range, or computed at run time.
     """
     shape = operands.input(0).shape
-    axes = operands.constant(1).reshape(-1)
+    axes = constant_integers(operands, 1).reshape(-1)
     resolved = sorted({resolve_axis(int(axis), len(shape)) for axis in axes}) if shape else []
     count = int(np.prod([shape[axis] for axis in resolved], dtype=np.int64))
     return Reduction(tuple(resolved), count, node.attributes.boolean("keep_dims", False))

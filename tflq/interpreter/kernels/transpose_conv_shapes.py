@@ -6,7 +6,7 @@ from tflq.errors import GraphError
 from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow
 from tflq.interpreter.accumulate.window import window_of
-from tflq.interpreter.operand_checks import require_bias_size
+from tflq.interpreter.operand_checks import constant_integers, require_bias_size
 from tflq.interpreter.result_size import require_result
 
 
@@ -20,7 +20,7 @@ def transposed_window(node: Node, operands: Operands) -> TransposedWindow:
         UnsupportedError: another padding.
     """
     weights, x, bias = operands.input(1), operands.input(2), operands.optional(3)
-    wanted = tuple(int(size) for size in operands.constant(0).reshape(-1))
+    wanted = tuple(int(size) for size in constant_integers(operands, 0).reshape(-1))
     if len(x.shape) != 4 or len(weights.shape) != 4 or len(wanted) != 4:
         raise GraphError(f"input {x.shape}, weights {weights.shape} and the output {wanted} must have 4 axes each")
     outputs, channels = weights.shape[0], weights.shape[3]

@@ -15,6 +15,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.volumes import sequential_transposed_volume
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.volume_window import FloatVolume, require_floats, volume_window
+from tflq.interpreter.operand_checks import constant_integers
 from tflq.interpreter.result_size import require_result
 
 
@@ -27,7 +28,7 @@ def lower(node: Node, operands: Operands) -> FloatVolume:
     """
     require_floats(operands, 1)
     weights, x, bias = operands.input(1).shape, operands.input(2).shape, operands.optional(3)
-    wanted = tuple(int(size) for size in operands.constant(0).reshape(-1))
+    wanted = tuple(int(size) for size in constant_integers(operands, 0).reshape(-1))
     if len(x) != 5 or len(weights) != 5 or len(wanted) != 5 or x[4] != weights[4]:
         raise GraphError(f"input {x}, weights {weights} and the output {wanted} must have 5 axes and equal channels")
     if wanted[0] != x[0] or wanted[4] != weights[3] or (bias is not None and bias.size != weights[3]):

@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+from tflq.interpreter.operand_checks import constant_integers, require_same_type, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def lower(node: Node, operands: Operands) -> ExpandDims:  # noqa: ARG001
     """
     source = operands.input(0)
     require_same_type(source, operands.output())
-    given = operands.constant(1).reshape(-1)
+    given = constant_integers(operands, 1).reshape(-1)
     if given.size != 1:
         raise GraphError(f"input 1 names {given.size} axes; expand_dims takes one")
     return ExpandDims(resolve_axis(int(given[0]), len(source.shape) + 1))

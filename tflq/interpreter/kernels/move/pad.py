@@ -14,7 +14,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.operand_checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor
 from tflq.interpreter.result_size import require_result
 
 MAXIMUM_RANK = 5
@@ -71,7 +71,7 @@ def lower_paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...
     require_movable(node, source, operands.output(), TYPES)
     if rank > MAXIMUM_RANK:
         raise UnsupportedError(f"the input has {rank} axes; TFLite pads up to {MAXIMUM_RANK}")
-    amounts = operands.constant(1)
+    amounts = constant_integers(operands, 1)
     if amounts.shape != (rank, 2):
         raise GraphError(f"input 1 has shape {amounts.shape}; an input of {rank} axes needs ({rank}, 2)")
     paddings = tuple((int(before), int(after)) for before, after in amounts)

@@ -13,7 +13,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.split_v import TYPES
-from tflq.interpreter.operand_checks import resolve_axis
+from tflq.interpreter.operand_checks import constant_integers, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,10 @@ def lower(node: Node, operands: Operands) -> Split:
     for output in operands.outputs:
         require_movable(node, source, output, TYPES)
     parts = node.attributes.integer("num_splits", 0)
-    axis = resolve_axis(int(operands.constant(0).reshape(-1)[0]), len(source.shape))
+    given = constant_integers(operands, 0).reshape(-1)
+    if given.size != 1:
+        raise GraphError(f"input 0 names {given.size} axes; split takes one")
+    axis = resolve_axis(int(given[0]), len(source.shape))
     if parts < 1 or parts != len(operands.outputs):
         raise GraphError(f"num_splits is {parts} and there are {len(operands.outputs)} outputs; they must be equal")
     if source.shape[axis] % parts:

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, resolve_axis
+from tflq.interpreter.operand_checks import MAXIMUM_RANK, constant_integers, resolve_axis
 
 TYPES = tuple(dtype for dtype in DType if 0 < dtype.bits <= 64)
 
@@ -36,7 +36,7 @@ def lower(node: Node, operands: Operands) -> Transpose:
     require_movable(node, source, operands.output(), TYPES)
     if rank > MAXIMUM_RANK:
         raise UnsupportedError(f"the input has {rank} axes; TFLite transposes up to {MAXIMUM_RANK}")
-    given = tuple(int(axis) for axis in operands.constant(1).reshape(-1))
+    given = tuple(int(axis) for axis in constant_integers(operands, 1).reshape(-1))
     permutation = tuple(resolve_axis(axis, rank) for axis in given)
     if sorted(permutation) != list(range(rank)):
         raise GraphError(f"{given} is no permutation of the input's {rank} axes")
