@@ -214,6 +214,6 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
 def test_bench_lists_the_files_that_are_missing(tmp_path: Path) -> None:
     assert "no task is called 'kws'" in tflq("bench", "kws", "-m", DIGITS, "-d", ".", cwd=tmp_path).refused()
     assert (
-        "kws01 needs a model with an input of int8 [1, 49, 10, 1]"
+        "kws01 needs a model with an input of int8 or float32 [1, 49, 10, 1]"
         in tflq("bench", "kws01", "-m", DIGITS, "-d", ".", cwd=tmp_path).refused()
     )

@@ -21,8 +21,9 @@ _SECONDS_UNTIL_BAR = 2.0
 
 
 def line(text: str = "") -> None:
-    """Print one line as it is."""
-    sys.stdout.write(f"{text}\n")
+    """Print one line; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
 
 
 def flush() -> None:
@@ -47,7 +48,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
         console.width = _PLAIN_WIDTH
     with console.capture() as capture:
         console.print(grid)
-    sys.stdout.write("".join(f"{text.rstrip()}\n" for text in capture.get().splitlines()))
+    for text in capture.get().splitlines():
+        line(text.rstrip())
 
 
 def pairs(values: Mapping[str, str]) -> None:
