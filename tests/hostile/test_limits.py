@@ -171,7 +171,7 @@ def endless() -> list[Graph]:
 def test_a_loop_that_never_ends() -> None:
     main, *others = endless()
     inputs = [np.full((1, 1), value, np.float32) for value in (0, 1, 0)]
-    words = "runs of subgraphs in one invocation.*: found 1001, 1000 are allowed; raise the limit with --limit sub"
+    words = r"runs of subgraphs in one invocation \(a loop without end\?\), .*: found 1001, 1000 are allowed; raise the limit with --limit sub"
     with pytest.raises(UnsupportedError, match=words):
         Engine(main, graphs=[main, *others], limits=Limits(max_subgraph_runs=1000)).run(inputs)
 
@@ -193,5 +193,5 @@ def test_subgraphs_that_run_each_other_more_often_at_each_level() -> None:
         for _ in range(2):
             x = b.add("stablehlo_composite", [x], (4,), F32, decomposition_subgraph_index=level + 1, name="c")
         graphs[level] = replace(b.build([x]), name=graph.name)
-    with pytest.raises(UnsupportedError, match="runs of subgraphs in one invocation, the last of subgraph"):
+    with pytest.raises(UnsupportedError, match="runs of subgraphs in one invocation"):
         Engine(graphs[0], graphs=graphs, limits=Limits(max_subgraph_runs=2000)).run([np.ones((1, 4), np.float32)])

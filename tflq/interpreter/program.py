@@ -255,7 +255,7 @@ class _Context:
     def run_graph(self, graph: int, inputs: Sequence[Value], samples: int) -> list[Value]:
         program = self._library.program(graph)
         self.session.subgraph_runs += 1
-        what = f"runs of subgraphs in one invocation, the last of subgraph {graph} '{program.graph.name}'"
+        what = f"runs of subgraphs in one invocation (a loop without end?), the last of {graph} '{program.graph.name}'"
         limits.current().require("max_subgraph_runs", self.session.subgraph_runs, what)
         require_call(graph, program.graph, inputs)
         outputs = program.graph.outputs
