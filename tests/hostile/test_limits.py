@@ -171,7 +171,7 @@ def endless() -> list[Graph]:
 def test_a_loop_that_never_ends() -> None:
     main, *others = endless()
     inputs = [np.full((1, 1), value, np.float32) for value in (0, 1, 0)]
-    words = r"runs of subgraphs in one invocation \(a loop without end\?\), .*: found 1001, 1000 are allowed; raise the limit with --limit sub"
+    words = r"runs of subgraphs in one invocation \(a loop without end\?\), .*: found 1001, 1000 are allowed; raise"
     with pytest.raises(UnsupportedError, match=words):
         Engine(main, graphs=[main, *others], limits=Limits(max_subgraph_runs=1000)).run(inputs)
 
