@@ -14,7 +14,6 @@ from tflq.analysis.explain.steps import Computed, Element, Trace
 from tflq.errors import UnsupportedError
 from tflq.interpreter.kernels.aipu.convolution import ConvolutionIntegers
 from tflq.interpreter.kernels.aipu.curve import CurveIntegers
-from tflq.interpreter.kernels.aipu.depthwise_conv import DepthwiseIntegers
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseIntegers
 from tflq.interpreter.kernels.aipu.filter import FilterIntegers
 from tflq.interpreter.kernels.aipu.fully_connected import ProductIntegers
@@ -33,7 +32,7 @@ _COMBINE = {"ADD": "+", "SUB": "-", "MUL": "*", "MAX": "max", "MIN": "min"}
 def explain_convolution(element: Element) -> Computed:
     """Explain Convolution and DepthwiseConv: raw codes, padding holding -zp_x, the stored bias, then M and N."""
     integers = element.node.integers
-    assert isinstance(integers, (ConvolutionIntegers, DepthwiseIntegers))
+    assert isinstance(integers, ConvolutionIntegers)
     trace, found = Trace(), integers.filter
     products = convolution_products(trace, element, found.weights, integers.prepared.window, found.pad)
     return _finish(trace, products, found)
@@ -194,8 +193,7 @@ def _log2_up(value: int) -> int:
 
 _family = families_of("aipu", "docs/aipu.md")
 FAMILIES: Families = {
-    ConvolutionIntegers: _family("convolution", explain_convolution, "3"),
-    DepthwiseIntegers: _family("depthwise_conv", explain_convolution, "3"),
+    ConvolutionIntegers: _family("convolution, depthwise_conv", explain_convolution, "3"),
     ProductIntegers: _family("fully_connected", explain_fully_connected, "3"),
     PoolIntegers: _family("pooling", explain_pool, "5"),
     EltwiseIntegers: _family("eltwise, add, sub, mul", explain_pair, "5"),

@@ -14,7 +14,13 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.accumulate.pooling import window_counts, window_maxima, window_sums
-from tflq.interpreter.accumulate.samples_last import accumulate_samples_last, can_run_samples_last, samples_last_gain
+from tflq.interpreter.accumulate.samples_last import (
+    accumulate_in_order,
+    accumulate_samples_last,
+    can_run_samples_last,
+    gain_in_order,
+    samples_last_gain,
+)
 from tflq.interpreter.accumulate.sequential import sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.window import Window, window_of
 
@@ -25,11 +31,13 @@ __all__ = [
     "Window",
     "accumulate_convolution",
     "accumulate_depthwise",
+    "accumulate_in_order",
     "accumulate_product",
     "accumulate_samples_last",
     "accumulator_range",
     "can_run_samples_last",
     "exact_dtype",
+    "gain_in_order",
     "prepare_convolution",
     "prepare_depthwise",
     "prepare_product",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
+from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
 from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
 from tflq.interpreter.kernels.aipu.windows import window_of
@@ -52,5 +52,11 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
 
 def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run Convolution: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
-    accumulators = accumulate_convolution(integers.prepared, x, integers.filter.pad)
+    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.pad)
     return (integers.filter.finish(accumulators),)
+
+
+def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+    """Return what images with samples last gain, as `gain_in_order`."""
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Depthwise, accumulate_depthwise, prepare_depthwise
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.graph import Node, Operands
+from tflq.interpreter.accumulate import prepare_convolution
+from tflq.interpreter.kernels.aipu.convolution import ConvolutionIntegers, run, samples_last
+from tflq.interpreter.kernels.aipu.filter import lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
 from tflq.interpreter.kernels.aipu.windows import window_of
-from tflq.interpreter.kernels.aipu.written import Written
+
+__all__ = ["lower", "run", "samples_last"]
 
 
-@dataclass(frozen=True, eq=False)
-class DepthwiseIntegers:
-    """The integers of one depthwise convolution.
-
-    Attributes:
-        filter: weights [O, KH, KW, 1], bias, M and N.
-        prepared: the weights made ready for accumulation, and the window.
-    """
-
-    filter: FilterIntegers
-    prepared: Depthwise
-
-    @property
-    def written(self) -> Written:
-        """What stands in the IR."""
-        return self.filter.written
-
-
-def lower(node: Node, operands: Operands) -> DepthwiseIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
     """Decide the integers of DepthwiseConv.
 
     Raises:
@@ -41,13 +21,7 @@ def lower(node: Node, operands: Operands) -> DepthwiseIntegers:
     """
     x = operands.input(0)
     found = lower_filter(node, operands)
-    taps = np.moveaxis(found.weights[..., 0], 0, 2)
     window = window_of(node, x, operands.output())
-    multiplier = node.attributes.integer("multiplier", 1)
-    return DepthwiseIntegers(found, prepare_depthwise(taps, window, multiplier, magnitude_of(x)))
-
-
-def run(integers: DepthwiseIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run DepthwiseConv: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C * multiplier]."""
-    accumulators = accumulate_depthwise(integers.prepared, x, integers.filter.pad)
-    return (integers.filter.finish(accumulators),)
+    width = window.output_size((x.shape[1], x.shape[2]))[1]
+    prepared = prepare_convolution(found.weights, window, x.shape[3], magnitude_of(x), width)
+    return ConvolutionIntegers(found, prepared)

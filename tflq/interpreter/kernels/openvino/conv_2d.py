@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution, window_of
+from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution, window_of
 from tflq.interpreter.kernels.openvino.filter import FilterIntegers, lower_filter
 
 
@@ -35,7 +35,13 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
 def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: codes [S, N, H, W, C] -> codes or float32 [S, N, OH, OW, O]."""
     found = integers.filter
-    return (found.finish(accumulate_convolution(integers.prepared, found.shifted(x), found.pad_value)),)
+    return (found.finish(accumulate_in_order(integers.prepared, found.shifted(x), found.pad_value)),)
+
+
+def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+    """Return what images with samples last gain, as `gain_in_order`."""
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))
 
 
 def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution, window_of
+from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution, window_of
 from tflq.interpreter.kernels.tpu_mlir.filter import FilterIntegers, input_magnitude, lower_filter
 
 
@@ -39,8 +39,14 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
 
 def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: int8 or uint8 [S, N, H, W, C] -> int8 or uint8 [S, N, OH, OW, O]."""
-    accumulators = accumulate_convolution(integers.prepared, x, integers.filter.input_zero_point)
+    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.input_zero_point)
     return (integers.filter.finish(accumulators),)
+
+
+def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+    """Return what images with samples last gain, as `gain_in_order`."""
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))
 
 
 def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:
