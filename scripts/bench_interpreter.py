@@ -133,7 +133,10 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
         except TflqError as error:
             print(f"{name}: not measured: {error}")
     encoded = {name: run.encode(inputs) for name, run in runs.items()}
-    times = {n: min(timed(lambda r=r, n=n: r.engine.run(encoded[n])) for _ in range(repeats)) for n, r in runs.items()}
+    times = dict.fromkeys(runs, float("inf"))
+    for _ in range(repeats):  # they take turns, so that none of them has the quiet minutes for itself
+        for name, run in runs.items():
+            times[name] = min(times[name], timed(lambda r=run, n=name: r.engine.run(encoded[n])))
     print(f"\n{clips} KWS clips, seconds, and as a multiple of the tflite arithmetic")
     for name, seconds in times.items():
         print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import Convolution, accumulate_convolution, prepare_convolution
+from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
 from tflq.interpreter.kernels.gap9.filter import FilterIntegers, finish, input_magnitude, lower_filter
 from tflq.interpreter.kernels.gap9.windows import window_of_node
 
@@ -40,8 +40,14 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
 
 def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
-    accumulators = accumulate_convolution(integers.prepared, x, integers.filter.input_zero_point)
+    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.input_zero_point)
     return (finish(integers.filter, accumulators),)
+
+
+def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+    """Return what images with samples last gain, as `gain_in_order`."""
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(integers.prepared, integers.filter.rescaling.step_map is not None, (height, width))
 
 
 def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:

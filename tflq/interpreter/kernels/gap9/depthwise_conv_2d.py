@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tflq.graph import Node, Operands
-from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionIntegers, lower_convolution, run
+from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionIntegers, lower_convolution, run, samples_last
 
-__all__ = ["lower", "run"]
+__all__ = ["lower", "run", "samples_last"]
 
 
 def lower(node: Node, operands: Operands) -> ConvolutionIntegers:

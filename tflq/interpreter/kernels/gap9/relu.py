@@ -77,5 +77,10 @@ def run(integers: ReluIntegers, x: Array) -> tuple[Array, ...]:
     return (x if integers.idle else np.maximum(x, x.dtype.type(integers.lower_bound)),)
 
 
+def samples_last(integers: ReluIntegers, operands: Operands) -> float | None:
+    """Return 0 where codes are compared with one bound, which goes as fast in any order; None for tables."""
+    return 0.0 if integers.mul_bias is None and len(operands.input(0).shape) == 4 else None
+
+
 def _equal(x: Affine, y: Affine) -> bool:
     return bool(np.allclose(x.scale, y.scale)) and np.array_equal(x.zero_point, y.zero_point)
