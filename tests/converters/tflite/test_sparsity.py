@@ -177,9 +177,7 @@ def test_an_index_below_zero_is_refused() -> None:
 
 def test_a_dense_value_of_any_size_is_refused() -> None:
     table, values, _ = small()
-    message = (
-        "here: bytes of the dense value: found 4294967296, 1073741824 are allowed; raise the limit with"
-    )
+    message = "here: bytes of the dense value: found 4294967296, 1073741824 are allowed; raise the limit with"
     with pytest.raises(UnsupportedError, match=message):
         densify(table, values.view(np.uint8), (1 << 16, 1 << 16), DType.INT8, "here")
 
