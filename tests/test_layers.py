@@ -10,11 +10,12 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"errors", "files", "limits"}
+GROUND = {"errors", "files", "limits", "units"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCH = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
     "errors": set[str](),
+    "units": set[str](),
     "files": {"errors"},
     "limits": {"errors"},
     "graph": GROUND,

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tflq.units import size as size
+
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
 _PLAIN_WIDTH = 10_000  # no terminal: a line is as long as it needs to be, whatever COLUMNS says
@@ -68,15 +70,6 @@ def warn(message: str) -> None:
     """Print a remark on standard error."""
     sys.stdout.flush()
     sys.stderr.write(f"tflq: {message}\n")
-
-
-def size(count: int) -> str:
-    """Write a number of bytes, with the KiB or MiB that it is."""
-    if count < 1 << 10:
-        return f"{count} B"
-    if count < 1 << 20:
-        return f"{count / (1 << 10):.1f} KiB"
-    return f"{count / (1 << 20):.1f} MiB"
 
 
 def short(name: str, width: int = 48) -> str:

@@ -11,7 +11,8 @@ from tflq.graph import Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Section, Table
 from tflq.report.svg import Mark, bars
-from tflq.report.words import count, size
+from tflq.report.words import count
+from tflq.units import size
 
 
 def conversion_page(

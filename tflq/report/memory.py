@@ -6,7 +6,7 @@ from tflq.analysis.arena import arena_of
 from tflq.graph import Graph
 from tflq.report.page import Chart, Section, Table
 from tflq.report.svg import Mark, area
-from tflq.report.words import size
+from tflq.units import size
 
 
 def memory_section(graph: Graph) -> Section:

@@ -18,10 +18,3 @@ def share(value: float) -> str:
 def count(number: int, one: str, many: str | None = None) -> str:
     """Write "1 layer", "2 layers"."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"
-
-
-def size(number: int) -> str:
-    """Write a number of bytes."""
-    if number < 1 << 10:
-        return f"{number} B"
-    return f"{number / (1 << 10):.1f} KiB" if number < 1 << 20 else f"{number / (1 << 20):.1f} MiB"
