@@ -19,7 +19,6 @@ from tflq.interpreter.accumulate.samples_last import (
     accumulate_samples_last,
     can_run_samples_last,
     gain_in_order,
-    samples_last_gain,
 )
 from tflq.interpreter.accumulate.sequential import sequential_convolution, sequential_product
 from tflq.interpreter.accumulate.window import Window, window_of
@@ -41,7 +40,6 @@ __all__ = [
     "prepare_convolution",
     "prepare_depthwise",
     "prepare_product",
-    "samples_last_gain",
     "sequential_convolution",
     "sequential_product",
     "window_counts",

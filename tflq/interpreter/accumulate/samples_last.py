@@ -10,6 +10,7 @@ than sums of a few taps, because they run in the BLAS.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -190,6 +191,7 @@ def _band_length(window: Window, image: Pair, rows: int) -> int:
     return ((rows - 1) * window.stride[0] + window.kernel[0]) * (image[1] + window.left + window.right)
 
 
+@lru_cache
 def _rows_at_a_time(window: Window, image: Pair) -> int:
     """Return the divisor of the output's rows that costs least: 1/70 a product, 5 a call of the BLAS a sample."""
     height, width = window.output_size(image)

@@ -20,19 +20,16 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import (
     Convolution,
     Window,
-    accumulate_convolution,
-    accumulate_samples_last,
+    accumulate_in_order,
     accumulator_range,
-    can_run_samples_last,
+    gain_in_order,
     prepare_convolution,
-    samples_last_gain,
     window_of,
 )
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
-from tflq.interpreter.layout import is_samples_last
 from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operand_checks import require_zero_points_of_zero as require_symmetric
 
@@ -69,7 +66,6 @@ class QuantisedConvolution:
         weights_zero_point: zw; 0 but for uint8.
         rule: how totals become codes.
         constants: None where weights or bias are computed at run time.
-        takes_samples_last: whether images may have samples last in memory; then the result has, too.
     """
 
     window: Window
@@ -80,7 +76,6 @@ class QuantisedConvolution:
     weights_zero_point: int
     rule: Rule
     constants: LayerConstants | None
-    takes_samples_last: bool = False
 
 
 def lower_convolution(
@@ -122,8 +117,7 @@ def lower_convolution(
     if weights.data is None or (bias is not None and bias.data is None):
         return layer
     made = make_constants(layer, as_grouped(weights.data, channels_last), None if bias is None else bias.data, True)
-    able = made.rescale.step_map is not None and can_run_samples_last(made.prepared, (x.shape[1], x.shape[2]))
-    return replace(layer, constants=made, takes_samples_last=able)
+    return replace(layer, constants=made)
 
 
 def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
@@ -149,10 +143,11 @@ def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias:
 
 
 def gain_of_samples_last(layer: QuantisedConvolution, operands: Operands) -> float | None:
-    """Return what images with samples last gain, in ns a sample; None where they cannot be taken."""
-    if layer.constants is None or not layer.takes_samples_last:
+    """Return what images with samples last gain, as `gain_in_order`; None where weights are computed at run time."""
+    if layer.constants is None:
         return None
-    return samples_last_gain(layer.constants.prepared, (operands.input(0).shape[1], operands.input(0).shape[2]))
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(layer.constants.prepared, layer.constants.rescale.step_map is not None, (height, width))
 
 
 def make_constants(layer: QuantisedConvolution, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
@@ -222,6 +217,4 @@ def _accumulator_of(
 
 
 def _convolve(layer: QuantisedConvolution, made: LayerConstants, x: Array) -> Array:
-    last = layer.takes_samples_last and is_samples_last(x)
-    accumulate = accumulate_samples_last if last else accumulate_convolution
-    return made.rescale.apply(accumulate(made.prepared, x, layer.input_zero_point))
+    return made.rescale.apply(accumulate_in_order(made.prepared, x, layer.input_zero_point))
