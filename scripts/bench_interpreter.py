@@ -142,29 +142,38 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
         print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")
 
 
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say what is measured: models, samples, repeats."""
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all of them if none is named")
     parser.add_argument("--samples", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
-    options = parser.parse_args()
-    unknown = [m for m in options.models if m not in MODELS]
+
+
+def model_paths(parser: argparse.ArgumentParser, names: Sequence[str]) -> dict[str, Path]:
+    """Return the files of the named models, all where none is named; the parser refuses what is unknown."""
+    unknown = [name for name in names if name not in MODELS]
     if unknown:
         parser.error(f"unknown model {unknown[0]}; there are {', '.join(MODELS)}")
     root = os.environ.get("TFLQ_DATA")
     if not root:
         parser.error("TFLQ_DATA is not set: it names the folder whose models/ holds the .tflite files")
+    return {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in names or MODELS}
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_models(parser)
+    parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
+    options = parser.parse_args()
+    paths = model_paths(parser, options.models)
     restart_clean()
     import numpy as np
 
     print(f"numpy {np.__version__}, {options.samples} samples, best of {options.repeats}")
     if options.targets:
-        measure_targets(Path(root, "models", f"{MODELS['kws']}.tflite"), 1000, options.repeats)
+        measure_targets(model_paths(parser, ["kws"])["kws"], 1000, options.repeats)
         return
-    chosen = options.models or list(MODELS)
-    paths = {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in chosen}
     report([measure(name, path, options.samples, options.repeats) for name, path in paths.items()], options.samples)
 
 

@@ -18,11 +18,10 @@ more; one sample needs at least that or its calls.
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_interpreter import MODELS, restart_clean, timed
+from bench_interpreter import add_models, model_paths, restart_clean, timed
 
 PASSES = 6
 CALLS = 12
@@ -136,18 +135,10 @@ def report(machine: Machine, works: dict[str, Work]) -> None:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all of them if none is named")
-    parser.add_argument("--samples", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=10)
+    add_models(parser)
     options = parser.parse_args()
-    unknown = [m for m in options.models if m not in MODELS]
-    if unknown:
-        parser.error(f"unknown model {unknown[0]}; there are {', '.join(MODELS)}")
-    root = os.environ.get("TFLQ_DATA")
-    if not root:
-        parser.error("TFLQ_DATA is not set: it names the folder whose models/ holds the .tflite files")
+    paths = model_paths(parser, options.models)
     restart_clean()
-    paths = {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in options.models or MODELS}
     works = {name: measure_model(path, options.samples, options.repeats) for name, path in paths.items()}
     report(measure_machine(options.repeats), works)
 

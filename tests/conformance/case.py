@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tests.support.nodes import Operand, Result
+from tests.support.nodes import Operand, Result, one_operator
 from tflq.errors import TflqError
-from tflq.graph import Array, Attribute, DType, Graph, GraphBuilder, Model
+from tflq.graph import Array, Attribute, DType, Graph, Model
 from tflq.interpreter import Engine
 
 Outputs = list[Array]
@@ -61,14 +61,14 @@ def node_case(
     kinds = [Result(result) if isinstance(result, DType) else result for result in results]
     inputs = tuple(operand.value for operand in operands if operand is not None and not operand.constant)
     if shape is not None:
-        return Case(Model([_build(operator, operands, kinds, [shape] * len(kinds), version, attributes)]), inputs)
-    rough = _build(operator, operands, kinds, [()] * len(kinds), version, attributes)
+        return Case(Model([one_operator(operator, operands, kinds, [shape] * len(kinds), version, attributes)]), inputs)
+    rough = one_operator(operator, operands, kinds, [()] * len(kinds), version, attributes)
     try:
         ours = Engine(rough).run(inputs)
     except TflqError:
         return Case(Model([rough]), inputs)
     shapes = [_shape(ours[t]) for t in rough.outputs]
-    return Case(Model([_build(operator, operands, kinds, shapes, version, attributes)]), inputs)
+    return Case(Model([one_operator(operator, operands, kinds, shapes, version, attributes)]), inputs)
 
 
 def _shape(samples: Array) -> tuple[int, ...]:
@@ -85,28 +85,3 @@ def graph_case(graph: Graph, inputs: Sequence[Array], state: str = "independent"
 def defined_by(case: Case, defined: Callable[[Outputs], Outputs]) -> Case:
     """Return the case with a statement of what TFLite defines."""
     return replace(case, defined=defined)
-
-
-def _build(
-    operator: str,
-    operands: Sequence[Operand | None],
-    results: Sequence[Result],
-    shapes: Sequence[Sequence[int]],
-    version: int,
-    attributes: dict[str, Attribute],
-) -> Graph:
-    b = GraphBuilder(operator)
-    inputs = []
-    for i, operand in enumerate(operands):
-        if operand is None:
-            inputs.append(-1)
-        elif operand.constant:
-            inputs.append(b.constant(f"c{i}", operand.value, operand.quantisation, operand.kind))
-        else:
-            inputs.append(b.input(f"x{i}", operand.value.shape[1:], operand.kind, operand.quantisation))
-    outputs = [
-        b.tensor(f"y{i}", shape, result.dtype, result.quantisation)
-        for i, (result, shape) in enumerate(zip(results, shapes, strict=True))
-    ]
-    b.node(operator, inputs, outputs, version, **attributes)
-    return b.build(outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,18 @@ def build(
     shapes: Sequence[Sequence[int]],
     **attributes: Attribute,
 ) -> Graph:
+    return one_operator(operator, operands, results, shapes, VERSIONS.get(operator, 1), attributes)
+
+
+def one_operator(
+    operator: str,
+    operands: Sequence[Operand | None],
+    results: Sequence[Result],
+    shapes: Sequence[Sequence[int]],
+    version: int,
+    attributes: Mapping[str, Attribute],
+) -> Graph:
+    """Return a graph of one operator: operands that are no constants are its inputs, its results the outputs."""
     b = GraphBuilder(operator)
     inputs = []
     for i, operand in enumerate(operands):
@@ -80,7 +92,7 @@ def build(
         b.tensor(f"y{i}", shape, result.dtype, result.quantisation)
         for i, (result, shape) in enumerate(zip(results, shapes, strict=True))
     ]
-    b.node(operator, inputs, outputs, VERSIONS.get(operator, 1), **attributes)
+    b.node(operator, inputs, outputs, version, **attributes)
     return b.build(outputs)
 
 
