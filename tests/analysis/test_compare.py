@@ -49,7 +49,7 @@ def compare(first: Execution, second: Execution, isolated: bool = False) -> Comp
 def wrong_integer() -> Execution:
     """The lowered graph of the sound model, one channel's multiplier half as large."""
     graph = lower(digits().main)
-    layer = graph.nodes[LAYER].integers
+    layer = graph.nodes[LAYER].params
     assert isinstance(layer, QuantisedConvolution)
     assert layer.constants is not None
     multiplier = np.array(layer.rule.multiplier)
@@ -57,7 +57,7 @@ def wrong_integer() -> Execution:
     rule = replace(layer.rule, multiplier=multiplier)
     rescale = replace(layer.constants.rescale, rule=rule, step_map=None)
     changed = replace(layer, rule=rule, constants=replace(layer.constants, rescale=rescale))
-    graph.nodes[LAYER] = replace(graph.nodes[LAYER], integers=changed)
+    graph.nodes[LAYER] = replace(graph.nodes[LAYER], params=changed)
     return replace(as_is(digits()), engine=Engine(graph))
 
 

@@ -9,7 +9,7 @@ from tests.conformance.listed import not_compared
 from tests.conformance.table import entries
 from tests.conformance.wanted import WANTED
 from tests.support.tracked import ROOT
-from tflq.interpreter.control import CONTROL
+from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.registry import arithmetic
 
 CELLS = list(entries())

@@ -15,7 +15,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Model, Tensor
 from tflq.graph.float_view import dequantise, float_view
 from tflq.interpreter import Engine
-from tflq.interpreter.engine import State
+from tflq.interpreter.execution.engine import State
 
 
 @dataclass(frozen=True)

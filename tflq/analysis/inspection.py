@@ -11,7 +11,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target, find_target, target_names
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
-from tflq.interpreter.control import CONTROL
+from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
 
 

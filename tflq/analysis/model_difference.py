@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.analysis.compare.integers import IntegerDifference, array_difference
+from tflq.analysis.compare.params import IntegerDifference, array_difference
 from tflq.analysis.inspection import describe_quantisation
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
 from tflq.graph.equality import same

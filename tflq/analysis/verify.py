@@ -12,7 +12,7 @@ from tflq.analysis.inputs import Samples
 from tflq.analysis.oracle import Oracle, OracleIdentity, OracleRun
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter import Engine
-from tflq.interpreter.engine import State
+from tflq.interpreter.execution.engine import State
 
 _MOST_SAMPLES_AT_A_TIME = 256
 

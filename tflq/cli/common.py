@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples
     from tflq.graph import Graph, Model
-    from tflq.interpreter.engine import State
+    from tflq.interpreter.execution.engine import State
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 

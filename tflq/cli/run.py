@@ -97,7 +97,7 @@ def _indices(graph: Graph, all_tensors: bool) -> tuple[int, ...]:
 
 
 def _run(execution: Execution, samples: Samples, indices: tuple[int, ...]) -> dict[int, Array]:
-    from tflq.interpreter.values import concatenate
+    from tflq.interpreter.execution.values import concatenate
 
     with output.Bar("run", samples.count) as bar:
         chunks = []

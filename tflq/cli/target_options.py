@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tflq.converters.settings import Settings
     from tflq.converters.targets import Target
     from tflq.graph import Model
-    from tflq.interpreter.engine import State
+    from tflq.interpreter.execution.engine import State
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 

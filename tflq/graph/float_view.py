@@ -47,7 +47,7 @@ def float_view(graph: Graph) -> Graph:
         if node.operator in _CONVERSIONS and _is_identity(tensors, inputs[0], node.outputs[0]):
             source[node.outputs[0]] = inputs[0]
         else:
-            nodes.append(replace(node, inputs=inputs, arithmetic=None, integers=None))
+            nodes.append(replace(node, inputs=inputs, arithmetic=None, params=None))
     outputs = tuple(source.get(t, t) for t in graph.outputs)
     return replace(graph, tensors=tensors, nodes=nodes, outputs=outputs)
 

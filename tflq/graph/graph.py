@@ -89,7 +89,7 @@ class Node:
         custom_code: the name of a custom operator.
         custom_options: its options, as bytes.
         arithmetic: whose kernels run it; None in a graph that is not lowered.
-        integers: what `lower` decided: a frozen dataclass of that arithmetic and operator.
+        params: what `lower` decided: a frozen dataclass of that arithmetic and operator.
         extra: what only the file format knows (mutating inputs), kept for writing.
         intermediates: tensors whose quantisation the kernel uses within itself (LSTM); None where the file has no list.
     """
@@ -103,7 +103,7 @@ class Node:
     custom_code: str | None = None
     custom_options: bytes | None = None
     arithmetic: str | None = None
-    integers: object | None = None
+    params: object | None = None
     extra: object | None = None
     intermediates: tuple[int, ...] | None = None
 

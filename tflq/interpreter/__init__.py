@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.interpreter.engine import Engine
-from tflq.interpreter.lowering import lower
-from tflq.interpreter.program import Listener
+from tflq.interpreter.execution.engine import Engine
+from tflq.interpreter.execution.lowering import lower
+from tflq.interpreter.execution.program import Listener
 
 __all__ = ["Engine", "Listener", "lower"]

@@ -16,7 +16,7 @@ A module with `SHARED_RESULT = True` gives a result that depends on the shapes o
 a time. One with `STATEFUL = True` gives another result at each call (RANDOM_UNIFORM) and is never folded: its `run`
 gets one array more, the state that it returned behind its outputs at the last call, or None at the first.
 
-A module may have a third function, for images with samples last in memory (tflq.interpreter.layout):
+A module may have a third function, for images with samples last in memory (tflq.interpreter.execution.layout):
 
     samples_last(integers, operands) -> gain    whether `run` takes such images and gives such results: the nanoseconds
                                                 that a sample gains by them, negative where it loses; None if it cannot

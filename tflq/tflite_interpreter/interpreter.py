@@ -10,7 +10,7 @@ import numpy as np
 from tflq.converters.tflite import model_from_bytes, read_model
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Model
-from tflq.interpreter.session import Session
+from tflq.interpreter.execution.session import Session
 from tflq.tflite_interpreter.details import TensorDetails
 from tflq.tflite_interpreter.signature_runner import SignatureRunner
 from tflq.tflite_interpreter.subgraph import Subgraph

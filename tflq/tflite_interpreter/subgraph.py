@@ -7,8 +7,8 @@ import numpy as np
 from tflq.errors import InputError
 from tflq.graph import Array, DType, Model, Tensor
 from tflq.interpreter import Engine
-from tflq.interpreter.resize import resize
-from tflq.interpreter.session import Session
+from tflq.interpreter.execution.resize import resize
+from tflq.interpreter.execution.session import Session
 from tflq.tflite_interpreter.details import TensorDetails, tensor_details
 
 

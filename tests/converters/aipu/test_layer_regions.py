@@ -71,9 +71,9 @@ class TestProposal:
         scores, deltas = ran.inputs
         boxes = _decoded(anchors[None, None].astype(np.float64), deltas, self.DEVIATIONS, 256)
         # Tables at 2^shift round by half an entry of 2^-shift; the two products and the box round by a code each.
-        integers = ran.graph.nodes[0].integers
-        allowed = 256 * (0.5**integers.shift + _entry(deltas, mode)) + 2 * ran.steps[1]
-        threshold = (integers.threshold - ran.graph.tensors[0].affine.zero_point[0]) * ran.graph.tensors[0].affine.scale
+        params = ran.graph.nodes[0].params
+        allowed = 256 * (0.5**params.shift + _entry(deltas, mode)) + 2 * ran.steps[1]
+        threshold = (params.threshold - ran.graph.tensors[0].affine.zero_point[0]) * ran.graph.tensors[0].affine.scale
         for s in range(2):
             kept = np.flatnonzero(scores[s, 0, :, 1] > threshold[0] + 1e-9)[:30]
             assert ran.codes[2][s, 0, 0] == len(kept)
@@ -119,7 +119,7 @@ def test_detection_output(mode: str) -> None:
     ran = run_layer(float_layer("detection_output", given, outputs, hidden=hidden, **keys), given, MODES[mode])
     boxes = _decoded(ran.inputs[2][..., None, :], ran.inputs[1], (10, 10, 5, 5), 255)[0, 0, :, 1:]
     codes = np.rint(ran.inputs[0][0, 0, :, 1:] / ran.steps[0]).astype(int)
-    kept = [(k, c) for c in range(2) for k in range(12) if codes[k, c] > ran.graph.nodes[0].integers.threshold]
+    kept = [(k, c) for c in range(2) for k in range(12) if codes[k, c] > ran.graph.nodes[0].params.threshold]
     assert ran.codes[2].tolist() == [[[sum(c == i for _, c in kept) for i in range(2)]]]
     assert ran.codes[3].tolist() == [[[0, 1]]]
     assert ran.codes[4].tolist() == [[[2]]]

@@ -258,7 +258,7 @@ def test_half_tables(
     exact = function((SIGNED - x.zero_point[0]) * x.scale[0]) / affine.scale[0] + affine.zero_point[0]
     wanted = np.clip(exact, affine.minimum_code, affine.maximum_code)
     assert np.abs(layer.run(layer.paper, SIGNED)[0] - wanted).max() <= 1.01
-    entries_of = lower(layer.paper, "aipu").nodes[0].integers
+    entries_of = lower(layer.paper, "aipu").nodes[0].params
     size = getattr(entries_of, "entries").size  # noqa: B009 - the integers of any node
     assert size == 1 + np.abs(SIGNED - x.zero_point[0]).max()
 

@@ -60,7 +60,7 @@ def test_reads_back_to_the_same_graph(case: Golden) -> None:
         assert same(ours, again), ours.name
     lowered = lower(read, "gap9")
     for ours, again in zip(case.graph.nodes, lowered.nodes, strict=True):
-        assert same(ours.integers, again.integers), ours.name
+        assert same(ours.params, again.params), ours.name
         assert (ours.operator, ours.inputs, ours.outputs, ours.name) == (
             again.operator,
             again.inputs,
@@ -109,7 +109,7 @@ def test_multiplied_bias_replaces_the_rounding() -> None:
     case = golden("kws_ref_model", "ne16_all")
     for node in case.graph.nodes:
         if node.operator == "conv_2d":
-            rescaling = node.integers.filter.rescaling
+            rescaling = node.params.filter.rescaling
             accumulators = np.arange(-3000, 3000, 7)[:, None] + np.zeros(len(rescaling.bias), np.int64)
             hardware = (accumulators * rescaling.mul_bias.multiplier + multiplied_bias(node)) >> rescaling.shift
             clipped = np.clip(hardware, rescaling.minimum, rescaling.maximum)

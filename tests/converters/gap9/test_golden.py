@@ -53,7 +53,7 @@ def test_nothing_else_is_inserted(case: Golden) -> None:
 def test_multipliers_and_shifts(case: Golden) -> None:
     for node, ours in filters(case):
         expected = node.fields["quant"]["mul_biases_q"]
-        rescaling = ours.integers.filter.rescaling
+        rescaling = ours.params.filter.rescaling
         assert rescaling.mul_bias.multiplier.tolist() == expected["value"], node.name
         assert rescaling.shift.tolist() == expected["norm"], node.name
         np.testing.assert_allclose(rescaling.mul_bias.ratio, expected["scale"], rtol=1e-6)
@@ -62,28 +62,28 @@ def test_multipliers_and_shifts(case: Golden) -> None:
 def test_weights_and_biases(case: Golden) -> None:
     for node, ours in filters(case):
         _, (weights, _), (bias, _) = node.outer["inputs"][:3]
-        integers = ours.integers.filter
+        params = ours.params.filter
         is_ne16 = case.constant_type(weights)["dtype"] == "uint8"
-        stored = vendor_layout(ours, integers.weights + integers.weight_zero_point, is_ne16)
+        stored = vendor_layout(ours, params.weights + params.weight_zero_point, is_ne16)
         assert np.array_equal(stored, case.arrays[f"const/{weights}"]), node.name
-        assert np.array_equal(integers.rescaling.bias, case.arrays[f"const/{bias}"]), node.name
+        assert np.array_equal(params.rescaling.bias, case.arrays[f"const/{bias}"]), node.name
         expected = case.constant_type(weights)["scale"]
         np.testing.assert_allclose(case.graph.tensors[ours.inputs[1]].affine.scale, expected, rtol=1e-6)
 
 
 def test_elementwise_multipliers(case: Golden) -> None:
     for node in case.nodes():
-        quant, integers = node.fields["quant"], case.ours(node.name).integers
+        quant, params = node.fields["quant"], case.ours(node.name).params
         if node.operator == "add":
-            assert integers.scaled == quant["scaled_idx"]
+            assert params.scaled == quant["scaled_idx"]
             first = quant["scale_in_mul_biases_q"]
-            assert integers.input_mul_bias.multiplier.tolist() == first["value"]
-            assert integers.input_mul_bias.shift.tolist() == first["norm"]
-            assert integers.bias == quant["add_bias_offset"][0]
+            assert params.input_mul_bias.multiplier.tolist() == first["value"]
+            assert params.input_mul_bias.shift.tolist() == first["norm"]
+            assert params.bias == quant["add_bias_offset"][0]
         if node.operator in ("add", "mul", "global_average_pool"):
             last = quant["scale_mul_biases_q"]
-            assert integers.mul_bias.multiplier.tolist() == last["value"]
-            assert integers.mul_bias.shift.tolist() == last["norm"]
+            assert params.mul_bias.multiplier.tolist() == last["value"]
+            assert params.mul_bias.shift.tolist() == last["norm"]
 
 
 def test_every_tensor(case: Golden) -> None:

@@ -80,24 +80,24 @@ def test_integers_of_the_gates(scheme: str) -> None:
         if "LSTM" not in node.name:
             continue
         entry = next(e for e in entries["nodes"] if e["name"] == node.name)
-        quant, integers = entry["quant"], node.integers
+        quant, params = entry["quant"], node.params
         for number, gate in enumerate(GATES):
-            part = slice(number * integers.units, (number + 1) * integers.units)
+            part = slice(number * params.units, (number + 1) * params.units)
             for position, key, mul_bias in (
-                (1, "i", integers.input_mul_bias),
-                (5, "r", integers.recurrent_mul_bias),
+                (1, "i", params.input_mul_bias),
+                (5, "r", params.recurrent_mul_bias),
             ):
                 assert (mul_bias.multiplier[part] == quant[f"{key}_2_{gate}_q"]["value"]).all()
                 assert (mul_bias.shift[part] == quant[f"{key}_2_{gate}_q"]["norm"]).all()
                 weights = graph.tensors[node.inputs[position + number]]
                 assert np.array_equal(weights.data, arrays[f"const/{key}_2_{gate}_w_{node.name}"])
                 np.testing.assert_allclose(weights.affine.scale, quant["in_qs"][position + number]["scale"], rtol=1e-6)
-            assert np.array_equal(integers.bias[part], arrays[f"const/{gate}_b_{node.name}"])
-            assert (integers.input_bias[part] == quant["in_qs"][12 + number].get("zp_bias", 0)).all()
+            assert np.array_equal(params.bias[part], arrays[f"const/{gate}_b_{node.name}"])
+            assert (params.input_bias[part] == quant["in_qs"][12 + number].get("zp_bias", 0)).all()
         for key, mul_bias in (
-            ("cell_in_q", integers.cell_in),
-            ("cell_out_q", integers.cell_out),
-            ("state_out_q", integers.state_out),
+            ("cell_in_q", params.cell_in),
+            ("cell_out_q", params.cell_out),
+            ("state_out_q", params.state_out),
         ):
             assert (mul_bias.multiplier.tolist(), mul_bias.shift.tolist()) == (quant[key]["value"], quant[key]["norm"])
 
@@ -109,7 +109,7 @@ def test_files_come_back(scheme: str) -> None:
     assert "model.tflite" not in files
     assert "no TFLite types" in json.loads(files["quantization.json"])["artefacts"]["tflite_reason"]
     again = lower(read_graph(files), "gap9")
-    assert all(same(a.integers, b.integers) for a, b in zip(graph.nodes, again.nodes, strict=True))
+    assert all(same(a.params, b.params) for a, b in zip(graph.nodes, again.nodes, strict=True))
 
 
 @pytest.mark.parametrize(

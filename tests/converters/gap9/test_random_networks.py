@@ -32,4 +32,4 @@ def test_network(seed: int, target: str) -> None:
             assert tensor.dtype.bits == max(8, tensor.affine.bits)
             assert tensor.dtype.is_signed == tensor.affine.signed
     again = lower(read_graph(find_target(target).emit(found, model)), "gap9")
-    assert all(same(a.integers, b.integers) for a, b in zip(found.nodes, again.nodes, strict=True))
+    assert all(same(a.params, b.params) for a, b in zip(found.nodes, again.nodes, strict=True))

@@ -77,7 +77,7 @@ def test_narrow_weights_on_sq8() -> None:
 def test_a_layer_that_falls_back_keeps_eight_bits() -> None:
     model = read_model(data_path("models", "kws_ref_model.tflite"))
     graph = lower(quantised(model, "gap9-ne16", ["weight_bits=2"], ["0:use_ne16=false"]), "gap9")
-    bits = [n.integers.filter.weight_bits for n in graph.nodes if "CONV" in n.name and hasattr(n.integers, "filter")]
+    bits = [n.params.filter.weight_bits for n in graph.nodes if "CONV" in n.name and hasattr(n.params, "filter")]
     assert bits == [8] + [2] * 8
 
 

@@ -120,11 +120,11 @@ def test_a_layer_computes_with_what_its_codes_stand_for(bits: int) -> None:
 def test_the_lowered_graph_holds_the_codes() -> None:
     graph = uneven_padding()
     made = lower(quantised(graph, samples(graph)), "nnie")
-    layer = made.nodes[0].integers.layer
+    layer = made.nodes[0].params.layer
     sign, codes = from_true_form(layer.stored)
     assert layer.stored.dtype == np.uint8
     assert np.array_equal(sign, layer.sign)
     assert np.array_equal(codes, layer.codes)
     assert isinstance(made.tensors[made.nodes[0].inputs[1]].quantisation, Logarithmic)
     sixteen = lower(quantised(graph, samples(graph), ["bits=16"]), "nnie")
-    assert sixteen.nodes[0].integers.layer.stored is None
+    assert sixteen.nodes[0].params.layer.stored is None

@@ -6,15 +6,15 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
+from tflq.converters.tpu_mlir.emit.params import integers_of
 
 from tests.support.tpu_mlir_golden import CASES, Golden, golden, golden_constants, golden_json, our_name
-from tflq.converters.tpu_mlir.emit.integers import integers_of
 from tflq.graph import Affine, Array
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionIntegers
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers
-from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductIntegers
-from tflq.interpreter.kernels.tpu_mlir.prelu import PReluNumbers
-from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxNumbers
+from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
+from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductParams
+from tflq.interpreter.kernels.tpu_mlir.prelu import PReluParams
+from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
 
 TYPES = {"i8": "int8", "u8": "uint8"}
 WITH_JSON = [case for case in CASES if case != ("mini", "asym")]
@@ -53,10 +53,10 @@ def test_types_multipliers_and_shifts(model: str, mode: str) -> None:
 def test_multipliers_of_mini() -> None:
     run, theirs = golden("mini", "sym"), golden_json("mini", "sym")
     for name, key in (("c1_Conv", "conv1"), ("c2_Conv", "conv2")):
-        integers = run.nodes[name].integers
-        assert isinstance(integers, ConvolutionIntegers)
-        rescale = integers.filter.rescale
-        found = np.stack([rescale.multiplier, rescale.shift, integers.filter.bias], axis=1)
+        params = run.nodes[name].params
+        assert isinstance(params, ConvolutionParams)
+        rescale = params.filter.rescale
+        found = np.stack([rescale.multiplier, rescale.shift, params.filter.bias], axis=1)
         assert found.tolist() == theirs[key]
 
 
@@ -72,18 +72,18 @@ def test_constants(model: str, mode: str) -> None:
 def _ours(run: Golden, key: str) -> Array:
     """Return one of our constants in the tool's order of elements."""
     if key == "sl_f16":  # slopes of the asymmetric PRelu, the bits of float16
-        return _numbers(run, "pr_PRelu", PReluNumbers).slope.reshape(-1).view(np.uint16)
+        return _numbers(run, "pr_PRelu", PReluParams).slope.reshape(-1).view(np.uint16)
     name, what = key.split("_")[0], "_".join(key.split("_")[2:])
     node = next(n for n in run.nodes if n.startswith(f"{name}_") and "_" not in n[len(name) + 1 :])
     if what == "table":
-        found = run.nodes[node].integers
-        return found.table if isinstance(found, SoftmaxNumbers) else _numbers(run, node, TableIntegers).table
+        found = run.nodes[node].params
+        return found.table if isinstance(found, SoftmaxParams) else _numbers(run, node, TableParams).table
     if what.startswith("slope"):
-        return _numbers(run, node, PReluNumbers).slope.reshape(-1)
+        return _numbers(run, node, PReluParams).slope.reshape(-1)
     if name == "fc":
-        filter_ = _numbers(run, node, ProductIntegers).filter
+        filter_ = _numbers(run, node, ProductParams).filter
         return filter_.bias if what.startswith("bias") else _columns(run, node, filter_.weights)
-    filter_ = _numbers(run, node, ConvolutionIntegers).filter
+    filter_ = _numbers(run, node, ConvolutionParams).filter
     if what.startswith("bias"):
         return filter_.bias
     if what == "filter_g2normal":  # depthwise weights as the tool spreads them over a dense filter
@@ -105,6 +105,6 @@ Numbers = TypeVar("Numbers")
 
 
 def _numbers(run: Golden, node: str, kind: type[Numbers]) -> Numbers:
-    found = run.nodes[node].integers
+    found = run.nodes[node].params
     assert isinstance(found, kind), node
     return found

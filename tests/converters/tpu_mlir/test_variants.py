@@ -49,7 +49,7 @@ def test_manual_add_in_the_asymmetric_mode_is_float() -> None:
 def test_manual_average_keeps_the_sign_of_the_page() -> None:
     tool, manual = (golden_graph("mini", "asym", f"formulas={f}") for f in ("tool", "manual"))
     offsets = [
-        float(node.integers.average.offset)  # type: ignore[union-attr]
+        float(node.params.average.offset)  # type: ignore[union-attr]
         for graph in (tool, manual)
         for node in graph.nodes
         if node.operator == "average_pool_2d"

@@ -100,8 +100,8 @@ def test_sums_are_near_the_real_ones(first: Type, second: Type, output: Type, na
 def test_sub_as_the_vendor_computes_it() -> None:
     kinds = [((1, 4), UNSIGNED), ((1, 4), OTHER)]
     x, y = codes(UNSIGNED, (1, 4)), codes(OTHER, (1, 4), 1)
-    exact = lower(operator("sub", kinds, ((1, 4), OTHER)), "gap9").nodes[0].integers
-    vendor = lower(operator("sub", kinds, ((1, 4), OTHER), sub="nntool"), "gap9").nodes[0].integers
+    exact = lower(operator("sub", kinds, ((1, 4), OTHER)), "gap9").nodes[0].params
+    vendor = lower(operator("sub", kinds, ((1, 4), OTHER), sub="nntool"), "gap9").nodes[0].params
     # + on both zero points instead of the operands' signs: twice the second one's share
     assert exact.bias - vendor.bias == pytest.approx(2 * 131, abs=1)
     assert (exact.scaled, exact.mul_bias.shift.tolist()) == (vendor.scaled, vendor.mul_bias.shift.tolist())
@@ -112,7 +112,7 @@ def test_broadcast_product() -> None:
     out = (0.07, 0, True)
     graph = operator("mul", [((1, 2, 3, 4), SYMMETRIC), ((4,), SYMMETRIC)], ((1, 2, 3, 4), out))
     x, y = codes(SYMMETRIC, (1, 2, 3, 4)), codes(SYMMETRIC, (4,), 1)
-    m = lower(graph, "gap9").nodes[0].integers.mul_bias
+    m = lower(graph, "gap9").nodes[0].params.mul_bias
     found = run(graph, x, y)
     for s, i, j, c in np.ndindex(3, 2, 3, 4):
         product = int(x[s, 0, i, j, c]) * int(y[s, c]) * int(m.multiplier[0])
@@ -123,7 +123,7 @@ def test_mean_truncates_before_it_rounds() -> None:
     out = (0.03, 0, True)
     graph = operator("mean", [((1, 2, 5, 5), SYMMETRIC)], ((1, 2), out), [np.array([2, 3], np.int32)])
     x = codes(SYMMETRIC, (1, 2, 5, 5))
-    m = lower(graph, "gap9").nodes[0].integers.mul_bias
+    m = lower(graph, "gap9").nodes[0].params.mul_bias
     found = run(graph, x)
     for s, c in np.ndindex(3, 2):
         total = int(x[s, 0, c].astype(int).sum()) << 7
@@ -213,7 +213,7 @@ def test_convolution(bits: int, depthwise: bool) -> None:
     graph = b.build([b.add(name, [x, weights, bias], (1, 5, 5, 4), DType.UINT8, affine(out), **options)])
     given = codes(source, (1, 5, 5, 4))
     found = run(graph, given)
-    m = lower(graph, "gap9").nodes[0].integers.filter.mul_bias
+    m = lower(graph, "gap9").nodes[0].params.filter.mul_bias
     for s, i, j, o in np.ndindex(3, 5, 5, 4):
         total = int(biases[o]) + int(np.floor(90 * 0.4 / (0.05 * 0.03) + 0.5))
         for di, dj, c in np.ndindex(3, 3, 4):

@@ -68,7 +68,7 @@ def test_accumulators_that_wrap_int32(oracle):
     attributes = {"padding": "valid", "stride_h": 1, "stride_w": 1}
     y = b.add("conv_2d", [x, weights, bias], (1, 4, 4, 4), INT8, affine(INT8, 2.0**17, -3), **attributes)
     graph = b.build([y])
-    lowered = lower(graph).nodes[0].integers
+    lowered = lower(graph).nodes[0].params
     assert lowered.constants.rescale.step_map is None
     results = check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(0), graph, 50))
     assert {int(v) for v in np.unique(results[y][..., 0])} == {-85, 79}  # both sides of the edge were seen

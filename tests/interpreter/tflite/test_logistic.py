@@ -13,7 +13,7 @@ from tests.support.single_op import check_against_oracle
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.interpreter import lower
-from tflq.interpreter.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
 
 
 def logistic_graph(dtype, source, shape, zero_point=None):

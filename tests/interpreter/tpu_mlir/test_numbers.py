@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
-from tflq.interpreter.fixed_point import round_half_away
-from tflq.interpreter.kernels.tpu_mlir.filter import FilterIntegers
+from tflq.interpreter.kernels.tpu_mlir.filter import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
-from tflq.interpreter.requantise import fit_step_map
+from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.numerics.requantise import fit_step_map
 
 HALF = Fraction(1, 2)
 
@@ -82,13 +82,13 @@ def test_proven_maps_equal_the_rule(scales: list[float], zero_point: int, bias: 
     zero_point = zero_point if signed else 0
     rescale = find_multiplier(scales, 32)
     biases = np.full(count, bias, np.int64)
-    rule = FilterIntegers(np.zeros((count, 1), np.int64), biases, rescale, 0, zero_point, low, high, np.dtype(np.int16))
+    rule = FilterParams(np.zeros((count, 1), np.int64), biases, rescale, 0, zero_point, low, high, np.dtype(np.int16))
     edge = np.full(count, 20000, np.int64)
     slope = rescale.multiplier * np.exp2(-rescale.shift.astype(np.float64))
     fitted = fit_step_map(rule.exact, slope, biases + zero_point / slope, -edge, edge, zero_point, low, high)
     assert fitted is not None
     accumulators = np.arange(-20000, 20001)[:, None].repeat(count, axis=1)
-    mapped = FilterIntegers(rule.weights, biases, rescale, 0, zero_point, low, high, rule.dtype, fitted)
+    mapped = FilterParams(rule.weights, biases, rescale, 0, zero_point, low, high, rule.dtype, fitted)
     assert np.array_equal(mapped.finish(accumulators.astype(np.float32)), rule.exact(accumulators))
 
 

@@ -12,8 +12,8 @@ from tflq.analysis.executions import real_values
 from tflq.converters.targets import Target
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
-from tflq.interpreter.control import CONTROL
-from tflq.interpreter.late import Late
+from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.execution.deferred import Deferred
 from tflq.interpreter.registry import kernel, kernel_name
 
 
@@ -80,7 +80,7 @@ def require_separate_nodes(graph: Graph, way_out: str) -> None:
     """
     for index, node in enumerate(graph.nodes):
         keeps = any(t != ABSENT and graph.tensors[t].is_variable for t in node.inputs)
-        if isinstance(node.integers, Late) or node.operator in CONTROL or keeps:
+        if isinstance(node.params, Deferred) or node.operator in CONTROL or keeps:
             raise UnsupportedError(
                 f"{graph.where(index)} depends on values or state of the run: layers cannot be fed one by one{way_out}"
             )
@@ -94,7 +94,7 @@ def constants_of(graph: Graph) -> dict[int, Array]:
 def run_node(node: Node, values: Mapping[int, Array]) -> dict[int, Array]:
     """Run one lowered node on the values of its inputs, dtype[S or 1, *shape]; return its outputs by tensor."""
     arrays = [None if t == ABSENT else values[t] for t in node.inputs]
-    found = kernel(node.arithmetic or "", kernel_name(node)).run(node.integers, *arrays)
+    found = kernel(node.arithmetic or "", kernel_name(node)).run(node.params, *arrays)
     return dict(zip(node.outputs, found, strict=False))
 
 

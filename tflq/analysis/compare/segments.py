@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.compare.integers import IntegerDifference, integer_differences
+from tflq.analysis.compare.params import IntegerDifference, integer_differences
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import real_values
 from tflq.graph import ABSENT, Graph, Node, Tensor
@@ -58,7 +58,7 @@ def segment(
     differences: tuple[IntegerDifference, ...] = ()
     if len(nodes) == len(theirs):
         for a, b in zip(nodes, theirs, strict=True):
-            differences += integer_differences(first.nodes[a].integers, second.nodes[b].integers)
+            differences += integer_differences(first.nodes[a].params, second.nodes[b].params)
     sqnr = _weight_sqnr(first, main, second, _main(second, theirs)) if theirs else None
     return Segment(nodes, inputs, main, differences, _multiplier_error(first, nodes), sqnr)
 
@@ -117,14 +117,14 @@ def _real_constant(tensor: Tensor) -> Reals:
 
 
 def _multiplier_error(graph: Graph, nodes: tuple[int, ...]) -> float | None:
-    errors = [e for i in nodes for e in _errors(graph.nodes[i].integers, 0)]
+    errors = [e for i in nodes for e in _errors(graph.nodes[i].params, 0)]
     return max(errors) if errors else None
 
 
-def _errors(integers: object, depth: int) -> list[float]:
+def _errors(params: object, depth: int) -> list[float]:
     """Look for multiplier, shift and the ratio of scales that they stand for, as MulBias and Multiplier hold them."""
     found = []
-    for value in vars(integers).values() if hasattr(integers, "__dict__") and depth < 3 else ():
+    for value in vars(params).values() if hasattr(params, "__dict__") and depth < 3 else ():
         parts = getattr(value, "__dict__", {})
         ratio = parts.get("ratio", parts.get("scale"))
         multiplier, shift = parts.get("multiplier"), parts.get("shift")

@@ -12,18 +12,18 @@ from tflq.analysis.explain.filters import Products, convolution_products, larges
 from tflq.analysis.explain.moves import explain_move
 from tflq.analysis.explain.steps import Computed, Element, Trace
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.aipu.convolution import ConvolutionIntegers
-from tflq.interpreter.kernels.aipu.curve import CurveIntegers
-from tflq.interpreter.kernels.aipu.eltwise import EltwiseIntegers
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers
-from tflq.interpreter.kernels.aipu.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.aipu.convolution import ConvolutionParams
+from tflq.interpreter.kernels.aipu.curve import CurveParams
+from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams
+from tflq.interpreter.kernels.aipu.filter import FilterParams
+from tflq.interpreter.kernels.aipu.fully_connected import ProductParams
 from tflq.interpreter.kernels.aipu.fused import RECTIFIERS, RELU
-from tflq.interpreter.kernels.aipu.layout import LayoutIntegers
+from tflq.interpreter.kernels.aipu.layout import LayoutParams
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
-from tflq.interpreter.kernels.aipu.pooling import PoolIntegers
-from tflq.interpreter.kernels.aipu.rectifier import RectifierIntegers
+from tflq.interpreter.kernels.aipu.pooling import PoolParams
+from tflq.interpreter.kernels.aipu.rectifier import RectifierParams
 from tflq.interpreter.kernels.aipu.reshape import Reshaped
-from tflq.interpreter.kernels.aipu.softmax import SoftmaxIntegers
+from tflq.interpreter.kernels.aipu.softmax import SoftmaxParams
 from tflq.interpreter.kernels.aipu.tables import Table
 
 _COMBINE = {"ADD": "+", "SUB": "-", "MUL": "*", "MAX": "max", "MIN": "min"}
@@ -31,96 +31,94 @@ _COMBINE = {"ADD": "+", "SUB": "-", "MUL": "*", "MAX": "max", "MIN": "min"}
 
 def explain_convolution(element: Element) -> Computed:
     """Explain Convolution and DepthwiseConv: raw codes, padding holding -zp_x, the stored bias, then M and N."""
-    integers = element.node.integers
-    assert isinstance(integers, ConvolutionIntegers)
-    trace, found = Trace(), integers.filter
-    products = convolution_products(trace, element, found.weights, integers.prepared.window, found.pad)
+    params = element.node.params
+    assert isinstance(params, ConvolutionParams)
+    trace, found = Trace(), params.filter
+    products = convolution_products(trace, element, found.weights, params.prepared.window, found.pad)
     return _finish(trace, products, found)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain FullyConnected: raw codes, the stored bias, then M and N."""
-    integers = element.node.integers
-    assert isinstance(integers, ProductIntegers)
+    params = element.node.params
+    assert isinstance(params, ProductParams)
     trace = Trace()
-    return _finish(trace, row_products(trace, element, integers.filter.weights), integers.filter)
+    return _finish(trace, row_products(trace, element, params.filter.weights), params.filter)
 
 
 def explain_pool(element: Element) -> Computed:
     """Explain Pooling: AVG by a multiplier of the position's area, MAX of raw codes."""
-    integers = element.node.integers
-    assert isinstance(integers, PoolIntegers)
+    params = element.node.params
+    assert isinstance(params, PoolParams)
     trace = Trace()
-    if integers.rescale is None:
-        largest = largest_tap(trace, element, integers.window, integers.minimum)
-        trace.clamp(largest, integers.minimum, integers.maximum)
+    if params.rescale is None:
+        largest = largest_tap(trace, element, params.window, params.minimum)
+        trace.clamp(largest, params.minimum, params.maximum)
         return trace.done()
     _, row, column, _ = element.index
-    total, inside = sum_of_taps(trace, element, integers.window)
-    accumulator = trace.add(
-        "with offsets", f"{total} + {inside} * ({integers.offset})", total + inside * integers.offset
-    )
+    total, inside = sum_of_taps(trace, element, params.window)
+    accumulator = trace.add("with offsets", f"{total} + {inside} * ({params.offset})", total + inside * params.offset)
     place = (row, column, 0)
-    m, n = int(integers.rescale.m[place]), int(integers.rescale.n[place])
-    return _stored(trace, _scaled(trace, accumulator, m, n), integers.offset, integers.minimum, integers.maximum)
+    m, n = int(params.rescale.m[place]), int(params.rescale.n[place])
+    return _stored(trace, _scaled(trace, accumulator, m, n), params.offset, params.minimum, params.maximum)
 
 
 def explain_pair(element: Element) -> Computed:
     """Explain Eltwise: both codes on one scale, the operation, a fused rectifier, then M and N."""
-    integers = element.node.integers
-    assert isinstance(integers, EltwiseIntegers)
+    params = element.node.params
+    assert isinstance(params, EltwiseParams)
     trace, parts = Trace(), []
     for k, word in enumerate(("first ", "second ")):
-        code, zp, factor = element.read(k), integers.input_offsets[k], integers.factors[k]
+        code, zp, factor = element.read(k), params.input_offsets[k], params.factors[k]
         trace.add(f"{word}input", f"of '{element.operands.input(k).name}'", code)
         parts.append(trace.add(f"{word}scaled", f"({code} + ({zp})) * {factor}", (code + zp) * factor))
     a, b = parts
-    word = _COMBINE[integers.method]
+    word = _COMBINE[params.method]
     total = {"+": a + b, "-": a - b, "*": a * b, "max": max(a, b), "min": min(a, b)}[word]
     trace.add("accumulator", f"{a} {word} ({b})", total)
-    if integers.is_rectified:
+    if params.is_rectified:
         total = trace.add("activation", f"max({total}, 0)", max(total, 0))
-    rounded = _rescaled(trace, total, integers.rescale)
-    return _stored(trace, rounded, integers.offset, integers.minimum, integers.maximum)
+    rounded = _rescaled(trace, total, params.rescale)
+    return _stored(trace, rounded, params.offset, params.minimum, params.maximum)
 
 
 def explain_rectifier(element: Element) -> Computed:
     """Explain RELU and RELU6 that stay alone."""
-    integers = element.node.integers
-    assert isinstance(integers, RectifierIntegers)
+    params = element.node.params
+    assert isinstance(params, RectifierParams)
     trace = Trace()
-    code, zp = trace.add("input", "", element.read(0)), integers.input_offset
+    code, zp = trace.add("input", "", element.read(0)), params.input_offset
     total = trace.add("activation", f"max({code} + ({zp}), 0)", max(code + zp, 0))
-    rounded = _rescaled(trace, total, integers.rescale)
-    return _stored(trace, rounded, integers.offset, integers.minimum, integers.maximum, (0, element.index))
+    rounded = _rescaled(trace, total, params.rescale)
+    return _stored(trace, rounded, params.offset, params.minimum, params.maximum, (0, element.index))
 
 
 def explain_curve(element: Element) -> Computed:
     """Explain a function by table, interpolated where codes are wider than the table."""
-    integers = element.node.integers
-    assert isinstance(integers, CurveIntegers)
+    params = element.node.params
+    assert isinstance(params, CurveParams)
     trace = Trace()
     code = trace.add("input", "", element.read(0))
-    value = _entry(trace, integers.table, code)
+    value = _entry(trace, params.table, code)
     trace.add("stored value", f"in the output's {element.operands.output().dtype.value}", value)
     return trace.done((0, element.index))
 
 
 def explain_softmax(element: Element) -> Computed:
     """Explain Softmax by a table of exponentials."""
-    integers = element.node.integers
-    assert isinstance(integers, SoftmaxIntegers)
-    trace, x, axis = Trace(), element.input(0), integers.axis
+    params = element.node.params
+    assert isinstance(params, SoftmaxParams)
+    trace, x, axis = Trace(), element.input(0), params.axis
     codes = np.moveaxis(x, axis, -1)[element.index[:axis] + element.index[axis + 1 :]]
     row = trace.add("inputs", "along the axis", tuple(int(v) for v in codes))
     largest = trace.add("largest", "of them", max(row))
     quiet = Trace()
-    powers = tuple(_entry(quiet, integers.table, v - largest + integers.span) for v in row)
-    trace.add("exponentials", f"table entries of x - {largest} + {integers.span}", powers)
+    powers = tuple(_entry(quiet, params.table, v - largest + params.span) for v in row)
+    trace.add("exponentials", f"table entries of x - {largest} + {params.span}", powers)
     total = trace.add("accumulator", "sum of the exponentials, at least 1", max(sum(powers), 1))
-    m, n = integers.rescale.first_m, integers.rescale.first_n
-    own, top = powers[element.index[axis]], int(integers.table.entries.max())
-    if integers.is_small:
+    m, n = params.rescale.first_m, params.rescale.first_n
+    own, top = powers[element.index[axis]], int(params.table.entries.max())
+    if params.is_small:
         left = 31 - _log2_up(top)
         share = trace.add(
             "share", f"(({own} << {left}) + {total} / 2) / {total}", ((own << left) + (total >> 1)) // total
@@ -131,10 +129,10 @@ def explain_softmax(element: Element) -> Computed:
         trace.add("multiplier of the output's scale", f"M; N is {n}", m)
         reciprocal = trace.add("reciprocal", f"({m} << {left}) / {total}", (m << left) // total)
         rounded = _scaled(trace, own, reciprocal, n + left)
-    return _stored(trace, rounded, integers.offset, integers.minimum, integers.maximum)
+    return _stored(trace, rounded, params.offset, params.minimum, params.maximum)
 
 
-def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed:
+def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
     o, kind = products.channel, found.fused.kind
     if found.remain_shift is not None or not found.fused.is_monotone_line:
         raise UnsupportedError(f"the steps of a layer with {kind} or remain_shift are not shown; its tensors are right")
@@ -193,13 +191,13 @@ def _log2_up(value: int) -> int:
 
 _family = families_of("aipu", "docs/aipu.md")
 FAMILIES: Families = {
-    ConvolutionIntegers: _family("convolution, depthwise_conv", explain_convolution, "3"),
-    ProductIntegers: _family("fully_connected", explain_fully_connected, "3"),
-    PoolIntegers: _family("pooling", explain_pool, "5"),
-    EltwiseIntegers: _family("eltwise, add, sub, mul", explain_pair, "5"),
-    RectifierIntegers: _family("activation RELU, RELU6", explain_rectifier, "5"),
-    CurveIntegers: _family("functions by table", explain_curve, "4"),
-    SoftmaxIntegers: _family("softmax", explain_softmax, "5"),
+    ConvolutionParams: _family("convolution, depthwise_conv", explain_convolution, "3"),
+    ProductParams: _family("fully_connected", explain_fully_connected, "3"),
+    PoolParams: _family("pooling", explain_pool, "5"),
+    EltwiseParams: _family("eltwise, add, sub, mul", explain_pair, "5"),
+    RectifierParams: _family("activation RELU, RELU6", explain_rectifier, "5"),
+    CurveParams: _family("functions by table", explain_curve, "4"),
+    SoftmaxParams: _family("softmax", explain_softmax, "5"),
     Reshaped: _family("reshape", explain_move, "5"),
-    LayoutIntegers: _family("layout", explain_move, "5"),
+    LayoutParams: _family("layout", explain_move, "5"),
 }

@@ -17,7 +17,7 @@ from tflq.interpreter.kernels.float.convolution import FloatConvolution
 from tflq.interpreter.kernels.float.fully_connected import FloatFullyConnected
 from tflq.interpreter.kernels.float.max_pool_2d import FloatMaxPool
 from tflq.interpreter.kernels.float.softmax import Softmax
-from tflq.interpreter.kernels.plain_binary import PlainBinary
+from tflq.interpreter.kernels.plain.binary import PlainBinary
 
 Floats = NDArray[np.float32]
 Inside = NDArray[np.bool_]
@@ -27,57 +27,57 @@ _OPERATIONS = {"add": "+", "sub": "-", "mul": "*"}
 
 def explain_convolution(element: Element) -> Computed:
     """Explain CONV_2D and DEPTHWISE_CONV_2D: products and sums of float32 in the order (ky, kx, channel)."""
-    integers = element.node.integers
-    assert isinstance(integers, FloatConvolution)
+    params = element.node.params
+    assert isinstance(params, FloatConvolution)
     weights = _reals(element, 1)
     if element.node.operator == "depthwise_conv_2d":
         weights = weights.transpose(3, 1, 2, 0)
-    return convolve(Trace(), element, _reals(element, 0), weights, integers)
+    return convolve(Trace(), element, _reals(element, 0), weights, params)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain FULLY_CONNECTED: products and sums of float32 in order."""
-    integers = element.node.integers
-    assert isinstance(integers, FloatFullyConnected)
-    return multiply_row(Trace(), element, _reals(element, 0), _reals(element, 1), integers)
+    params = element.node.params
+    assert isinstance(params, FloatFullyConnected)
+    return multiply_row(Trace(), element, _reals(element, 0), _reals(element, 1), params)
 
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: a sum of float32 over the taps inside the image, and one division."""
-    integers = element.node.integers
-    assert isinstance(integers, FloatAveragePool)
-    return average(Trace(), element, _reals(element, 0), integers)
+    params = element.node.params
+    assert isinstance(params, FloatAveragePool)
+    return average(Trace(), element, _reals(element, 0), params)
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest over the taps inside the image."""
-    integers = element.node.integers
-    assert isinstance(integers, FloatMaxPool)
+    params = element.node.params
+    assert isinstance(params, FloatMaxPool)
     trace, c = Trace(), element.index[-1]
-    taps, inside = image_taps(trace, _reals(element, 0), integers.window, element.index, range(c, c + 1))
+    taps, inside = image_taps(trace, _reals(element, 0), params.window, element.index, range(c, c + 1))
     seen = [float(v) for v in taps[inside].reshape(-1) if v == v]
-    largest = trace.add("largest", "of the taps inside the image", max(seen, default=float(integers.minimum)))
-    return stored(trace, np.float32(largest), integers.minimum, integers.maximum)
+    largest = trace.add("largest", "of the taps inside the image", max(seen, default=float(params.minimum)))
+    return stored(trace, np.float32(largest), params.minimum, params.maximum)
 
 
 def explain_pair(element: Element) -> Computed:
     """Explain ADD, SUB and MUL of plain numbers: one operation in their own type."""
-    integers = element.node.integers
-    assert isinstance(integers, PlainBinary)
-    return combine(Trace(), [element.input(k)[element.place(k)] for k in range(2)], integers)
+    params = element.node.params
+    assert isinstance(params, PlainBinary)
+    return combine(Trace(), [element.input(k)[element.place(k)] for k in range(2)], params)
 
 
 def explain_softmax(element: Element) -> Computed:
     """Explain SOFTMAX: exponentials rounded once to float32, summed in order, one division."""
-    integers = element.node.integers
-    assert isinstance(integers, Softmax)
+    params = element.node.params
+    assert isinstance(params, Softmax)
     trace = Trace()
     row = _reals(element, 0)[element.index[:-1]]
     trace.add("inputs", "the row", nested(row))
     largest = row.max()
     trace.add("largest", "of the row", float(largest))
-    below = [np.float32(np.float32(x - largest) * integers.beta) for x in row]
-    trace.add("differences", f"float32 of (x - largest) * {float(integers.beta)!r}", tuple(float(x) for x in below))
+    below = [np.float32(np.float32(x - largest) * params.beta) for x in row]
+    trace.add("differences", f"float32 of (x - largest) * {float(params.beta)!r}", tuple(float(x) for x in below))
     powers = [np.float32(math.exp(x)) for x in below]
     trace.add("exponentials", "float32 of exp", tuple(float(x) for x in powers))
     total = _in_order(np.array(powers, np.float32))

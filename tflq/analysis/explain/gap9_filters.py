@@ -5,34 +5,34 @@ from __future__ import annotations
 from tflq.analysis.explain.filters import Products, convolution_products, row_products, taps_first
 from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionIntegers
-from tflq.interpreter.kernels.gap9.filter import FilterIntegers
-from tflq.interpreter.kernels.gap9.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionParams
+from tflq.interpreter.kernels.gap9.filter import FilterParams
+from tflq.interpreter.kernels.gap9.fully_connected import ProductParams
 
 
 def explain_convolution(element: Element) -> Computed:
     """Explain a convolution: stored bias + sum x * (w - Z_w), then M and N; depthwise weights are [O, 1, KH, KW]."""
-    integers = element.node.integers
-    assert isinstance(integers, ConvolutionIntegers)
-    found, trace = integers.filter, Trace()
+    params = element.node.params
+    assert isinstance(params, ConvolutionParams)
+    found, trace = params.filter, Trace()
     weights = taps_first(element, found.weights)
-    window, zero_point = integers.prepared.window, found.input_zero_point
+    window, zero_point = params.prepared.window, found.input_zero_point
     return _finish(trace, convolution_products(trace, element, weights, window, zero_point, _note(found)), found)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain a fully connected layer."""
-    integers = element.node.integers
-    assert isinstance(integers, ProductIntegers)
-    found, trace = integers.filter, Trace()
+    params = element.node.params
+    assert isinstance(params, ProductParams)
+    found, trace = params.filter, Trace()
     return _finish(trace, row_products(trace, element, found.weights, _note(found)), found)
 
 
-def _note(found: FilterIntegers) -> str:
+def _note(found: FilterParams) -> str:
     return f", Z_w = {found.weight_zero_point} taken off"
 
 
-def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed:
+def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
     o, plain = products.channel, products.weights
     zero_point, rescaling = found.input_zero_point, found.rescaling
     folded = trace.add("zero-point correction", f"-Z_x * sum(w) = -({zero_point}) * {plain}", -zero_point * plain)

@@ -7,11 +7,11 @@ import math
 from tflq.analysis.explain.filters import largest_tap, sum_of_taps
 from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolIntegers
-from tflq.interpreter.kernels.gap9.matrix_sum import SumIntegers
-from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolIntegers
-from tflq.interpreter.kernels.gap9.relu import ReluIntegers
-from tflq.interpreter.kernels.gap9.softmax import SoftmaxIntegers
+from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolParams
+from tflq.interpreter.kernels.gap9.matrix_sum import SumParams
+from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolParams
+from tflq.interpreter.kernels.gap9.relu import ReluParams
+from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
 
 _ONE = 1 << 15
 _WHOLE_POWERS = 11
@@ -20,61 +20,61 @@ _WHOLE_POWERS = 11
 
 def explain_sum(element: Element) -> Computed:
     """Explain ADD and SUB: the operand of larger scale is multiplied first (docs/gap9.md, 10)."""
-    integers = element.node.integers
-    assert isinstance(integers, SumIntegers)
+    params = element.node.params
+    assert isinstance(params, SumParams)
     trace = Trace()
     codes = []
     for k, word in enumerate(("first", "second")):
         code = element.read(k)
         codes.append(trace.add(f"{word} input", f"of '{element.operands.input(k).name}'", code))
-    scaled = integers.scaled
+    scaled = params.scaled
     codes[scaled] = multiplied_half_up(
         trace,
         codes[scaled],
-        int(integers.input_mul_bias.multiplier[0]),
-        int(integers.input_mul_bias.shift[0]),
+        int(params.input_mul_bias.multiplier[0]),
+        int(params.input_mul_bias.shift[0]),
         ("first ", "second ")[scaled],
     )
-    sign = "+" if integers.sign > 0 else "-"
-    accumulator = codes[0] + integers.sign * codes[1]
+    sign = "+" if params.sign > 0 else "-"
+    accumulator = codes[0] + params.sign * codes[1]
     trace.add("accumulator", f"{codes[0]} {sign} ({codes[1]})", accumulator)
-    m = integers.mul_bias
+    m = params.mul_bias
     rounded = multiplied_half_up(trace, accumulator, int(m.multiplier[0]), int(m.shift[0]))
-    shifted = trace.add("plus bias", f"{rounded} + ({integers.bias}), from the zero points", rounded + integers.bias)
-    trace.clamp(shifted, integers.minimum, integers.maximum)
+    shifted = trace.add("plus bias", f"{rounded} + ({params.bias}), from the zero points", rounded + params.bias)
+    trace.clamp(shifted, params.minimum, params.maximum)
     return trace.done()
 
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: a truncated reciprocal, the padding counted (docs/gap9.md, 10)."""
-    integers = element.node.integers
-    assert isinstance(integers, AveragePoolIntegers)
+    params = element.node.params
+    assert isinstance(params, AveragePoolParams)
     trace = Trace()
-    accumulator, _ = sum_of_taps(trace, element, integers.window, integers.zero_point)
-    rounded = multiplied_half_up(trace, accumulator, integers.factor, 16)
-    trace.clamp(rounded, integers.minimum, integers.maximum)
+    accumulator, _ = sum_of_taps(trace, element, params.window, params.zero_point)
+    rounded = multiplied_half_up(trace, accumulator, params.factor, 16)
+    trace.clamp(rounded, params.minimum, params.maximum)
     return trace.done()
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest tap, the padding taking part with the zero point (docs/gap9.md, 10)."""
-    integers = element.node.integers
-    assert isinstance(integers, MaxPoolIntegers)
+    params = element.node.params
+    assert isinstance(params, MaxPoolParams)
     _, row, column, _ = element.index
-    outside = integers.minimum if integers.floor is None else int(integers.floor[row, column, 0])
+    outside = params.minimum if params.floor is None else int(params.floor[row, column, 0])
     trace = Trace()
-    trace.add("stored value", "largest of the taps", largest_tap(trace, element, integers.window, outside))
+    trace.add("stored value", "largest of the taps", largest_tap(trace, element, params.window, outside))
     return trace.done()
 
 
 def explain_relu(element: Element) -> Computed:
     """Explain RELU and RELU6: max(x, code of 0); the upper clamp is the end of the type."""
-    integers = element.node.integers
-    assert isinstance(integers, ReluIntegers)
+    params = element.node.params
+    assert isinstance(params, ReluParams)
     trace = Trace()
     code = trace.add("input", "", element.read(0))
-    bound = integers.lower_bound
-    trace.add("stored value", f"max({code}, {bound})", code if integers.idle else max(code, bound))
+    bound = params.lower_bound
+    trace.add("stored value", f"max({code}, {bound})", code if params.idle else max(code, bound))
     return trace.done((0, element.index))
 
 
@@ -98,15 +98,15 @@ def explain_quantize(element: Element) -> Computed:
 
 def explain_softmax(element: Element) -> Computed:
     """Explain SOFTMAX of an 8-bit input: exponentials in Q15, one reciprocal of their sum (docs/gap9.md, 11)."""
-    integers = element.node.integers
-    assert isinstance(integers, SoftmaxIntegers)
+    params = element.node.params
+    assert isinstance(params, SoftmaxParams)
     trace = Trace()
     row = tuple(int(v) for v in element.input(0)[element.index[:-1]])
     trace.add("inputs", "the row", row)
     largest = trace.add("largest", "of the row", max(row))
     differences = trace.add("differences", "x - largest", tuple(x - largest for x in row))
-    trace.add("scale", "of the input, a power of 2", integers.input_scale)
-    shift = math.frexp(integers.input_scale)[1] + 14
+    trace.add("scale", "of the input, a power of 2", params.input_scale)
+    shift = math.frexp(params.input_scale)[1] + 14
     powers = trace.add(
         "exponentials", f"exp in Q15 of difference << {shift}", tuple(_exponential(-d << shift) for d in differences)
     )
@@ -114,9 +114,9 @@ def explain_softmax(element: Element) -> Computed:
     inverse = trace.add("reciprocal", f"(32767 << 15) // {total}", (32767 << 15) // total)
     own = powers[element.index[-1]]
     product = trace.add("product", f"{own} * {inverse}", own * inverse)
-    rounded = abs(shift_half_up(product, integers.shift))
-    trace.add("rounded", f"|norm({product}, {integers.shift})|", rounded)
-    trace.clamp(rounded, integers.minimum, integers.maximum)
+    rounded = abs(shift_half_up(product, params.shift))
+    trace.add("rounded", f"|norm({product}, {params.shift})|", rounded)
+    trace.clamp(rounded, params.minimum, params.maximum)
     return trace.done()
 
 

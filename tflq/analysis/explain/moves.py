@@ -23,7 +23,7 @@ def explain_move(element: Element) -> Computed:
         numbered.append(np.arange(start, start + x.size, dtype=np.int64).reshape(1, *x.shape))
         start += x.size
     run = kernel(element.node.arithmetic or "", kernel_name(element.node)).run
-    number = int(run(element.node.integers, *numbered)[element.output][0][element.index])
+    number = int(run(element.node.params, *numbered)[element.output][0][element.index])
     if number < _FIRST:
         trace.add("stored value", "filled in by the operator", number)
         return trace.done()

@@ -20,47 +20,47 @@ from tflq.interpreter.kernels.nnie.conv_2d import LogarithmicConvolution
 from tflq.interpreter.kernels.nnie.fully_connected import LogarithmicProduct
 from tflq.interpreter.kernels.nnie.inputs import InputQuantiser, Quantised
 from tflq.interpreter.kernels.nnie.weights import WeightedLayer
-from tflq.interpreter.kernels.plain_binary import PlainBinary
+from tflq.interpreter.kernels.plain.binary import PlainBinary
 
 
 def explain_convolution(element: Element) -> Computed:
     """Explain CONV_2D and DEPTHWISE_CONV_2D: codes of inputs and weights, then float32 sums in order."""
-    integers = element.node.integers
-    assert isinstance(integers, LogarithmicConvolution)
+    params = element.node.params
+    assert isinstance(params, LogarithmicConvolution)
     trace, o, x = Trace(), element.index[3], element.input(0)
-    image = _coded_window(trace, integers.layer.inputs, x, integers.window.window, element)
+    image = _coded_window(trace, params.layer.inputs, x, params.window.window, element)
     signs, codes = (
-        np.swapaxes(a, -4, -1) if integers.channels_last else a for a in (integers.layer.sign, integers.layer.codes)
+        np.swapaxes(a, -4, -1) if params.channels_last else a for a in (params.layer.sign, params.layer.codes)
     )
     weights = np.zeros(signs.shape, np.float32)
-    weights[o] = _weights(trace, integers.layer, signs[o], codes[o])
-    return floating.convolve(trace, element, image, weights, integers.window)
+    weights[o] = _weights(trace, params.layer, signs[o], codes[o])
+    return floating.convolve(trace, element, image, weights, params.window)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain FULLY_CONNECTED: codes of inputs and weights, then float32 sums in order."""
-    integers = element.node.integers
-    assert isinstance(integers, LogarithmicProduct)
-    trace, layer = Trace(), integers.layer
+    params = element.node.params
+    assert isinstance(params, LogarithmicProduct)
+    trace, layer = Trace(), params.layer
     row, o = row_of(element.index, element.operands.output().shape, layer.sign.shape[0])
     x = element.input(0).reshape(-1, layer.sign.shape[1]).copy()
     x[row] = _coded(trace, layer.inputs, x[row])
     weights = np.zeros(layer.sign.shape, np.float32)
     weights[o] = _weights(trace, layer, layer.sign[o], layer.codes[o])
-    return floating.multiply_row(trace, element, x, weights, integers.product)
+    return floating.multiply_row(trace, element, x, weights, params.product)
 
 
 def explain_quantised(element: Element) -> Computed:
     """Explain layers without weights: codes of the inputs, then float32."""
-    integers = element.node.integers
-    assert isinstance(integers, Quantised)
-    trace, inner = Trace(), integers.inner
+    params = element.node.params
+    assert isinstance(params, Quantised)
+    trace, inner = Trace(), params.inner
     if isinstance(inner, FloatAveragePool):
-        image = _coded_window(trace, integers.inputs, element.input(0), inner.window, element)
+        image = _coded_window(trace, params.inputs, element.input(0), inner.window, element)
         return floating.average(trace, element, image, inner)
     if isinstance(inner, PlainBinary):
         values = [element.input(k)[element.place(k)] for k in range(2)]
-        coded = _coded(trace, integers.inputs, np.array(values, np.float32))
+        coded = _coded(trace, params.inputs, np.array(values, np.float32))
         return floating.combine(trace, list(coded), inner)
     raise UnsupportedError(
         f"'{element.node.name}' ({element.node.operator} in arithmetic 'nnie') cannot be explained; without weights "
@@ -83,10 +83,10 @@ def _coded_window(trace: Trace, inputs: InputQuantiser, image: Array, window: Wi
 
 def _channels(element: Element, channels: int) -> range:
     """Return the input channels that an output element reads."""
-    integers, o = element.node.integers, element.index[3]
-    if isinstance(integers, LogarithmicConvolution):
-        depth, outputs = channels // integers.window.groups, element.operands.output().shape[3]
-        first = o // (outputs // integers.window.groups) * depth
+    params, o = element.node.params, element.index[3]
+    if isinstance(params, LogarithmicConvolution):
+        depth, outputs = channels // params.window.groups, element.operands.output().shape[3]
+        first = o // (outputs // params.window.groups) * depth
         return range(first, first + depth)
     return range(o, o + 1)
 

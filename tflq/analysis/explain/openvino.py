@@ -18,46 +18,46 @@ from tflq.analysis.explain.filters import (
 )
 from tflq.analysis.explain.steps import Computed, Element, Index, Trace
 from tflq.graph import Affine
-from tflq.interpreter.kernels.openvino.average_pool_2d import AveragePoolNumbers
-from tflq.interpreter.kernels.openvino.averages import AverageNumbers
-from tflq.interpreter.kernels.openvino.conv_2d import ConvolutionIntegers
-from tflq.interpreter.kernels.openvino.filter import FilterIntegers
-from tflq.interpreter.kernels.openvino.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.openvino.average_pool_2d import AveragePoolParams
+from tflq.interpreter.kernels.openvino.averages import AverageParams
+from tflq.interpreter.kernels.openvino.conv_2d import ConvolutionParams
+from tflq.interpreter.kernels.openvino.filter import FilterParams
+from tflq.interpreter.kernels.openvino.fully_connected import ProductParams
 from tflq.interpreter.kernels.openvino.levels import Levels
-from tflq.interpreter.kernels.openvino.max_pool_2d import MaxPoolNumbers
-from tflq.interpreter.kernels.openvino.mean import MeanNumbers
-from tflq.interpreter.kernels.openvino.pairs import PairNumbers
-from tflq.interpreter.kernels.openvino.quantize import QuantizeNumbers
+from tflq.interpreter.kernels.openvino.max_pool_2d import MaxPoolParams
+from tflq.interpreter.kernels.openvino.mean import MeanParams
+from tflq.interpreter.kernels.openvino.pairs import PairParams
+from tflq.interpreter.kernels.openvino.quantize import QuantizeParams
 
 _OPERATIONS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def explain_convolution(element: Element) -> Computed:
     """Explain CONV_2D and DEPTHWISE_CONV_2D: exact products, one real, the level."""
-    integers = element.node.integers
-    assert isinstance(integers, ConvolutionIntegers)
-    found, trace = integers.filter, Trace()
+    params = element.node.params
+    assert isinstance(params, ConvolutionParams)
+    found, trace = params.filter, Trace()
     weights = taps_first(element, found.weights)
     image = np.asarray(found.shifted(element.input(0)))
-    products = convolution_products(trace, element, weights, integers.prepared.window, found.pad_value, image=image)
+    products = convolution_products(trace, element, weights, params.prepared.window, found.pad_value, image=image)
     return _filtered(trace, element, found, products)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain FULLY_CONNECTED: exact products, one real, the level."""
-    integers = element.node.integers
-    assert isinstance(integers, ProductIntegers)
+    params = element.node.params
+    assert isinstance(params, ProductParams)
     trace = Trace()
-    return _filtered(trace, element, integers.filter, row_products(trace, element, integers.filter.weights))
+    return _filtered(trace, element, params.filter, row_products(trace, element, params.filter.weights))
 
 
 def explain_pair(element: Element) -> Computed:
     """Explain ADD, SUB and MUL: both operands as reals in float64, the operation, the level."""
-    integers = element.node.integers
-    assert isinstance(integers, PairNumbers)
+    params = element.node.params
+    assert isinstance(params, PairParams)
     trace, reals = Trace(), []
     for k, word in enumerate(("first ", "second ")):
-        source, place = integers.sources[k], element.place(k)
+        source, place = params.sources[k], element.place(k)
         if source is None:
             reals.append(trace.add(f"{word}input", "", float(element.input(k)[place])))
         else:
@@ -66,46 +66,46 @@ def explain_pair(element: Element) -> Computed:
     operation = _OPERATIONS[element.node.operator]
     value = {"+": a + b, "-": a - b, "*": a * b}[operation]
     trace.add("accumulator", f"float64 {a!r} {operation} {b!r}", value)
-    value = _bounded(trace, value, integers.minimum, integers.maximum)
-    return _stored(trace, element, value, integers.levels)
+    value = _bounded(trace, value, params.minimum, params.maximum)
+    return _stored(trace, element, value, params.levels)
 
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: the padding is not counted."""
-    integers = element.node.integers
-    assert isinstance(integers, AveragePoolNumbers)
+    params = element.node.params
+    assert isinstance(params, AveragePoolParams)
     trace = Trace()
-    total, inside = sum_of_taps(trace, element, integers.window)
-    return _averaged(trace, element, integers.average, total, inside)
+    total, inside = sum_of_taps(trace, element, params.window)
+    return _averaged(trace, element, params.average, total, inside)
 
 
 def explain_mean(element: Element) -> Computed:
     """Explain MEAN over any axes."""
-    integers = element.node.integers
-    assert isinstance(integers, MeanNumbers)
-    trace, reduction = Trace(), integers.reduction
+    params = element.node.params
+    assert isinstance(params, MeanParams)
+    trace, reduction = Trace(), params.reduction
     total = sum_over_axes(trace, element, reduction.axes, reduction.keep_dims)
-    return _averaged(trace, element, integers.average, total, reduction.count)
+    return _averaged(trace, element, params.average, total, reduction.count)
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: levels keep their order."""
-    integers = element.node.integers
-    assert isinstance(integers, MaxPoolNumbers)
+    params = element.node.params
+    assert isinstance(params, MaxPoolParams)
     trace = Trace()
-    trace.add("stored value", "the largest", largest_tap(trace, element, integers.window, integers.lowest))
+    trace.add("stored value", "the largest", largest_tap(trace, element, params.window, params.lowest))
     return trace.done()
 
 
 def explain_quantize(element: Element) -> Computed:
     """Explain FakeQuantize's first half: reals by the runtime's float32 formula, codes through float64."""
-    integers = element.node.integers
-    assert isinstance(integers, QuantizeNumbers)
+    params = element.node.params
+    assert isinstance(params, QuantizeParams)
     trace = Trace()
-    if integers.source is not None:
-        real = _real_of(trace, element, 0, integers.source, element.index)
-        return _stored(trace, element, real, integers.levels, is_elementwise=True)
-    rule, c = integers.rule, element.index[-1]
+    if params.source is not None:
+        real = _real_of(trace, element, 0, params.source, element.index)
+        return _stored(trace, element, real, params.levels, is_elementwise=True)
+    rule, c = params.rule, element.index[-1]
     low, high = (np.float32(b.reshape(-1)[c if b.size > 1 else 0]) for b in (rule.input_low, rule.input_high))
     top = np.float32(rule.levels - 1)
     x = np.float32(element.input(0)[element.index])
@@ -118,21 +118,21 @@ def explain_quantize(element: Element) -> Computed:
     inside = np.float32(min(max(float(x), float(low)), float(high))) if x == x else low
     scaled = trace.add("scaled", "float32(float32(x * multiplier) + addend)", float(np.float32(inside * scale) + shift))
     index = trace.add("level", "half to even", _level(scaled, rule.levels))
-    trace.add("stored value", f"level + ({integers.levels.first})", index + integers.levels.first)
+    trace.add("stored value", f"level + ({params.levels.first})", index + params.levels.first)
     return trace.done((0, element.index))
 
 
 def explain_dequantize(element: Element) -> Computed:
     """Explain FakeQuantize's second half: (q - Z) * S in float64, one rounding to float32."""
-    integers = element.node.integers
-    assert isinstance(integers, Affine)
+    params = element.node.params
+    assert isinstance(params, Affine)
     trace = Trace()
-    real = _real_of(trace, element, 0, integers, element.index)
+    real = _real_of(trace, element, 0, params, element.index)
     trace.add("stored value", f"float32({real!r})", float(np.float32(real)))
     return trace.done((0, element.index))
 
 
-def _filtered(trace: Trace, element: Element, found: FilterIntegers, products: Products) -> Computed:
+def _filtered(trace: Trace, element: Element, found: FilterParams, products: Products) -> Computed:
     o = products.channel
     folded = int(found.folded[o])
     trace.add("zero-point correction", f"-({found.pad_value}) * {products.weights}", -folded)
@@ -145,7 +145,7 @@ def _filtered(trace: Trace, element: Element, found: FilterIntegers, products: P
     return _stored(trace, element, _bounded(trace, real, found.minimum, found.maximum), found.levels)
 
 
-def _averaged(trace: Trace, element: Element, average: AverageNumbers, total: int, count: int) -> Computed:
+def _averaged(trace: Trace, element: Element, average: AverageParams, total: int, count: int) -> Computed:
     scale, zero_point = _parameters(average.source, element.index)
     shifted = trace.add("minus zero points", f"{total} - {count} * ({zero_point})", total - count * zero_point)
     real = trace.add("real value", f"float64 {shifted} * {scale!r} / {count}", shifted * scale / count)
@@ -194,12 +194,12 @@ def _level(scaled: float, levels: int) -> int:
 
 _family = families_of("openvino", "docs/openvino.md")
 FAMILIES: Families = {
-    ConvolutionIntegers: _family("conv_2d, depthwise_conv_2d", explain_convolution, "2"),
-    ProductIntegers: _family("fully_connected", explain_fully_connected, "2"),
-    PairNumbers: _family("add, sub, mul", explain_pair, "2"),
-    AveragePoolNumbers: _family("average_pool_2d", explain_average_pool, "2"),
-    MeanNumbers: _family("mean", explain_mean, "2"),
-    MaxPoolNumbers: _family("max_pool_2d", explain_max_pool, "2"),
-    QuantizeNumbers: _family("quantize", explain_quantize, "1 to 3"),
+    ConvolutionParams: _family("conv_2d, depthwise_conv_2d", explain_convolution, "2"),
+    ProductParams: _family("fully_connected", explain_fully_connected, "2"),
+    PairParams: _family("add, sub, mul", explain_pair, "2"),
+    AveragePoolParams: _family("average_pool_2d", explain_average_pool, "2"),
+    MeanParams: _family("mean", explain_mean, "2"),
+    MaxPoolParams: _family("max_pool_2d", explain_max_pool, "2"),
+    QuantizeParams: _family("quantize", explain_quantize, "1 to 3"),
     Affine: _family("dequantize", explain_dequantize, "3"),
 }

@@ -6,7 +6,7 @@ from tflq.analysis.explain import aipu, floating, gap9, moves, nnie, openvino, t
 from tflq.analysis.explain.family import Families, Family
 from tflq.errors import UnsupportedError
 from tflq.graph import Node
-from tflq.interpreter.kernels.gap9.softmax import SoftmaxIntegers
+from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
 from tflq.interpreter.kernels.tflite.concatenation import RescaledConcatenation
 from tflq.interpreter.registry import kernel, kernel_name
 
@@ -49,8 +49,8 @@ def family_of(node: Node) -> Family:
     """
     if node.operator in _MOVERS and _only_moves(node):
         return _MOVE
-    found = _FAMILIES.get(type(node.integers))
-    if found is None or (isinstance(node.integers, SoftmaxIntegers) and node.integers.exponentials is None):
+    found = _FAMILIES.get(type(node.params))
+    if found is None or (isinstance(node.params, SoftmaxParams) and node.params.exponentials is None):
         raise UnsupportedError(
             f"'{node.name}' ({node.operator} in arithmetic '{node.arithmetic}') cannot be explained; "
             f"explained are {_known(node.arithmetic or '')}"
@@ -59,8 +59,8 @@ def family_of(node: Node) -> Family:
 
 
 def _only_moves(node: Node) -> bool:
-    if isinstance(node.integers, RescaledConcatenation):
-        return all(table is None for table in node.integers.tables)
+    if isinstance(node.params, RescaledConcatenation):
+        return all(table is None for table in node.params.tables)
     return kernel(node.arithmetic or "", kernel_name(node)).module.startswith("tflq.interpreter.kernels.move.")
 
 

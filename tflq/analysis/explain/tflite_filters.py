@@ -18,7 +18,7 @@ def explain_convolution(element: Element) -> Computed:
 
     Source: TFLite reference/integer_ops/conv.h and depthwise_conv.h.
     """
-    layer = element.node.integers
+    layer = element.node.params
     assert isinstance(layer, QuantisedConvolution)
     weights: Array
     bias: Array
@@ -37,7 +37,7 @@ def explain_fully_connected(element: Element) -> Computed:
 
     Source: TFLite reference/integer_ops/fully_connected.h.
     """
-    layer = element.node.integers
+    layer = element.node.params
     assert isinstance(layer, FullyConnected)
     weights: Array
     bias: Array

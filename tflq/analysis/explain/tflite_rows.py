@@ -16,57 +16,57 @@ _EXPONENTIALS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401,
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: the sum over the taps inside, divided half away. Source: integer_ops/pooling.h."""
-    integers = element.node.integers
-    assert isinstance(integers, AveragePool)
+    params = element.node.params
+    assert isinstance(params, AveragePool)
     trace = Trace()
-    accumulator, count = sum_of_taps(trace, element, integers.window)
+    accumulator, count = sum_of_taps(trace, element, params.window)
     half = count // 2 if accumulator > 0 else -(count // 2)
     quotient = truncated(accumulator + half, count)
     trace.add("rounded", f"({accumulator} + ({half})) / {count}, cut toward 0", quotient)
-    trace.clamp(quotient, integers.minimum, integers.maximum)
+    trace.clamp(quotient, params.minimum, params.maximum)
     return trace.done()
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest tap inside the image. Source: TFLite integer_ops/pooling.h."""
-    integers = element.node.integers
-    assert isinstance(integers, MaxPool)
+    params = element.node.params
+    assert isinstance(params, MaxPool)
     trace = Trace()
-    largest = largest_tap(trace, element, integers.window, integers.dtype.minimum)
-    trace.clamp(largest, integers.minimum, integers.maximum)
+    largest = largest_tap(trace, element, params.window, params.dtype.minimum)
+    trace.clamp(largest, params.minimum, params.maximum)
     return trace.done()
 
 
 def explain_mean(element: Element) -> Computed:
     """Explain MEAN: the division by the count is in the multiplier. Source: TFLite internal/reference/reduce.h."""
-    integers = element.node.integers
-    assert isinstance(integers, Mean)
-    trace, reduction = Trace(), integers.reduction
+    params = element.node.params
+    assert isinstance(params, Mean)
+    trace, reduction = Trace(), params.reduction
     total = sum_over_axes(trace, element, reduction.axes, reduction.keep_dims)
-    zero_point, count = integers.input_zero_point, reduction.count
+    zero_point, count = params.input_zero_point, reduction.count
     centred = wrap32(total - zero_point * count)
     trace.add("minus zero points", f"{total} - ({zero_point}) * {count}", centred)
-    rounded = multiplied(trace, centred, integers.multiplier, integers.shift)
-    shifted = wrap32(rounded + integers.output_zero_point)
-    trace.add("plus output zero point", f"{rounded} + {integers.output_zero_point}", shifted)
-    trace.clamp(shifted, integers.dtype.minimum, integers.dtype.maximum)
+    rounded = multiplied(trace, centred, params.multiplier, params.shift)
+    shifted = wrap32(rounded + params.output_zero_point)
+    trace.add("plus output zero point", f"{rounded} + {params.output_zero_point}", shifted)
+    trace.clamp(shifted, params.dtype.minimum, params.dtype.maximum)
     return trace.done()
 
 
 def explain_softmax(element: Element) -> Computed:
     """Explain SOFTMAX of 8 bits: gemmlowp's exponentials, their sum, its reciprocal. Source: TFLite softmax.h."""
-    integers = element.node.integers
-    assert isinstance(integers, Softmax)
+    params = element.node.params
+    assert isinstance(params, Softmax)
     trace = Trace()
     row = tuple(int(v) for v in element.input(0)[element.index[:-1]])
     trace.add("inputs", "the row", row)
     largest = trace.add("largest", "of the row", max(row))
     differences = trace.add("differences", "x - largest", tuple(x - largest for x in row))
-    trace.add("multiplier", "of beta * si * 2^26", integers.multiplier)
-    trace.add("shift", "to the left", integers.left_shift)
-    least = integers.smallest_difference
+    trace.add("multiplier", "of beta * si * 2^26", params.multiplier)
+    trace.add("shift", "to the left", params.left_shift)
+    least = params.smallest_difference
     trace.add("smallest difference", "what lies below counts as nothing", least)
-    powers = tuple(_exponential(d, integers) for d in differences)
+    powers = tuple(_exponential(d, params) for d in differences)
     trace.add("exponentials", "exp(SRDHM(d << shift, multiplier)), 0 integer bits", powers)
     addends = tuple(divide_by_pot(e, SUM_BITS) for e in powers)
     total = trace.add("accumulator", f"sum of RDBP(exponential, {SUM_BITS})", sum(addends) & 0xFFFFFFFF)
@@ -76,20 +76,20 @@ def explain_softmax(element: Element) -> Computed:
     )
     own = powers[element.index[-1]]
     high = trace.add("high product", f"SRDHM({mantissa}, {own})", high_mul(mantissa, own))
-    exponent = SUM_BITS - headroom + 31 - integers.output.bits
+    exponent = SUM_BITS - headroom + 31 - params.output.bits
     rounded = trace.add("rounded", f"RDBP({high}, {exponent})", divide_by_pot(high, exponent))
     shifted = trace.add(
-        "plus output zero point", f"{rounded} + {integers.output.minimum}", rounded + integers.output.minimum
+        "plus output zero point", f"{rounded} + {params.output.minimum}", rounded + params.output.minimum
     )
-    trace.clamp(shifted, integers.output.minimum, integers.output.maximum)
+    trace.clamp(shifted, params.output.minimum, params.output.maximum)
     return trace.done()
 
 
-def _exponential(difference: int, integers: Softmax) -> int:
+def _exponential(difference: int, params: Softmax) -> int:
     """Return exp of a difference, as gemmlowp's exp_on_negative_values with 5 integer bits."""
-    if difference < integers.smallest_difference:
+    if difference < params.smallest_difference:
         return 0
-    a = high_mul(difference << integers.left_shift, integers.multiplier)
+    a = high_mul(difference << params.left_shift, params.multiplier)
     if a == 0:
         return INT32_MAX
     fraction_bits = 31 - DIFFERENCE_BITS

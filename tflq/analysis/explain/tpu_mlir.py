@@ -26,53 +26,53 @@ from tflq.analysis.explain.tpu_mlir_others import (
     zero_point_of,
 )
 from tflq.graph import DType
-from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolIntegers
-from tflq.interpreter.kernels.tpu_mlir.averages import AverageIntegers
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionIntegers
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers
-from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeNumbers
-from tflq.interpreter.kernels.tpu_mlir.filter import FilterIntegers
-from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductIntegers
+from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolParams
+from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams
+from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
+from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeParams
+from tflq.interpreter.kernels.tpu_mlir.filter import FilterParams
+from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductParams
 from tflq.interpreter.kernels.tpu_mlir.max_pool_2d import MaxPool
-from tflq.interpreter.kernels.tpu_mlir.mean import MeanIntegers
-from tflq.interpreter.kernels.tpu_mlir.mul import MulIntegers
+from tflq.interpreter.kernels.tpu_mlir.mean import MeanParams
+from tflq.interpreter.kernels.tpu_mlir.mul import MulParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import is_manual
-from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeNumbers
-from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxNumbers
-from tflq.interpreter.kernels.tpu_mlir.sums import SumIntegers
+from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeParams
+from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
+from tflq.interpreter.kernels.tpu_mlir.sums import SumParams
 
 
 def explain_convolution(element: Element) -> Computed:
     """Explain CONV_2D and DEPTHWISE_CONV_2D: raw codes, padding holding Zx, the stored bias, then m and s."""
-    integers = element.node.integers
-    assert isinstance(integers, ConvolutionIntegers)
-    found, trace = integers.filter, Trace()
+    params = element.node.params
+    assert isinstance(params, ConvolutionParams)
+    found, trace = params.filter, Trace()
     weights = taps_first(element, found.weights)
-    window = integers.prepared.window
+    window = params.prepared.window
     return _finish(trace, convolution_products(trace, element, weights, window, found.input_zero_point), found)
 
 
 def explain_fully_connected(element: Element) -> Computed:
     """Explain FULLY_CONNECTED: raw codes, the stored bias, then m and s."""
-    integers = element.node.integers
-    assert isinstance(integers, ProductIntegers)
+    params = element.node.params
+    assert isinstance(params, ProductParams)
     trace = Trace()
-    return _finish(trace, row_products(trace, element, integers.filter.weights), integers.filter)
+    return _finish(trace, row_products(trace, element, params.filter.weights), params.filter)
 
 
 def explain_sum(element: Element) -> Computed:
     """Explain ADD and SUB: each input has its own multiplier and its own rounding; one shift in the manual's form."""
-    integers, node = element.node.integers, element.node
-    assert isinstance(integers, SumIntegers)
-    trace, sign = Trace(), "+" if integers.sign > 0 else "-"
+    params, node = element.node.params, element.node
+    assert isinstance(params, SumParams)
+    trace, sign = Trace(), "+" if params.sign > 0 else "-"
     z_y = zero_point_of(element, None)
-    if element.operands.output().dtype is DType.FLOAT16 or integers.rescale is None:
-        return _real_sum(element, integers)
-    m, s = integers.rescale.multiplier, integers.rescale.shift
+    if element.operands.output().dtype is DType.FLOAT16 or params.rescale is None:
+        return _real_sum(element, params)
+    m, s = params.rescale.multiplier, params.rescale.shift
     differences = [difference(trace, element, k) for k in range(2)]
     if is_manual(node):
         products = [d * int(m[k]) for k, d in enumerate(differences)]
-        total = products[0] + integers.sign * products[1]
+        total = products[0] + params.sign * products[1]
         trace.add("accumulator", f"{differences[0]} * {m[0]} {sign} {differences[1]} * {m[1]}", total)
         rounded = trace.add("rounded", f"norm({total}, {s[0]}), ties up", shift_half_up(total, int(s[0])))
     else:
@@ -80,49 +80,49 @@ def explain_sum(element: Element) -> Computed:
             multiplied_half_up(trace, d, int(m[k]), int(s[k]), ("first ", "second ")[k])
             for k, d in enumerate(differences)
         )
-        rounded = trace.add("accumulator", f"{a} {sign} ({b})", a + integers.sign * b)
+        rounded = trace.add("accumulator", f"{a} {sign} ({b})", a + params.sign * b)
     return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
 
 
 def explain_product(element: Element) -> Computed:
     """Explain MUL: one product, one multiplier, ties up."""
-    integers = element.node.integers
-    assert isinstance(integers, MulIntegers)
+    params = element.node.params
+    assert isinstance(params, MulParams)
     trace, z_y = Trace(), zero_point_of(element, None)
     a, b = (difference(trace, element, k) for k in range(2))
     accumulator = trace.add("accumulator", f"{a} * {b}", a * b)
-    m, s = integers.rescale.multiplier, integers.rescale.shift
+    m, s = params.rescale.multiplier, params.rescale.shift
     rounded = multiplied_half_up(trace, accumulator, int(m[0]), int(s[0]))
     return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
 
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: the padding is not counted."""
-    integers = element.node.integers
-    assert isinstance(integers, AveragePoolIntegers)
+    params = element.node.params
+    assert isinstance(params, AveragePoolParams)
     trace = Trace()
-    total, inside = sum_of_taps(trace, element, integers.window)
-    return _average(trace, element, integers.average, total, inside)
+    total, inside = sum_of_taps(trace, element, params.window)
+    return _average(trace, element, params.average, total, inside)
 
 
 def explain_mean(element: Element) -> Computed:
     """Explain MEAN over height and width."""
-    integers = element.node.integers
-    assert isinstance(integers, MeanIntegers)
+    params = element.node.params
+    assert isinstance(params, MeanParams)
     trace = Trace()
-    total = sum_over_axes(trace, element, (1, 2), integers.keep)
-    return _average(trace, element, integers.average, total, integers.average.taps)
+    total = sum_over_axes(trace, element, (1, 2), params.keep)
+    return _average(trace, element, params.average, total, params.average.taps)
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D."""
-    integers = element.node.integers
-    assert isinstance(integers, MaxPool)
+    params = element.node.params
+    assert isinstance(params, MaxPool)
     trace = Trace()
-    return stored(trace, element, largest_tap(trace, element, integers.window, integers.lowest))
+    return stored(trace, element, largest_tap(trace, element, params.window, params.lowest))
 
 
-def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed:
+def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
     o = products.channel
     bias = trace.add("bias", "as stored: the input zero point folded in", int(found.bias[o]))
     accumulator = trace.add("accumulator", f"{products.total} + ({bias})", products.total + bias)
@@ -135,7 +135,7 @@ def _finish(trace: Trace, products: Products, found: FilterIntegers) -> Computed
     return trace.done()
 
 
-def _average(trace: Trace, element: Element, average: AverageIntegers, total: int, count: int) -> Computed:
+def _average(trace: Trace, element: Element, average: AverageParams, total: int, count: int) -> Computed:
     whole = trace.add("of the full window", f"{total} * {average.taps} / {count}", total * average.taps / count)
     if average.rescale is not None:
         rounded = trace.add("rounded sum", "half away from 0", round_half_away(whole))
@@ -149,20 +149,20 @@ def _average(trace: Trace, element: Element, average: AverageIntegers, total: in
     return stored(trace, element, trace.add("rounded", "half away from 0", round_half_away(moved)))
 
 
-def _real_sum(element: Element, integers: SumIntegers) -> Computed:
+def _real_sum(element: Element, params: SumParams) -> Computed:
     trace, output = Trace(), element.operands.output()
     if output.dtype is DType.FLOAT16:
         reals = [np.float16(element.input(k)[element.place(k)]) for k in range(2)]
         for word, real in zip(("first", "second"), reals, strict=True):
             trace.add(f"{word} input", "float16", float(real))
-        total = np.float16(reals[0] + integers.sign * reals[1])
+        total = np.float16(reals[0] + params.sign * reals[1])
         trace.add("accumulator", "float16 sum", float(total))
-        bounded = max(float(total), 0.0) if integers.rectifies else float(total)
-        trace.add("stored value", "rectified" if integers.rectifies else "", bounded)
+        bounded = max(float(total), 0.0) if params.rectifies else float(total)
+        trace.add("stored value", "rectified" if params.rectifies else "", bounded)
         return trace.done()
     scales = [np.float32(element.operands.input(k).affine.scale[0]) for k in range(2)]
     a, b = (np.float32(difference(trace, element, k)) * scales[k] for k in range(2))
-    total32 = np.float32(a + integers.sign * b)
+    total32 = np.float32(a + params.sign * b)
     trace.add("accumulator", f"float32 of {float(a)!r} and {float(b)!r}", float(total32))
     scaled = float(np.float32(total32 / np.float32(output.affine.scale[0])))
     trace.add("scaled", "float32 quotient by the output's scale", scaled)
@@ -173,15 +173,15 @@ def _real_sum(element: Element, integers: SumIntegers) -> Computed:
 
 _family = families_of("tpu_mlir", "docs/tpu_mlir.md")
 FAMILIES: Families = {
-    ConvolutionIntegers: _family("conv_2d, depthwise_conv_2d", explain_convolution, "4"),
-    ProductIntegers: _family("fully_connected", explain_fully_connected, "4"),
-    SumIntegers: _family("add, sub", explain_sum, "5"),
-    MulIntegers: _family("mul", explain_product, "5"),
-    AveragePoolIntegers: _family("average_pool_2d", explain_average_pool, "6"),
-    MeanIntegers: _family("mean", explain_mean, "6"),
+    ConvolutionParams: _family("conv_2d, depthwise_conv_2d", explain_convolution, "4"),
+    ProductParams: _family("fully_connected", explain_fully_connected, "4"),
+    SumParams: _family("add, sub", explain_sum, "5"),
+    MulParams: _family("mul", explain_product, "5"),
+    AveragePoolParams: _family("average_pool_2d", explain_average_pool, "6"),
+    MeanParams: _family("mean", explain_mean, "6"),
     MaxPool: _family("max_pool_2d", explain_max_pool, "3"),
-    SoftmaxNumbers: _family("softmax", explain_softmax, "7"),
-    QuantizeNumbers: _family("quantize", explain_quantize, "2 and 5"),
-    DequantizeNumbers: _family("dequantize", explain_dequantize, "2"),
-    TableIntegers: _family("functions of one byte", explain_table, "7"),
+    SoftmaxParams: _family("softmax", explain_softmax, "7"),
+    QuantizeParams: _family("quantize", explain_quantize, "2 and 5"),
+    DequantizeParams: _family("dequantize", explain_dequantize, "2"),
+    TableParams: _family("functions of one byte", explain_table, "7"),
 }

@@ -9,16 +9,16 @@ import numpy as np
 from tflq.analysis.explain.plain import multiplied_half_up, round_half_away
 from tflq.analysis.explain.steps import Computed, Element, Trace
 from tflq.graph import DType
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers
-from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeNumbers
-from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeNumbers
-from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxNumbers
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
+from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeParams
+from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeParams
+from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
 
 
 def explain_softmax(element: Element) -> Computed:
     """Explain SOFTMAX: float32 exponentials from a table, summed one by one, one division each."""
-    integers = element.node.integers
-    assert isinstance(integers, SoftmaxNumbers)
+    params = element.node.params
+    assert isinstance(params, SoftmaxParams)
     trace = Trace()
     row = tuple(int(v) for v in element.input(0)[element.index[:-1]])
     trace.add("inputs", "the row", row)
@@ -32,19 +32,19 @@ def explain_softmax(element: Element) -> Computed:
     trace.add("accumulator", "float32 sum of the exponentials, in order", float(total))
     share = np.float32(powers[element.index[-1]] / total)
     trace.add("share", "float32 quotient", float(share))
-    scaled = float(np.float32(share / integers.scale))
-    trace.add("scaled", f"float32({float(share)!r} / {float(integers.scale)!r})", scaled)
+    scaled = float(np.float32(share / params.scale))
+    trace.add("scaled", f"float32({float(share)!r} / {float(params.scale)!r})", scaled)
     return stored(trace, element, trace.add("rounded", "half away from 0", round_half_away(scaled)))
 
 
 def explain_quantize(element: Element) -> Computed:
     """Explain conversions into codes: from reals, or from codes of another scale."""
-    integers = element.node.integers
-    assert isinstance(integers, QuantizeNumbers)
+    params = element.node.params
+    assert isinstance(params, QuantizeParams)
     trace, z_y = Trace(), zero_point_of(element, None)
-    if integers.rescale is not None:
+    if params.rescale is not None:
         found = difference(trace, element, 0)
-        m, s = int(integers.rescale.multiplier[0]), int(integers.rescale.shift[0])
+        m, s = int(params.rescale.multiplier[0]), int(params.rescale.shift[0])
         if z_y or zero_point_of(element, 0):
             magnitude = multiplied_half_up(trace, abs(found), m, s, "magnitude's ")
             rounded = trace.add("rounded", "with its sign: ties away from 0", int(math.copysign(magnitude, found)))
@@ -58,28 +58,26 @@ def explain_quantize(element: Element) -> Computed:
 
 def explain_dequantize(element: Element) -> Computed:
     """Explain conversions out of codes, and between the widths of reals."""
-    integers = element.node.integers
-    assert isinstance(integers, DequantizeNumbers)
-    trace, kind = Trace(), integers.dtype.storage.type
-    if integers.affine is None:
+    params = element.node.params
+    assert isinstance(params, DequantizeParams)
+    trace, kind = Trace(), params.dtype.storage.type
+    if params.affine is None:
         value = trace.add("input", "", float(element.input(0)[element.index]))
     else:
         value = float(difference(trace, element, 0))
-        scale = trace.add("scale", f"in {integers.dtype.value}", float(kind(integers.affine.scale[0])))
+        scale = trace.add("scale", f"in {params.dtype.value}", float(kind(params.affine.scale[0])))
         value = float(kind(value)) * scale
-    trace.add("stored value", f"one rounding to {integers.dtype.value}", kind(value).item())
+    trace.add("stored value", f"one rounding to {params.dtype.value}", kind(value).item())
     return trace.done((0, element.index))
 
 
 def explain_table(element: Element) -> Computed:
     """Explain a function of one byte: its entry in the table."""
-    integers = element.node.integers
-    assert isinstance(integers, TableIntegers)
+    params = element.node.params
+    assert isinstance(params, TableParams)
     trace = Trace()
     code = trace.add("input", "", element.read(0))
-    trace.add(
-        "stored value", f"entry of {code} in the table of {element.node.operator}", int(integers.table[code & 255])
-    )
+    trace.add("stored value", f"entry of {code} in the table of {element.node.operator}", int(params.table[code & 255]))
     return trace.done((0, element.index))
 
 

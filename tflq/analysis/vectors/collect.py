@@ -11,10 +11,10 @@ import numpy as np
 
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
-from tflq.analysis.vectors.integers import Json, integers_of
+from tflq.analysis.vectors.params import Json, integers_of
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
-from tflq.interpreter.values import concatenate
+from tflq.interpreter.execution.values import concatenate
 
 LONGEST_NAME = 100
 """Letters of a layer's identifier, which names its files: file systems stop at 255 with what is added to it."""
@@ -112,7 +112,7 @@ def collect(execution: Execution, samples: Samples, layers: Collection[int]) -> 
 
 def _layer(graph: Graph, index: int, identifier: str, values: dict[int, Array]) -> LayerVectors:
     node = graph.nodes[index]
-    found = integers_of(node.integers)
+    found = integers_of(node.params)
     vectors: list[Vector] = []
     left_out: dict[str, str] = {}
     for role, t, name in _tensors(graph, node):

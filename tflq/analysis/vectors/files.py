@@ -9,7 +9,7 @@ from tflq.analysis.archives import npz_bytes
 from tflq.analysis.vectors.c_arrays import header_of, source_of
 from tflq.analysis.vectors.collect import LayerVectors, Vector
 from tflq.analysis.vectors.hex_words import hex_text
-from tflq.analysis.vectors.integers import Json
+from tflq.analysis.vectors.params import Json
 
 FORMATS = ("c", "hex", "npz")
 INDEX = "index.json"

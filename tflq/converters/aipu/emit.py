@@ -46,7 +46,7 @@ def network_of(graph: Graph) -> Network:
             f"layer {', '.join(variant[:3])} runs the whitepaper's formulas, which Compass does not: its files cannot "
             f"say so; leave variant=whitepaper away"
         )
-    lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
+    lowered = graph if all(n.params is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
     generations, layers = _layers(lowered, graph.extra)
     place = {name: i for i, name in enumerate(graph.extra.order)}
     layers.sort(key=lambda layer: (generations[layer.name], place.get(layer.name, len(place))))
@@ -82,7 +82,7 @@ def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
     outputs = [graph.tensors[t] for t in node.outputs]
     own = {t for t in node.inputs if t not in computed}
     constants = {graph.tensors[t].name.rpartition("/")[2]: graph.tensors[t] for t in node.inputs if t in own}
-    written = getattr(node.integers, "written", None)
+    written = getattr(node.params, "written", None)
     assert isinstance(written, Written)
     before: dict[str, Entry] = {key: constant_of(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
     before.update({key: constant_of(data) for key, data in written.constants.items()})

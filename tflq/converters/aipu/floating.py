@@ -78,7 +78,7 @@ class _Islands:
         for node in self._operators([s for _, s in ends]):
             inputs = tuple(t if t == ABSENT else self._float(t) for t in node.inputs)
             outputs = tuple(self._new(t) for t in node.outputs)
-            self.graph.nodes.append(replace(node, inputs=inputs, outputs=outputs, arithmetic=FLOAT, integers=None))
+            self.graph.nodes.append(replace(node, inputs=inputs, outputs=outputs, arithmetic=FLOAT, params=None))
         for t, s in ends:
             self.graph.nodes.append(Node(QUANTIZE, (self.floats[s],), (t,), name=layer.name, arithmetic=ARITHMETIC))
 

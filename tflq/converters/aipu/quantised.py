@@ -13,10 +13,10 @@ from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
+from tflq.interpreter.execution.lowering import lower_node
 from tflq.interpreter.kernels.aipu.scales import affine_of
 from tflq.interpreter.kernels.aipu.stated import stated
 from tflq.interpreter.kernels.aipu.written import Written
-from tflq.interpreter.lowering import lower_node
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Layer, Value
 from tflq.schemas.aipu.values import format_value
 
@@ -195,7 +195,7 @@ def _real(layer: Layer, key: str, value: Value) -> float:
 
 def _difference(node: Node) -> str:
     """Say where a kernel's integers are not the file's; empty where they are."""
-    wanted, found = stated(node), getattr(node.integers, "written", None)
+    wanted, found = stated(node), getattr(node.params, "written", None)
     if wanted is None or not isinstance(found, Written):
         return ""
     for key in {*wanted.keys, *found.keys}:

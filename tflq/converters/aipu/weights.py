@@ -12,10 +12,10 @@ import numpy as np
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import symmetric_scale
 from tflq.graph import Affine, DType, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.filter import filter_ratios
 from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, reciprocal, scale_of
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, groups: int) -> Tensor:

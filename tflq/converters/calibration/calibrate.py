@@ -16,7 +16,7 @@ from tflq.converters.calibration.strategies import bounds_of
 from tflq.errors import InputError, SampleError
 from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantise, float_view
 from tflq.interpreter import Engine
-from tflq.interpreter.engine import State
+from tflq.interpreter.execution.engine import State
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from tflq.converters.nnie.caffe.network import caffe_network
 from tflq.converters.nnie.prepare import QUANTISING, WEIGHTED, prepared
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Graph, Node
-from tflq.interpreter.sound_scales import require_sound_scales
+from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.schemas.nnie import limits
 
 _ACTIVATIONS = ("none", "relu", "relu6")

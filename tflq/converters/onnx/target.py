@@ -15,7 +15,7 @@ from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Artefacts, Specification
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Affine, Array, Graph, Model, Tensor, float_view
-from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 FLOAT, QDQ = "float", "qdq"
 

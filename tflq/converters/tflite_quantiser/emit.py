@@ -17,7 +17,7 @@ def tflite_bytes(graph: Graph, source: Model) -> bytes:
     for index, node in enumerate(graph.nodes):
         kept = {name: value for name, value in node.attributes.items() if name not in _OURS}
         attributes = type(node.attributes)(kept)
-        result.nodes[index] = replace(node, attributes=attributes, arithmetic=None, integers=None)
+        result.nodes[index] = replace(node, attributes=attributes, arithmetic=None, params=None)
         for t in node.outputs:  # lowering has folded what does not depend on samples
             result.tensors[t] = replace(result.tensors[t], data=None)
     metadata = {name: data for name, data in source.metadata.items() if name != "CONVERSION_METADATA"}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array
-from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 Reals = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Exact accumulators of convolutions over images that lie in memory with samples last (tflq.interpreter.layout).
+"""Exact accumulators of convolutions over images that lie in memory with samples last (execution.layout).
 
 Dense ones multiply the weights [O, K] with patches [K, pixels * S]; images of 1x1 kernels are such patches already.
 
@@ -20,7 +20,7 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise
 from tflq.interpreter.accumulate.image import deal_columns, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
-from tflq.interpreter.layout import is_samples_last, logical, stored
+from tflq.interpreter.execution.layout import is_samples_last, logical, stored
 
 PATCH_BYTES = 1 << 20
 """Bytes of copied patches at a time."""

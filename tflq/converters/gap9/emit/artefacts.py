@@ -27,7 +27,7 @@ def artefacts_of(graph: Graph, target: str, source: Model) -> dict[str, bytes]:
     Raises:
         UnsupportedError: a value that GAP9 cannot hold.
     """
-    lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, "gap9")
+    lowered = graph if all(n.params is not None for n in graph.nodes) else lower(graph, "gap9")
     constants = constants_of(lowered)
     tflite, reason = _tflite(lowered)
     memory, entries = hardware_memory(lowered)

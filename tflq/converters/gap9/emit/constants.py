@@ -10,14 +10,14 @@ import numpy as np
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.kernels.gap9.filter import FilterIntegers
+from tflq.interpreter.kernels.gap9.filter import FilterParams
 
 
-def filter_integers(node: Node) -> FilterIntegers:
+def filter_integers(node: Node) -> FilterParams:
     """Return the integers of a lowered filter."""
-    integers: object = getattr(node.integers, "filter", None)
-    assert isinstance(integers, FilterIntegers)
-    return integers
+    params: object = getattr(node.params, "filter", None)
+    assert isinstance(params, FilterParams)
+    return params
 
 
 def stored_weights(node: Node) -> Array:
@@ -26,9 +26,9 @@ def stored_weights(node: Node) -> Array:
     NE16: uint8 q + 2^(bits-1), [O, I, H, W], depthwise [C, 1, H, W]. SQ8: int8, [O, H, W, I], depthwise [C, H, W, 1].
     Fully connected: [O, I].
     """
-    integers = filter_integers(node)
+    params = filter_integers(node)
     on_ne16 = node.attributes.text("engine") == NE16
-    codes = integers.weights + integers.weight_zero_point
+    codes = params.weights + params.weight_zero_point
     if node.operator == "conv_2d" and on_ne16:
         codes = np.moveaxis(codes, 3, 1)
     elif node.operator == "depthwise_conv_2d" and not on_ne16:

@@ -12,8 +12,8 @@ from tflq.converters.gap9.packing import GROUP, WIDE_GROUPS, PlaneLayout, pack_p
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.fixed_point import wrap_int32
 from tflq.interpreter.kernels.gap9.windows import window_of_node
+from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.schemas.gap9 import Json
 
 BINARY, SOURCE, HEADER = "hardware.bin", "constants.c", "constants.h"
@@ -76,18 +76,18 @@ def config0(graph: Graph, index: int) -> int:
     (20:16), QUANT_BITS 8, 16, 32 (22:21), signed output (23), shift and bias loaded with the norm (24, 25). Whoever
     tiles the layer adds STREAMIN (14).
     """
-    node, integers = graph.nodes[index], filter_integers(graph.nodes[index])
+    node, params = graph.nodes[index], filter_integers(graph.nodes[index])
     mode, stride = _mode(graph, node), _stride(graph, node)
     output = graph.tensors[node.outputs[0]].affine
     fields = (
-        (integers.weight_bits - 1, 0),
+        (params.weight_bits - 1, 0),
         (_is_wide(graph, node), 3),
         (1, 4),
         ({"3x3": 0, "3x3dw": 1}.get(mode, 2), 5),
         (mode == "linear", 7),
         (stride == (2, 2) and mode in ("3x3", "3x3dw"), 8),
         (1, 15),
-        (integers.rescaling.pre_normalization, 16),
+        (params.rescaling.pre_normalization, 16),
         ({8: 0, 16: 1, 32: 2}[output.bits], 21),
         (output.signed, 23),
         (1, 24),
@@ -116,8 +116,8 @@ def _arrays(graph: Graph, index: int) -> Iterator[_Item]:
                 yield "operand", data, data.shape, str(position)
         return
     yield from _weights(graph, node)
-    integers = filter_integers(node)
-    rescaling = integers.rescaling
+    params = filter_integers(node)
+    rescaling = params.rescaling
     channels = rescaling.bias.shape
     yield "bias", rescaling.bias.astype(np.int32), channels, "O"
     on_ne16 = node.attributes.text("engine") == NE16
@@ -126,20 +126,20 @@ def _arrays(graph: Graph, index: int) -> Iterator[_Item]:
     yield "multiplier", rescaling.mul_bias.multiplier.astype(np.uint8), channels, "O"
     yield "shift", rescaling.shift.astype(np.uint8), channels, "O"
     if on_ne16:
-        registers = np.array([config0(graph, index), -integers.weight_zero_point & 0xFFFFFFFF], np.uint32)
+        registers = np.array([config0(graph, index), -params.weight_zero_point & 0xFFFFFFFF], np.uint32)
         yield "config", registers, (2,), "CONFIG0, WEIGHT_OFFSET"
 
 
 def _weights(graph: Graph, node: Node) -> Iterator[_Item]:
-    integers, stored = filter_integers(node), stored_weights(node)
+    params, stored = filter_integers(node), stored_weights(node)
     order = {4: "O,I,H,W" if stored.dtype == np.uint8 else "O,H,W,I", 2: "O,I"}[stored.ndim]
     if node.attributes.text("engine") != NE16:
         yield "weights_stream", stored.view(np.uint8), stored.shape, order
         return
-    yield "weights_stream", pack_stream(stored, integers.weight_bits), stored.shape, order
+    yield "weights_stream", pack_stream(stored, params.weight_bits), stored.shape, order
     layout = plane_layout(graph, node)
     if layout is not None:
-        codes = (integers.weights + integers.weight_zero_point).astype(np.uint8)
+        codes = (params.weights + params.weight_zero_point).astype(np.uint8)
         if node.operator == "depthwise_conv_2d":
             codes = np.moveaxis(codes, 1, 3)
         packed = pack_planes(codes, layout)
@@ -148,14 +148,14 @@ def _weights(graph: Graph, node: Node) -> Iterator[_Item]:
 
 def plane_layout(graph: Graph, node: Node) -> PlaneLayout | None:
     """Return the layout of the bit planes; None for 16-bit features in modes whose grouping is not published."""
-    integers, mode = filter_integers(node), _mode(graph, node)
-    shape = integers.weights.shape
+    params, mode = filter_integers(node), _mode(graph, node)
+    shape = params.weights.shape
     if mode == "3x3dw":
         shape = (shape[0], shape[2], shape[3], 1)
     if not _is_wide(graph, node):
-        return PlaneLayout(mode, shape, integers.weight_bits, GROUP)
+        return PlaneLayout(mode, shape, params.weight_bits, GROUP)
     group = WIDE_GROUPS.get(mode)
-    return PlaneLayout(mode, shape, integers.weight_bits, group) if group else None
+    return PlaneLayout(mode, shape, params.weight_bits, group) if group else None
 
 
 def _mode(graph: Graph, node: Node) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tflq.converters.gap9.rewrite import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
-from tflq.interpreter.requantise import StepMap
+from tflq.interpreter.numerics.requantise import StepMap
 from tflq.schemas.gap9 import Json
 
 FORMAT, VERSION = "tflq gap9 quantization", 1
@@ -104,22 +104,22 @@ def _node(graph: Graph, index: int, constants: Mapping[str, Array]) -> Json:
 def _integers(node: Node) -> Json:
     if node.operator in FILTERS:
         return _filter(node)
-    return plain(node.integers)
+    return plain(node.params)
 
 
 def _filter(node: Node) -> Json:
-    integers: object = getattr(node.integers, "filter", None)
-    found = plain(integers)
+    params: object = getattr(node.params, "filter", None)
+    found = plain(params)
     assert isinstance(found, dict)
     rescaling = found.pop("rescaling")
     assert isinstance(rescaling, dict)
     entry: dict[str, Json] = {**found, **rescaling}
     entry["quantized_bias"], entry["bias"] = found["bias"], rescaling["bias"]
-    prepared: object = getattr(node.integers, "prepared", None)
+    prepared: object = getattr(node.params, "prepared", None)
     window: object = getattr(prepared, "window", None)
     if window is not None:
         entry["window"] = plain(window)
-        entry["groups"] = plain(getattr(node.integers, "groups", 1))
+        entry["groups"] = plain(getattr(node.params, "groups", 1))
     return entry
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.converters.onnx import OnnxGraph, model_bytes
 from tflq.converters.onnx.target import model_name
 from tflq.converters.tpu_mlir.calibration_table import format_calibration_table
-from tflq.converters.tpu_mlir.emit.integers import integers_json
+from tflq.converters.tpu_mlir.emit.params import integers_json
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.passes.engines import INT8
 from tflq.converters.tpu_mlir.quantisation_table import format_quantisation_table
@@ -28,7 +28,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     """
     if not isinstance(graph.extra, TableOrigin):
         raise UnsupportedError("the graph has no calibration table: quantise it for tpu-mlir first")
-    lowered = graph if all(n.integers is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
+    lowered = graph if all(n.params is not None for n in graph.nodes) else lower(graph, ARITHMETIC)
     _, network = float_network(source.main)
     name = model_name(source)
     modes = _modes(lowered)

@@ -13,7 +13,7 @@ from tflq.converters.tpu_mlir.passes.constants import convolution_constants, pro
 from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, SUMS, Engine, engine_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
-from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 F16_KERNELS = (*SUMS, "leaky_relu", "prelu")

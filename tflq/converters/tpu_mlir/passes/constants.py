@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
 
 LEAST_SCALE = 1e-5
 LARGEST_EXACT_POWER = 6

@@ -11,7 +11,7 @@ from tflq.converters.tpu_mlir.options import Options
 from tflq.converters.tpu_mlir.passes.unify import RAW
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph
-from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.schemas.tpu_mlir import operators_of
 
 FIXED = operators_of("fixed_outputs", "operators")

@@ -8,14 +8,10 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import clip, curve, prelu, rectifier, signed_rescale
 
-ActivationIntegers = (
-    rectifier.RectifierIntegers
-    | curve.CurveIntegers
-    | clip.ClipIntegers
-    | signed_rescale.SignedIntegers
-    | prelu.PreluIntegers
+ActivationParams = (
+    rectifier.RectifierParams | curve.CurveParams | clip.ClipParams | signed_rescale.SignedParams | prelu.PreluParams
 )
-_Lower = Callable[[Node, Operands], ActivationIntegers]
+_Lower = Callable[[Node, Operands], ActivationParams]
 _OTHERS: dict[str, _Lower] = {
     "RELU": rectifier.lower,
     "RELU6": rectifier.lower,
@@ -26,7 +22,7 @@ _OTHERS: dict[str, _Lower] = {
 METHODS = (*_OTHERS, *curve.METHODS)
 
 
-def lower(node: Node, operands: Operands) -> ActivationIntegers:
+def lower(node: Node, operands: Operands) -> ActivationParams:
     """Decide the integers of Activation.
 
     Raises:
@@ -40,6 +36,6 @@ def lower(node: Node, operands: Operands) -> ActivationIntegers:
     return _OTHERS[method](node, operands)
 
 
-def run(integers: ActivationIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ActivationParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run Activation: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)

@@ -12,7 +12,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class ArgIntegers:
+class ArgParams:
     """The axis behind the sample axis, which extreme, and whether the last one counts on ties."""
 
     axis: int
@@ -22,7 +22,7 @@ class ArgIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> ArgIntegers:
+def lower(node: Node, operands: Operands) -> ArgParams:
     """Take the axis.
 
     Raises:
@@ -33,14 +33,14 @@ def lower(node: Node, operands: Operands) -> ArgIntegers:
         raise UnsupportedError(f"method={method}; allowed is MIN, MAX")
     axis = node.attributes.integer("axis") % len(operands.input(0).shape) + 1
     is_last = node.attributes.boolean("select_last_index", False)
-    return ArgIntegers(axis, method == "MAX", is_last, operands.output().dtype.storage)
+    return ArgParams(axis, method == "MAX", is_last, operands.output().dtype.storage)
 
 
-def run(integers: ArgIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ArgParams, x: Array) -> tuple[Array, ...]:
     """Run ArgMinMax: codes [S, ...] -> indices with an axis of length 1."""
-    seen = np.flip(x, integers.axis) if integers.is_last else x
-    find = np.argmax if integers.is_maximum else np.argmin
-    found = np.expand_dims(find(seen, axis=integers.axis), integers.axis)
-    if integers.is_last:
-        found = x.shape[integers.axis] - 1 - found
-    return (found.astype(integers.dtype),)
+    seen = np.flip(x, params.axis) if params.is_last else x
+    find = np.argmax if params.is_maximum else np.argmin
+    found = np.expand_dims(find(seen, axis=params.axis), params.axis)
+    if params.is_last:
+        found = x.shape[params.axis] - 1 - found
+    return (found.astype(params.dtype),)

@@ -11,15 +11,15 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class BatchNormIntegers:
+class BatchNormParams:
     """The integers of one batch normalisation, the channel last."""
 
-    filter: FilterIntegers
+    filter: FilterParams
 
     @property
     def written(self) -> Written:
@@ -27,7 +27,7 @@ class BatchNormIntegers:
         return self.filter.written
 
 
-def lower(node: Node, operands: Operands) -> BatchNormIntegers:
+def lower(node: Node, operands: Operands) -> BatchNormParams:
     """Decide M and N.
 
     Raises:
@@ -41,9 +41,9 @@ def lower(node: Node, operands: Operands) -> BatchNormIntegers:
     if node.attributes.boolean("is_merged", False):
         added = {"axis": axis, "epsilon": node.attributes.integer("epsilon")}
         found = replace(found, written=replace(found.written, added=added))
-    return BatchNormIntegers(found)
+    return BatchNormParams(found)
 
 
-def run(integers: BatchNormIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: BatchNormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run BatchNorm: codes [S, ..., C] -> codes [S, ..., C]."""
-    return (integers.filter.finish(x.astype(np.int64) * integers.filter.weights),)
+    return (params.filter.finish(x.astype(np.int64) * params.filter.weights),)

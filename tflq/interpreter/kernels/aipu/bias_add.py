@@ -12,18 +12,18 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, required_constant, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of
 from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 BIASES = "biases"
 
 
 @dataclass(frozen=True, eq=False)
-class BiasAddIntegers:
+class BiasAddParams:
     """The integers of one BiasAdd: biases, shaped for their axis, M and N, how codes are stored."""
 
     biases: Integers
@@ -32,7 +32,7 @@ class BiasAddIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> BiasAddIntegers:
+def lower(node: Node, operands: Operands) -> BiasAddParams:
     """Decide M and N of s_y / s_b. Input [...]; biases int32[C] on the axis, the last unless the node names one.
 
     Raises:
@@ -47,9 +47,9 @@ def lower(node: Node, operands: Operands) -> BiasAddIntegers:
     found = multiplier_of(node, scale_of(output) / scale_of(constant), bits)
     written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)))
     shaped = biases.reshape(-1, *(1,) * (len(x.shape) - 1 - axis))
-    return BiasAddIntegers(shaped, found, codes_of(output), written)
+    return BiasAddParams(shaped, found, codes_of(output), written)
 
 
-def run(integers: BiasAddIntegers, x: Array, _biases: Array) -> tuple[Array, ...]:
+def run(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array, ...]:
     """Run BiasAdd: codes [S, ...] -> codes [S, ...]."""
-    return (integers.codes.requantise(x.astype(np.int64) + integers.biases, integers.rescale),)
+    return (params.codes.requantise(x.astype(np.int64) + params.biases, params.rescale),)

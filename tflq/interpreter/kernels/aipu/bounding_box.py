@@ -11,12 +11,12 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import INT16, delta_table, exponential, together
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 LARGEST_GROWTH = 3276.0
@@ -27,7 +27,7 @@ _TABLES = ("th_lut", "tw_lut")
 
 
 @dataclass(frozen=True, eq=False)
-class BoundingBoxIntegers:
+class BoundingBoxParams:
     """The integers of one BoundingBox; pairs are for y and x.
 
     Attributes:
@@ -53,7 +53,7 @@ class BoundingBoxIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> BoundingBoxIntegers:
+def lower(node: Node, operands: Operands) -> BoundingBoxParams:
     """Decide tables, multipliers and shifts.
 
     Inputs: boxes [..., 4] (y0, x0, y1, x1) in 0..1, deltas [..., 4] (dy, dx, dh, dw); output int16[..., 4] at 32767.
@@ -80,7 +80,7 @@ def lower(node: Node, operands: Operands) -> BoundingBoxIntegers:
     early = widths + 17 - 32 + (offset_of(deltas) != 0)
     if min(f.first_n for f in moves) <= early:
         raise UnsupportedError(f"deltas at scale {scale_of(deltas):g} leave no shift; allowed is a wider range")
-    return BoundingBoxIntegers(
+    return BoundingBoxParams(
         (offset_of(rois), offset_of(deltas)),
         (moves[0], moves[1]),
         (tables[0], tables[1]),
@@ -93,39 +93,39 @@ def lower(node: Node, operands: Operands) -> BoundingBoxIntegers:
     )
 
 
-def run(integers: BoundingBoxIntegers, rois: Array, deltas: Array) -> tuple[Array, ...]:
+def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, ...]:
     """Run BoundingBox: codes [S, ..., 4], [S, ..., 4] -> int16[S, ..., 4].
 
     c = ((d * ((size * M0) >> k) + half) >> (N0 - k)) + floor((v0 + v1) / 2);
     hs = (size * ((t * M2) >> 16)) >> (N2 - 16); corners ((c -+ hs) * M4 + half) >> N4, clamped to 0..32767.
     """
     rois, deltas = together(rois, deltas)
-    corners, moves = rois.astype(np.int64) + integers.offsets[0], deltas.astype(np.int64) + integers.offsets[1]
+    corners, moves = rois.astype(np.int64) + params.offsets[0], deltas.astype(np.int64) + params.offsets[1]
     near, far = [], []
     for axis in range(2):
         size, total = corners[..., 2 + axis] - corners[..., axis], corners[..., 2 + axis] + corners[..., axis]
-        centre = _moved(integers, axis, size, moves[..., axis]) + (total >> 1)
-        centre = np.clip(centre, -integers.largest_centre, integers.largest_centre - 1)
-        half = _half(integers, axis, size, deltas[..., 2 + axis])
+        centre = _moved(params, axis, size, moves[..., axis]) + (total >> 1)
+        centre = np.clip(centre, -params.largest_centre, params.largest_centre - 1)
+        half = _half(params, axis, size, deltas[..., 2 + axis])
         near.append(centre - half)
         far.append(centre + half)
-    m, n = integers.output.first_m, integers.output.first_n
+    m, n = params.output.first_m, params.output.first_n
     rounding = 1 << (n - 1) if n > 1 else 0
     codes = (np.stack([*near, *far], axis=-1) * m + rounding) >> n
     return (np.clip(codes, 0, INT16[1]).astype(np.int16),)
 
 
-def _moved(integers: BoundingBoxIntegers, axis: int, size: Integers, delta: Integers) -> Integers:
-    found, early = integers.moves[axis], integers.early_shift
+def _moved(params: BoundingBoxParams, axis: int, size: Integers, delta: Integers) -> Integers:
+    found, early = params.moves[axis], params.early_shift
     late = found.first_n - early
     moved: Integers = (delta * ((size * found.first_m) >> early) + (1 << (late - 1))) >> late
     return moved
 
 
-def _half(integers: BoundingBoxIntegers, axis: int, size: Integers, delta: Array) -> Integers:
-    found = integers.halves[axis]
-    growth = (integers.growths[axis].lookup(delta) * found.first_m) >> _LATE_SHIFT
-    half: Integers = np.clip((size * growth) >> (found.first_n - _LATE_SHIFT), 0, integers.largest_half)
+def _half(params: BoundingBoxParams, axis: int, size: Integers, delta: Array) -> Integers:
+    found = params.halves[axis]
+    growth = (params.growths[axis].lookup(delta) * found.first_m) >> _LATE_SHIFT
+    half: Integers = np.clip((size * growth) >> (found.first_n - _LATE_SHIFT), 0, params.largest_half)
     return half
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated, stated_numbers, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
+from tflq.interpreter.numerics.fixed_point import Integers
 
 INT16 = (-(1 << 15), (1 << 15) - 1)
 Function = Callable[[Array], Array]

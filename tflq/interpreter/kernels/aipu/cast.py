@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
 
 
 @dataclass(frozen=True, eq=False)
-class CastIntegers:
+class CastParams:
     """The integers of one conversion: zp_x, M and N (None where codes are copied), the output's codes."""
 
     input_offset: int
@@ -29,22 +29,22 @@ class CastIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> CastIntegers:
+def lower(node: Node, operands: Operands) -> CastParams:
     """Decide M and N of 1 / s_x; none for an input that holds integers already."""
     x, output = operands.input(0), operands.output()
     name = output.dtype.value
     if is_plain(x):
-        return CastIntegers(0, None, codes_of(output), Written(changed={"to_dtype": name}))
+        return CastParams(0, None, codes_of(output), Written(changed={"to_dtype": name}))
     found = multiplier_of(node, np.float32(1) / scale_of(x), WIDEST + 1)
     written = Written(
         keys=rescale_keys(LINEAR, found, type_of_multiplier(WIDEST + 1)),
         changed={"ignore_scale_zp": abs(float(scale_of(x)) - 1) <= np.finfo(np.float32).eps, "clip_mode": "SATURATION"},
     )
-    return CastIntegers(offset_of(x), found, codes_of(output), written)
+    return CastParams(offset_of(x), found, codes_of(output), written)
 
 
-def run(integers: CastIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CastParams, x: Array) -> tuple[Array, ...]:
     """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
-    if integers.rescale is None:
-        return (x.astype(integers.codes.dtype),)
-    return (integers.codes.requantise(x.astype(np.int64) + integers.input_offset, integers.rescale),)
+    if params.rescale is None:
+        return (x.astype(params.codes.dtype),)
+    return (params.codes.requantise(x.astype(np.int64) + params.input_offset, params.rescale),)

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_of
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 
 EXTRA_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class ClipIntegers:
+class ClipParams:
     """The integers of one clip: offsets, M and N as the IR has them, limits, and the extra bits."""
 
     input_offset: int
@@ -44,7 +44,7 @@ class ClipIntegers:
         return codes
 
 
-def lower(node: Node, operands: Operands) -> ClipIntegers:
+def lower(node: Node, operands: Operands) -> ClipParams:
     """Decide M, N of s_y / s_x and the limits."""
     x, output = operands.input(0), operands.output()
     bits = bits_of(output)
@@ -55,7 +55,7 @@ def lower(node: Node, operands: Operands) -> ClipIntegers:
         keys=rescale_keys(ADDITIVE, found, type_of_multiplier(bits)), changed={"clip_min": low, "clip_max": high}
     )
     limits = code_limits(output)
-    return ClipIntegers(
+    return ClipParams(
         offset_of(x), found, (low, high), extra, offset_of(output), *limits, output.dtype.storage, written
     )
 

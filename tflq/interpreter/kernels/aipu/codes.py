@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ NEAR = 1.05
 
 
 @dataclass(frozen=True, eq=False)
-class ConcatIntegers:
+class ConcatParams:
     """The integers of one concatenation.
 
     Attributes:
@@ -45,7 +45,7 @@ class ConcatIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> ConcatIntegers:
+def lower(node: Node, operands: Operands) -> ConcatParams:
     """Decide M, N of s_y / s_i for each branch."""
     output = operands.output()
     branches = [t for t in operands.inputs if t is not None]
@@ -70,7 +70,7 @@ def lower(node: Node, operands: Operands) -> ConcatIntegers:
     axis = node.attributes.integer("axis") % len(output.shape) + 1
     low, high = code_limits(output)
     offsets = tuple(offset_of(t) for t in branches)
-    return ConcatIntegers(axis, offsets, found, offset_of(output), low, high, output.dtype.storage, written)
+    return ConcatParams(axis, offsets, found, offset_of(output), low, high, output.dtype.storage, written)
 
 
 def _are_near(tensors: Sequence[Tensor]) -> bool:
@@ -79,15 +79,15 @@ def _are_near(tensors: Sequence[Tensor]) -> bool:
     return len(offsets) == 1 and max(scales) / (min(scales) + float(np.finfo(np.float32).eps)) <= NEAR
 
 
-def run(integers: ConcatIntegers, *branches: Array) -> tuple[Array, ...]:
+def run(params: ConcatParams, *branches: Array) -> tuple[Array, ...]:
     """Run Concat: codes [S, ...] of each branch -> codes [S, ...]."""
     samples = max(b.shape[0] for b in branches)
     parts = [np.broadcast_to(b, (samples, *b.shape[1:])) for b in branches]
-    if integers.rescales:
+    if params.rescales:
         parts = [
-            np.clip(m.apply(p.astype(np.int64) + zp) - integers.offset, integers.minimum, integers.maximum)
-            for p, zp, m in zip(parts, integers.input_offsets, integers.rescales, strict=True)
+            np.clip(m.apply(p.astype(np.int64) + zp) - params.offset, params.minimum, params.maximum)
+            for p, zp, m in zip(parts, params.input_offsets, params.rescales, strict=True)
         ]
-    elif any(p.dtype != integers.dtype for p in parts):
-        parts = [np.clip(p.astype(np.int64), integers.minimum, integers.maximum) for p in parts]
-    return (np.concatenate(parts, axis=integers.axis).astype(integers.dtype),)
+    elif any(p.dtype != params.dtype for p in parts):
+        parts = [np.clip(p.astype(np.int64), params.minimum, params.maximum) for p in parts]
+    return (np.concatenate(parts, axis=params.axis).astype(params.dtype),)

@@ -9,17 +9,17 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantIntegers:
+class ConstantParams:
     """Nothing to decide."""
 
     written: Written = NOTHING
 
 
-def lower(_node: Node, _operands: Operands) -> ConstantIntegers:
+def lower(_node: Node, _operands: Operands) -> ConstantParams:
     """Decide nothing: the quantiser made the codes."""
-    return ConstantIntegers()
+    return ConstantParams()
 
 
-def run(_integers: ConstantIntegers, weights: Array) -> tuple[Array, ...]:
+def run(_integers: ConstantParams, weights: Array) -> tuple[Array, ...]:
     """Return the codes."""
     return (weights,)

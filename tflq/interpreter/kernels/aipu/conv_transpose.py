@@ -21,14 +21,14 @@ from tflq.interpreter.accumulate.transposed import (
     accumulate_transposed,
     prepare_transposed,
 )
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class ConvTransposeIntegers:
+class ConvTransposeParams:
     """The integers of one transposed convolution.
 
     Attributes:
@@ -38,7 +38,7 @@ class ConvTransposeIntegers:
         folded: zp_x * sum(w), int64[O].
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     prepared: Transposed
     input_offset: int
     folded: Integers
@@ -49,7 +49,7 @@ class ConvTransposeIntegers:
         return self.filter.written
 
 
-def lower(node: Node, operands: Operands) -> ConvTransposeIntegers:
+def lower(node: Node, operands: Operands) -> ConvTransposeParams:
     """Decide the integers of ConvTranspose.
 
     Raises:
@@ -68,13 +68,13 @@ def lower(node: Node, operands: Operands) -> ConvTransposeIntegers:
     place = TransposedWindow(Window(kernel, stride, (1, 1), *sides), (output.shape[1], output.shape[2]))
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
-    return ConvTransposeIntegers(found, prepared, zp, zp * weights.reshape(weights.shape[0], -1).sum(axis=1))
+    return ConvTransposeParams(found, prepared, zp, zp * weights.reshape(weights.shape[0], -1).sum(axis=1))
 
 
-def run(integers: ConvTransposeIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run ConvTranspose: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
-    accumulators = accumulate_transposed(integers.prepared, x.astype(np.int64) + integers.input_offset)
-    return (integers.filter.finish(accumulators - integers.folded.astype(accumulators.dtype)),)
+    accumulators = accumulate_transposed(params.prepared, x.astype(np.int64) + params.input_offset)
+    return (params.filter.finish(accumulators - params.folded.astype(accumulators.dtype)),)
 
 
 def _spread(weights: Integers, dilation: tuple[int, int]) -> Integers:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
 from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionIntegers:
+class ConvolutionParams:
     """The integers of one convolution.
 
     Attributes:
@@ -22,7 +22,7 @@ class ConvolutionIntegers:
         prepared: the weights made ready for accumulation, and the window.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     prepared: Convolution
 
     @property
@@ -31,7 +31,7 @@ class ConvolutionIntegers:
         return self.filter.written
 
 
-def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionParams:
     """Decide the integers of Convolution.
 
     Raises:
@@ -47,16 +47,16 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
         )
     window = window_of(node, x, output)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
-    return ConvolutionIntegers(found, prepare_convolution(found.weights, window, groups, magnitude_of(x), width))
+    return ConvolutionParams(found, prepare_convolution(found.weights, window, groups, magnitude_of(x), width))
 
 
-def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ConvolutionParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run Convolution: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
-    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.pad)
-    return (integers.filter.finish(accumulators),)
+    accumulators = accumulate_in_order(params.prepared, x, params.filter.pad)
+    return (params.filter.finish(accumulators),)
 
 
-def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+def samples_last(params: ConvolutionParams, operands: Operands) -> float | None:
     """Return what images with samples last gain, as `gain_in_order`."""
     _, height, width, _ = operands.input(0).shape
-    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))
+    return gain_in_order(params.prepared, params.filter.step_map is not None, (height, width))

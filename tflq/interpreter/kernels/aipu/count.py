@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class CountIntegers:
+class CountParams:
     """The integers of one Count.
 
     Attributes:
@@ -40,7 +40,7 @@ class CountIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> CountIntegers:
+def lower(node: Node, operands: Operands) -> CountParams:
     """Decide the limits: RNE(limit * s_x).
 
     Input [N, ...]; output uint16[N, bins].
@@ -54,7 +54,7 @@ def lower(node: Node, operands: Operands) -> CountIntegers:
     return lower_limits(node, operands, *(float(limit) for limit in limits))
 
 
-def lower_limits(node: Node, operands: Operands, first: float, last: float) -> CountIntegers:
+def lower_limits(node: Node, operands: Operands, first: float, last: float) -> CountParams:
     """Decide the bins between two limits, which are codes; raises as `lower`."""
     bins, discrete = node.attributes.integer("nbins"), node.attributes.boolean("discrete", True)
     if first == last or (first > last and not discrete):
@@ -62,26 +62,26 @@ def lower_limits(node: Node, operands: Operands, first: float, last: float) -> C
     edges = None if discrete else _edges(first, last, bins)
     written = Written(changed={"min": first, "max": last})
     dtype = operands.output().dtype.storage
-    return CountIntegers(min(first, last), max(first, last), bins, first > last, edges, dtype, written)
+    return CountParams(min(first, last), max(first, last), bins, first > last, edges, dtype, written)
 
 
-def run(integers: CountIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CountParams, x: Array) -> tuple[Array, ...]:
     """Run Count: codes [S, N, ...] -> counts [S, N, bins].
 
     bin = trunc((q - low) * bins / (high - low)), the upper limit in the last bin; codes outside are left out.
     """
     rows = x.reshape(*x.shape[:2], -1).astype(np.float32)
-    if integers.edges is None:
-        width = np.float32(integers.high - integers.low)
-        place = np.trunc((rows - np.float32(integers.low)) * np.float32(integers.bins) / width).astype(np.int64)
-        place = np.minimum(place, integers.bins - 1)
-        place = integers.bins - 1 - place if integers.falls else place
-        inside = (rows >= integers.low) & (rows <= integers.high)
+    if params.edges is None:
+        width = np.float32(params.high - params.low)
+        place = np.trunc((rows - np.float32(params.low)) * np.float32(params.bins) / width).astype(np.int64)
+        place = np.minimum(place, params.bins - 1)
+        place = params.bins - 1 - place if params.falls else place
+        inside = (rows >= params.low) & (rows <= params.high)
     else:
-        place = np.searchsorted(integers.edges, rows, side="right") - 1
-        inside = (place >= 0) & (place < integers.bins)
-    counts = np.stack([(inside & (place == k)).sum(axis=-1) for k in range(integers.bins)], axis=-1)
-    return (counts.astype(integers.dtype),)
+        place = np.searchsorted(params.edges, rows, side="right") - 1
+        inside = (place >= 0) & (place < params.bins)
+    counts = np.stack([(inside & (place == k)).sum(axis=-1) for k in range(params.bins)], axis=-1)
+    return (counts.astype(params.dtype),)
 
 
 def _edges(first: float, last: float, bins: int) -> Single:

@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
 
 
 @dataclass(frozen=True, eq=False)
-class CreluIntegers:
+class CreluParams:
     """The integers of one CRELU: the axis behind the sample axis, zp_x, M and N, how codes are stored."""
 
     axis: int
@@ -28,17 +28,17 @@ class CreluIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> CreluIntegers:
+def lower(node: Node, operands: Operands) -> CreluParams:
     """Decide M and N of s_y / s_x. Input [..., C]; output [..., 2C] on the axis, 0 unless the node names one."""
     x, output = operands.input(0), operands.output()
     found = multiplier_of(node, scale_of(output) / scale_of(x), bits_of(output))
     axis = node.attributes.integer("axis", 0) % len(x.shape) + 1
     written = Written(keys=rescale_keys(CURVED, found, type_of_multiplier(bits_of(output))))
-    return CreluIntegers(axis, offset_of(x), found, codes_of(output), written)
+    return CreluParams(axis, offset_of(x), found, codes_of(output), written)
 
 
-def run(integers: CreluIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CreluParams, x: Array) -> tuple[Array, ...]:
     """Run CRELU: codes [S, ...] -> codes [S, ...]."""
-    v = x.astype(np.int64) + integers.input_offset
-    total = np.concatenate([np.maximum(v, 0), np.maximum(-v, 0)], axis=integers.axis)
-    return (integers.codes.requantise(total, integers.rescale),)
+    v = x.astype(np.int64) + params.input_offset
+    total = np.concatenate([np.maximum(v, 0), np.maximum(-v, 0)], axis=params.axis)
+    return (params.codes.requantise(total, params.rescale),)

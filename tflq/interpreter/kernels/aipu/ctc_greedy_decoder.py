@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class CtcIntegers:
+class CtcParams:
     """What one decoder does.
 
     Attributes:
@@ -34,7 +34,7 @@ class CtcIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> CtcIntegers:
+def lower(node: Node, operands: Operands) -> CtcParams:
     """Take what the node says.
 
     Inputs: logits [N, T, C], lengths int32[N], 0 or less for all T. Output uint16[N, M, 1, 1].
@@ -42,17 +42,17 @@ def lower(node: Node, operands: Operands) -> CtcIntegers:
     output = operands.output()
     merges = node.attributes.boolean("merge_repeated", True)
     written = Written(real_offsets=(0,))
-    return CtcIntegers(merges, output.shape, output.dtype.storage, output.dtype.maximum, written)
+    return CtcParams(merges, output.shape, output.dtype.storage, output.dtype.maximum, written)
 
 
-def run(integers: CtcIntegers, logits: Array, lengths: Array) -> tuple[Array, ...]:
+def run(params: CtcParams, logits: Array, lengths: Array) -> tuple[Array, ...]:
     """Run the decoder: codes [S, N, T, C], [S, N] -> classes [S, N, M, 1, 1], the lowest index on ties."""
     logits, lengths = together(logits, lengths)
     best, blank = np.argmax(logits, axis=-1), logits.shape[-1] - 1
-    found = np.full((len(logits), *integers.shape), integers.unused, integers.dtype)
+    found = np.full((len(logits), *params.shape), params.unused, params.dtype)
     for place in np.ndindex(*best.shape[:2]):
         length = int(lengths[place])
-        path = _path(best[place][: length if length > 0 else None], blank, integers.merges)
+        path = _path(best[place][: length if length > 0 else None], blank, params.merges)
         found[place].reshape(-1)[: len(path)] = path[: found[place].size]
     return (found,)
 

@@ -25,7 +25,7 @@ METHODS = ("SUM", "PROD")
 
 
 @dataclass(frozen=True, eq=False)
-class CumulateIntegers:
+class CumulateParams:
     """The integers of one running sum or product.
 
     Attributes:
@@ -51,7 +51,7 @@ class CumulateIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> CumulateIntegers:
+def lower(node: Node, operands: Operands) -> CumulateParams:
     """Decide M and N.
 
     Raises:
@@ -71,22 +71,22 @@ def lower(node: Node, operands: Operands) -> CumulateIntegers:
         written = Written({"scale": found.m.astype(np.uint16), "shift": found.n.astype(np.int32)})
     limits = product_limits(is_signed(x))
     is_reversed = node.attributes.boolean("reverse", False)
-    return CumulateIntegers(
+    return CumulateParams(
         method, axis + 1, is_exclusive, is_reversed, offset_of(x), limits, found, codes_of(output), written
     )
 
 
-def run(integers: CumulateIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CumulateParams, x: Array) -> tuple[Array, ...]:
     """Run Cumulate: codes [S, ...] -> codes [S, ...]."""
-    v = np.moveaxis(x.astype(np.int64) + integers.input_offset, integers.axis, -1)
-    v = v[..., ::-1] if integers.is_reversed else v
-    if integers.is_exclusive:
-        neutral = 0 if integers.method == "SUM" else 1
+    v = np.moveaxis(x.astype(np.int64) + params.input_offset, params.axis, -1)
+    v = v[..., ::-1] if params.is_reversed else v
+    if params.is_exclusive:
+        neutral = 0 if params.method == "SUM" else 1
         v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
-    if integers.method == "SUM":
+    if params.method == "SUM":
         # The tool adds in float32: sums beyond 2^24 lose bits.
-        codes = integers.codes.requantise(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), integers.rescale)
+        codes = params.codes.requantise(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), params.rescale)
     else:
-        products, halvings = running_products(v, integers.limits)
-        codes = integers.codes.requantise(products, Multiplier(integers.rescale.m, integers.rescale.n - halvings))
-    return (np.moveaxis(codes[..., ::-1] if integers.is_reversed else codes, -1, integers.axis),)
+        products, halvings = running_products(v, params.limits)
+        codes = params.codes.requantise(products, Multiplier(params.rescale.m, params.rescale.n - halvings))
+    return (np.moveaxis(codes[..., ::-1] if params.is_reversed else codes, -1, params.axis),)

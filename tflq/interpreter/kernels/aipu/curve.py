@@ -71,7 +71,7 @@ OPERATORS = tuple(name for name in _FUNCTIONS if name.islower())
 
 
 @dataclass(frozen=True, eq=False)
-class CurveIntegers:
+class CurveParams:
     """A table and the type of its entries."""
 
     table: Table
@@ -83,20 +83,20 @@ class CurveIntegers:
         return self.table.lookup(x).astype(self.dtype)
 
 
-def lower(node: Node, operands: Operands) -> CurveIntegers:
+def lower(node: Node, operands: Operands) -> CurveParams:
     """Compute the table."""
     x, output = operands.input(0), operands.output()
     function = function_of(node)
     table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
     changed = dict.fromkeys(("alpha", "gamma")) if node.operator == "activation" else {}
-    return CurveIntegers(
+    return CurveParams(
         table, output.dtype.storage, Written({"lut": table.entries.astype(output.dtype.storage)}, changed=changed)
     )
 
 
-def run(integers: CurveIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CurveParams, x: Array) -> tuple[Array, ...]:
     """Run the table: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)
 
 
 def function_of(node: Node) -> Function:

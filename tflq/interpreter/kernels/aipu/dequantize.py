@@ -15,7 +15,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class DequantizeIntegers:
+class DequantizeParams:
     """zp and s of the codes, and the type of the numbers: float32, or integers and truth values of scale 1."""
 
     offset: int
@@ -24,13 +24,13 @@ class DequantizeIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> DequantizeIntegers:
+def lower(_node: Node, operands: Operands) -> DequantizeParams:
     """Take zp and s of the input."""
     x = operands.input(0)
-    return DequantizeIntegers(offset_of(x), scale_of(x), operands.output().dtype.storage)
+    return DequantizeParams(offset_of(x), scale_of(x), operands.output().dtype.storage)
 
 
-def run(integers: DequantizeIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
     """Run it: codes [S, ...] -> numbers [S, ...], the division in float32."""
-    real = (x.astype(np.int64) + integers.offset).astype(np.float32) / integers.scale
-    return (real.astype(integers.dtype),)
+    real = (x.astype(np.int64) + params.offset).astype(np.float32) / params.scale
+    return (real.astype(params.dtype),)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import (
     INT16,
     delta_table,
@@ -27,6 +26,7 @@ from tflq.interpreter.kernels.aipu.scales import scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated, multipliers_of, number_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 CAFFE = "caffe_detection"
 MULTIPLIER_BITS = 16
@@ -34,7 +34,7 @@ _TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
 
 
 @dataclass(frozen=True, eq=False)
-class DetectionIntegers:
+class DetectionParams:
     """The integers of one DetectionOutput; pairs are for y and x.
 
     Attributes:
@@ -66,7 +66,7 @@ class DetectionIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> DetectionIntegers:
+def lower(node: Node, operands: Operands) -> DetectionParams:
     """Decide tables, multipliers, the window and the threshold's code.
 
     Inputs: scores [N, K, C], deltas [N, K, C', 4], proposals [N, K, 4]. Outputs: scores [N, M], boxes int16[N, M, 4]
@@ -86,7 +86,7 @@ def lower(node: Node, operands: Operands) -> DetectionIntegers:
     early = tuple(int(np.ceil(np.log2(f.first_m))) for f in found[:2])
     height, width = (_side(node, operands, key) for key in ("height", "width"))
     threshold = score_threshold(node, operands.input(0))
-    return DetectionIntegers(
+    return DetectionParams(
         node.attributes.text("anchor_mode", "") == CAFFE,
         (tables[0], tables[1]),
         (tables[2], tables[3]),
@@ -113,43 +113,43 @@ def _side(node: Node, operands: Operands, key: str) -> int:
     return number_of(node, key, lambda: int(np.float32(node.attributes.real(f"image_{key}")) * scale))
 
 
-def run(integers: DetectionIntegers, scores: Array, deltas: Array, proposals: Array) -> tuple[Array, ...]:
+def run(params: DetectionParams, scores: Array, deltas: Array, proposals: Array) -> tuple[Array, ...]:
     """Run DetectionOutput: codes [S, N, K, C], [S, N, K, C', 4], [S, N, K, 4] -> the five outputs."""
     scores, deltas, proposals = together(scores, deltas, proposals)
     scores = scores[..., 1:] if scores.shape[-1] > 1 else scores
     deltas = deltas[..., deltas.shape[-2] - scores.shape[-1] :, :]
-    boxes = _boxes(integers, deltas, proposals.astype(np.int64))
+    boxes = _boxes(params, deltas, proposals.astype(np.int64))
     by_class = np.swapaxes(scores, -1, -2)
     lead = by_class.shape[:-2]
-    kept = np.greater(by_class, integers.threshold).reshape(*lead, -1)
-    order, count = first_rows(kept, integers.limits[0])
+    kept = np.greater(by_class, params.threshold).reshape(*lead, -1)
+    order, count = first_rows(kept, params.limits[0])
     flat = np.swapaxes(boxes, -2, -3).reshape(*lead, -1, 4)
-    reached = kept & (np.cumsum(kept, axis=-1) <= integers.limits[0])
+    reached = kept & (np.cumsum(kept, axis=-1) <= params.limits[0])
     sizes = reached.reshape(by_class.shape).sum(axis=-1)
-    labels, classes = first_rows(np.greater(sizes, 0), integers.limits[1])
+    labels, classes = first_rows(np.greater(sizes, 0), params.limits[1])
     results = (
         take_rows(by_class.reshape(*lead, -1), order, count),
         take_rows(flat, order, count),
         take_rows(sizes, labels, classes),
-        np.where(np.arange(integers.limits[1]) < classes[..., None], labels, 0),
+        np.where(np.arange(params.limits[1]) < classes[..., None], labels, 0),
         classes[..., None],
     )
-    return tuple(r.astype(d) for r, d in zip(results, integers.dtypes, strict=True))
+    return tuple(r.astype(d) for r, d in zip(results, params.dtypes, strict=True))
 
 
-def _boxes(integers: DetectionIntegers, deltas: Array, proposals: Integers) -> Array:
+def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array:
     """Return int64[S, N, K, C', 4]; the proposals' zp is not added, as in the tool."""
     near, far = [], []
     for axis in range(2):
-        place = 1 - axis if integers.x_first else axis
+        place = 1 - axis if params.x_first else axis
         first, second = proposals[..., place, None], proposals[..., 2 + place, None]
         size, middle = second - first, (first + second) >> 1
-        entry = integers.growths[axis].lookup(deltas[..., 2 + place])
-        half = _scaled(entry, integers.grow, integers.early[0], size) >> 1
-        moved = _scaled(integers.moves[axis].lookup(deltas[..., place]), integers.move, integers.early[1], size)
-        centre = moved + np.clip(integers.place.apply(middle), *INT16).astype(np.int64)
-        near.append(np.clip(centre - half, 0, integers.window[axis]))
-        far.append(np.clip(centre + half, 0, integers.window[axis]))
+        entry = params.growths[axis].lookup(deltas[..., 2 + place])
+        half = _scaled(entry, params.grow, params.early[0], size) >> 1
+        moved = _scaled(params.moves[axis].lookup(deltas[..., place]), params.move, params.early[1], size)
+        centre = moved + np.clip(params.place.apply(middle), *INT16).astype(np.int64)
+        near.append(np.clip(centre - half, 0, params.window[axis]))
+        far.append(np.clip(centre + half, 0, params.window[axis]))
     return np.stack([*near, *far], axis=-1)
 
 

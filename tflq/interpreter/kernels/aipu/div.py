@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.samples import align
 
 NUMERATOR = 65535
@@ -27,7 +27,7 @@ ORDER = ("scale_value", "scale_type", "shift_value", "shift_type")
 
 
 @dataclass(frozen=True, eq=False)
-class DivIntegers:
+class DivParams:
     """The integers of one division: the table, zp of the inputs, the largest divisor, M and N, the output's codes."""
 
     table: Table
@@ -38,7 +38,7 @@ class DivIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> DivIntegers:
+def lower(node: Node, operands: Operands) -> DivParams:
     """Decide the table, M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     given = stated_table(node, "lut")
@@ -50,7 +50,7 @@ def lower(node: Node, operands: Operands) -> DivIntegers:
     values = (found.first_m, type_of_multiplier(bits), found.first_n, "int8")
     written = Written({"lut": entries.astype(np.uint16)}, dict(zip(ORDER, values, strict=True)))
     offsets = (offset_of(a), offset_of(b))
-    return DivIntegers(table, offsets, (1 << bits_of(b)) - 1, found, codes_of(output), written)
+    return DivParams(table, offsets, (1 << bits_of(b)) - 1, found, codes_of(output), written)
 
 
 def _reciprocals(bits: int, entries: int) -> Integers:
@@ -61,8 +61,8 @@ def _reciprocals(bits: int, entries: int) -> Integers:
     return table
 
 
-def run(integers: DivIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
-    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), integers.input_offsets, strict=True))
-    reciprocal = integers.table.lookup(np.minimum(np.abs(right), integers.largest))
-    return (integers.codes.requantise(np.sign(right) * left * reciprocal, integers.rescale),)
+    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
+    reciprocal = params.table.lookup(np.minimum(np.abs(right), params.largest))
+    return (params.codes.requantise(np.sign(right) * left * reciprocal, params.rescale),)

@@ -14,11 +14,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, WIDEST, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_bits, multiplier_of, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, LINEAR, Value, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.samples import align
 
 METHODS = ("ADD", "SUB", "MUL", "MAX", "MIN")
@@ -26,7 +26,7 @@ FUSED = ("NONE", "RELU", "RELU6")
 
 
 @dataclass(frozen=True, eq=False)
-class EltwiseIntegers:
+class EltwiseParams:
     """The integers of one pair.
 
     Attributes:
@@ -59,7 +59,7 @@ def method_of(node: Node) -> str:
     return node.attributes.text("method") if node.operator == "eltwise" else node.operator.upper()
 
 
-def lower(node: Node, operands: Operands) -> EltwiseIntegers:
+def lower(node: Node, operands: Operands) -> EltwiseParams:
     """Decide k0, k1, M and N.
 
     Raises:
@@ -82,7 +82,7 @@ def lower(node: Node, operands: Operands) -> EltwiseIntegers:
         keys = rescale_keys(ADDITIVE, found, "uint16")
         keys.update(scale_value=(found.first_m, *factors), scale_type=("uint16",) * 3)
     low, high = code_limits(output)
-    return EltwiseIntegers(
+    return EltwiseParams(
         method,
         fused != "NONE",
         factors,
@@ -96,14 +96,14 @@ def lower(node: Node, operands: Operands) -> EltwiseIntegers:
     )
 
 
-def run(integers: EltwiseIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: EltwiseParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run the pair: codes [S, ...] and [S, ...] -> codes [S, ...]."""
-    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), integers.input_offsets, strict=True))
-    total = _combine(integers.method, left * integers.factors[0], right * integers.factors[1])
-    if integers.is_rectified:
+    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
+    total = _combine(params.method, left * params.factors[0], right * params.factors[1])
+    if params.is_rectified:
         total = np.maximum(total, 0)
-    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
+    return (codes.astype(params.dtype),)
 
 
 def _combine(method: str, a: Integers, b: Integers) -> Integers:

@@ -12,7 +12,6 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.kernels.aipu.fused import Fused, lower_fused
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import (
@@ -25,14 +24,15 @@ from tflq.interpreter.kernels.aipu.scales import (
 )
 from tflq.interpreter.kernels.aipu.stated import multiplier_bits, stated_multiplier, stated_numbers
 from tflq.interpreter.kernels.aipu.written import LINEAR, Value, Written, rescale_keys
-from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 
 REMAIN_SHIFT = "remain_shift"
 """Key of layers whose sums give up bits before the bias, for hardware that takes 32 of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class FilterIntegers:
+class FilterParams:
     """The integers of a linear layer, but for its window.
 
     Attributes:
@@ -88,7 +88,7 @@ class FilterIntegers:
         return requantise(self.step_map, self.exact, accumulators, self.dtype)
 
 
-def lower_filter(node: Node, operands: Operands) -> FilterIntegers:
+def lower_filter(node: Node, operands: Operands) -> FilterParams:
     """Decide M and N for r = s_y / (s_x * s_w), in float32.
 
     Args:
@@ -109,7 +109,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterIntegers:
     is_wide = weights.dtype.bits > 8 or x.dtype.bits > 8
     keys: dict[str, Value] = {**written.keys, **fused.keys, **({} if asked is None else {REMAIN_SHIFT: asked})}
     minimum, maximum = code_limits(output)
-    found = FilterIntegers(
+    found = FilterParams(
         codes,
         bias,
         rescale,

@@ -16,7 +16,7 @@ from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class FilterRowsIntegers:
+class FilterRowsParams:
     """What one Filter does: the axis of each input behind the sample axis, the type of the count, the IR's part."""
 
     axes: tuple[int, ...]
@@ -24,7 +24,7 @@ class FilterRowsIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> FilterRowsIntegers:
+def lower(node: Node, operands: Operands) -> FilterRowsParams:
     """Take the axis. Inputs: `num` tensors, then the selector [L], kept where not 0. Outputs: the tensors, the count.
 
     Raises:
@@ -39,15 +39,15 @@ def lower(node: Node, operands: Operands) -> FilterRowsIntegers:
                 f"{selector.shape[0]}"
             )
     axes = tuple(axis % len(t.shape) + 1 for t in data)
-    return FilterRowsIntegers(axes, operands.output(len(data)).dtype.storage, Written(real_offsets=(len(data),)))
+    return FilterRowsParams(axes, operands.output(len(data)).dtype.storage, Written(real_offsets=(len(data),)))
 
 
-def run(integers: FilterRowsIntegers, *inputs: Array) -> tuple[Array, ...]:
+def run(params: FilterRowsParams, *inputs: Array) -> tuple[Array, ...]:
     """Run Filter: codes [S, ...], selector [S, L] -> codes [S, ...], count [S]."""
     *data, selector = together(*inputs)
     order, count = first_rows(selector != 0, selector.shape[1])
     found = []
-    for values, axis in zip(data, integers.axes, strict=True):
+    for values, axis in zip(data, params.axes, strict=True):
         taken = take_rows(np.moveaxis(values, axis, 1), order, count)
         found.append(np.moveaxis(taken, 1, axis).astype(values.dtype))
-    return (*found, count.astype(integers.dtype))
+    return (*found, count.astype(params.dtype))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.aipu.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
 from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class ProductIntegers:
+class ProductParams:
     """The integers of one fully connected layer.
 
     Attributes:
@@ -21,7 +21,7 @@ class ProductIntegers:
         shape: of the output.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     prepared: MatrixProduct
     shape: tuple[int, ...]
 
@@ -31,15 +31,15 @@ class ProductIntegers:
         return self.filter.written
 
 
-def lower(node: Node, operands: Operands) -> ProductIntegers:
+def lower(node: Node, operands: Operands) -> ProductParams:
     """Decide the integers of FullyConnected; raises as `lower_filter`."""
     found = lower_filter(node, operands)
     prepared = prepare_product(found.weights, magnitude_of(operands.input(0)))
-    return ProductIntegers(found, prepared, operands.output().shape)
+    return ProductParams(found, prepared, operands.output().shape)
 
 
-def run(integers: ProductIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run FullyConnected: codes [S, B, ...] flattened to [S, B, K] -> codes [S, B, O]."""
-    rows = x.reshape(x.shape[0], -1, integers.filter.weights.shape[1])
-    codes = integers.filter.finish(accumulate_product(integers.prepared, rows))
-    return (codes.reshape(x.shape[0], *integers.shape),)
+    rows = x.reshape(x.shape[0], -1, params.filter.weights.shape[1])
+    codes = params.filter.finish(accumulate_product(params.prepared, rows))
+    return (codes.reshape(x.shape[0], *params.shape),)

@@ -17,13 +17,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.clip import EXTRA_BITS, clip_limits
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier
 from tflq.interpreter.kernels.aipu.prelu import SLOPE, SLOPE_SHIFT
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes
 from tflq.interpreter.kernels.aipu.signed_rescale import leaky_slope, slope_type
 from tflq.interpreter.kernels.aipu.written import Value
+from tflq.interpreter.numerics.fixed_point import Integers
 
 NONE, RELU, RELU6, CLIP, LEAKY, PRELU = "NONE", "RELU", "RELU6", "CLIP", "LEAKYRELU", "PRELU"
 RECTIFIERS = (RELU, RELU6)

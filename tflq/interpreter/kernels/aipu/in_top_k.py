@@ -15,22 +15,22 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class InTopKIntegers:
+class InTopKParams:
     """What one InTopK does: k, at most the length of a row."""
 
     k: int
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> InTopKIntegers:
+def lower(node: Node, operands: Operands) -> InTopKParams:
     """Take k. Inputs: predictions [N, C], targets int32[N]; output uint8[N]."""
-    return InTopKIntegers(min(node.attributes.integer("k"), operands.input(0).shape[-1]))
+    return InTopKParams(min(node.attributes.integer("k"), operands.input(0).shape[-1]))
 
 
-def run(integers: InTopKIntegers, predictions: Array, targets: Array) -> tuple[Array, ...]:
+def run(params: InTopKParams, predictions: Array, targets: Array) -> tuple[Array, ...]:
     """Run InTopK: codes [S, N, C], [S, N] -> 0 or 1, [S, N]."""
     predictions, targets = together(predictions, targets)
     places = targets.reshape(len(targets), -1, 1).astype(np.int64)
     named = np.take_along_axis(predictions, places, axis=-1)[..., 0]
-    limit = np.sort(predictions, axis=-1)[..., -integers.k]
+    limit = np.sort(predictions, axis=-1)[..., -params.k]
     return (np.greater_equal(named, limit).astype(np.uint8),)

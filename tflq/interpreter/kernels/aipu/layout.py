@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
-class LayoutIntegers:
+class LayoutParams:
     """One move.
 
     Attributes:
@@ -31,7 +31,7 @@ class LayoutIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> LayoutIntegers:
+def lower(node: Node, operands: Operands) -> LayoutParams:
     """Decide the move.
 
     Raises:
@@ -40,12 +40,12 @@ def lower(node: Node, operands: Operands) -> LayoutIntegers:
     return _MOVES[node.operator](node, operands)
 
 
-def run(integers: LayoutIntegers, x: Array, *_others: Array) -> tuple[Array, ...]:
+def run(params: LayoutParams, x: Array, *_others: Array) -> tuple[Array, ...]:
     """Move: codes [S, ...] -> codes [S, ...] of each output."""
-    return integers.move(x)
+    return params.move(x)
 
 
-def _pad(node: Node, operands: Operands) -> LayoutIntegers:
+def _pad(node: Node, operands: Operands) -> LayoutParams:
     x = operands.input(0)
     mode = node.attributes.text("mode", "CONSTANT")
     pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
@@ -58,47 +58,47 @@ def _pad(node: Node, operands: Operands) -> LayoutIntegers:
     changed = {"constant_value": code + 0.0} if "constant_value" in node.attributes else {}
     written = Written(changed=changed)
     if mode == "CONSTANT":
-        return LayoutIntegers(lambda v: (np.pad(v, pads, constant_values=int(code)),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, constant_values=int(code)),), written)
     if mode == "REFLECT":
-        return LayoutIntegers(lambda v: (np.pad(v, pads, mode="reflect"),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, mode="reflect"),), written)
     if mode == "SYMMETRIC":
-        return LayoutIntegers(lambda v: (np.pad(v, pads, mode="symmetric"),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, mode="symmetric"),), written)
     raise UnsupportedError(f"mode={mode}; allowed is CONSTANT, REFLECT, SYMMETRIC")
 
 
-def _tile(node: Node, _operands: Operands) -> LayoutIntegers:
+def _tile(node: Node, _operands: Operands) -> LayoutParams:
     repeats = (1, *node.attributes.integers("repeats"))
-    return LayoutIntegers(lambda v: (np.tile(v, repeats),), Written())
+    return LayoutParams(lambda v: (np.tile(v, repeats),), Written())
 
 
-def _transpose(node: Node, _operands: Operands) -> LayoutIntegers:
+def _transpose(node: Node, _operands: Operands) -> LayoutParams:
     order = (0, *(axis + 1 for axis in node.attributes.integers("perm")))
-    return LayoutIntegers(lambda v: (v.transpose(order),), Written())
+    return LayoutParams(lambda v: (v.transpose(order),), Written())
 
 
-def _split(node: Node, _operands: Operands) -> LayoutIntegers:
+def _split(node: Node, _operands: Operands) -> LayoutParams:
     axis, sizes = node.attributes.integer("axis"), node.attributes.integers("splits")
     place = axis + 1 if axis >= 0 else axis
     ends = np.cumsum(sizes)[:-1]
-    return LayoutIntegers(lambda v: tuple(np.split(v, ends, axis=place)), Written())
+    return LayoutParams(lambda v: tuple(np.split(v, ends, axis=place)), Written())
 
 
-def _slice(node: Node, _operands: Operands) -> LayoutIntegers:
+def _slice(node: Node, _operands: Operands) -> LayoutParams:
     begin, end, strides = (node.attributes.integers(key) for key in ("begin", "end", "strides"))
     parts = tuple(slice(b, None if e < 0 and s < 0 else e, s) for b, e, s in zip(begin, end, strides, strict=True))
     whole = (slice(None), *parts)
-    return LayoutIntegers(lambda v: (v[whole],), Written())
+    return LayoutParams(lambda v: (v[whole],), Written())
 
 
-def _crop(node: Node, operands: Operands) -> LayoutIntegers:
+def _crop(node: Node, operands: Operands) -> LayoutParams:
     sizes = operands.input(0).shape
     limits = np.asarray(node.attributes["crops"])
     parts = tuple(slice(int(b) % n if b < 0 else int(b), int(e)) for (b, e), n in zip(limits, sizes, strict=True))
     whole = (slice(None), *parts)
-    return LayoutIntegers(lambda v: (v[whole],), Written())
+    return LayoutParams(lambda v: (v[whole],), Written())
 
 
-def _depth_to_space(node: Node, operands: Operands) -> LayoutIntegers:
+def _depth_to_space(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     by, bx = _block(node)
     depth = c // (by * bx)
@@ -109,19 +109,19 @@ def _depth_to_space(node: Node, operands: Operands) -> LayoutIntegers:
     return _regrouped(split, order, operands)
 
 
-def _space_to_depth(node: Node, operands: Operands) -> LayoutIntegers:
+def _space_to_depth(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     by, bx = _block(node)
     return _regrouped((-1, n, h // by, by, w // bx, bx, c), (0, 1, 2, 4, 3, 5, 6), operands)
 
 
-def _batch_to_depth(node: Node, operands: Operands) -> LayoutIntegers:
+def _batch_to_depth(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     group = node.attributes.integer("block_size")
     return _regrouped((-1, n // group, group, h, w, c), (0, 1, 3, 4, 2, 5), operands)
 
 
-def _space_to_batch(node: Node, operands: Operands) -> LayoutIntegers:
+def _space_to_batch(node: Node, operands: Operands) -> LayoutParams:
     n, _, _, c = operands.input(0).shape
     by, bx = _block(node)
     top, bottom, left, right = _sides(node, "pad")
@@ -134,10 +134,10 @@ def _space_to_batch(node: Node, operands: Operands) -> LayoutIntegers:
         split = padded.reshape(-1, n, padded.shape[2] // by, by, padded.shape[3] // bx, bx, c)
         return (split.transpose(0, 3, 5, 1, 2, 4, 6).reshape(-1, *shape),)
 
-    return LayoutIntegers(move, Written())
+    return LayoutParams(move, Written())
 
 
-def _batch_to_space(node: Node, operands: Operands) -> LayoutIntegers:
+def _batch_to_space(node: Node, operands: Operands) -> LayoutParams:
     n, h, w, c = operands.input(0).shape
     by, bx = _block(node)
     top, bottom, left, right = _sides(node, "crop")
@@ -147,21 +147,21 @@ def _batch_to_space(node: Node, operands: Operands) -> LayoutIntegers:
         split = v.reshape(-1, by, bx, n // (by * bx), h, w, c).transpose(0, 3, 4, 1, 5, 2, 6)
         return (split.reshape(-1, n // (by * bx), h * by, w * bx, c)[:, :, rows, columns],)
 
-    return LayoutIntegers(move, Written())
+    return LayoutParams(move, Written())
 
 
-def _data_stride(node: Node, operands: Operands) -> LayoutIntegers:
+def _data_stride(node: Node, operands: Operands) -> LayoutParams:
     value = node.attributes.integer
     ky, kx, sy, sx = (value(f"{name}_{axis}") for name in ("kernel", "stride") for axis in ("y", "x"))
     shape = operands.output().shape
     rows = (np.arange(shape[1] // ky)[:, None] * sy + np.arange(ky)).reshape(-1)
     columns = (np.arange(shape[2] // kx)[:, None] * sx + np.arange(kx)).reshape(-1)
-    return LayoutIntegers(lambda v: (v[:, :, rows][:, :, :, columns],), Written())
+    return LayoutParams(lambda v: (v[:, :, rows][:, :, :, columns],), Written())
 
 
-def _regrouped(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutIntegers:
+def _regrouped(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutParams:
     shape = operands.output().shape
-    return LayoutIntegers(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),), Written())
+    return LayoutParams(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),), Written())
 
 
 def _block(node: Node) -> tuple[int, int]:
@@ -172,7 +172,7 @@ def _sides(node: Node, name: str) -> tuple[int, ...]:
     return tuple(node.attributes.integer(f"{name}_{side}", 0) for side in ("top", "bottom", "left", "right"))
 
 
-_MOVES: dict[str, Callable[[Node, Operands], LayoutIntegers]] = {
+_MOVES: dict[str, Callable[[Node, Operands], LayoutParams]] = {
     "batch_to_depth": _batch_to_depth,
     "batch_to_space": _batch_to_space,
     "crop": _crop,

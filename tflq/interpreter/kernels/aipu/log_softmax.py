@@ -26,7 +26,7 @@ LOWEST = -16.0
 
 
 @dataclass(frozen=True, eq=False)
-class LogSoftmaxIntegers:
+class LogSoftmaxParams:
     """What one layer needs.
 
     Attributes:
@@ -46,7 +46,7 @@ class LogSoftmaxIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> LogSoftmaxIntegers:
+def lower(node: Node, operands: Operands) -> LogSoftmaxParams:
     """Compute the table and q0, q1."""
     x, output = operands.input(0), operands.output()
     table = _table(node, x)
@@ -61,21 +61,21 @@ def lower(node: Node, operands: Operands) -> LogSoftmaxIntegers:
     }
     shift = bits_of(x) - (table.size.bit_length() - 1)
     axis = node.attributes.integer("axis") % len(x.shape) + 1
-    return LogSoftmaxIntegers(table, shift, axis, factors, codes_of(output), Written({"lut_exp": table}, keys))
+    return LogSoftmaxParams(table, shift, axis, factors, codes_of(output), Written({"lut_exp": table}, keys))
 
 
-def run(integers: LogSoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: LogSoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run LogSoftmax: codes [S, ...] -> codes [S, ...]."""
-    below = x.astype(np.int64) - x.astype(np.int64).max(axis=integers.axis, keepdims=True)
-    index = below + (integers.table.size << integers.shift) - 1
-    place, rest = index >> integers.shift, index & ((1 << integers.shift) - 1)
-    above = np.append(integers.table[1:], integers.table[-1])
-    base = integers.table[place]
-    between = (above[place] - base) * rest.astype(np.float32) / np.float32(1 << integers.shift)
-    total = (base + between).sum(axis=integers.axis, keepdims=True, dtype=np.float32)
-    q0, q1 = integers.factors
+    below = x.astype(np.int64) - x.astype(np.int64).max(axis=params.axis, keepdims=True)
+    index = below + (params.table.size << params.shift) - 1
+    place, rest = index >> params.shift, index & ((1 << params.shift) - 1)
+    above = np.append(params.table[1:], params.table[-1])
+    base = params.table[place]
+    between = (above[place] - base) * rest.astype(np.float32) / np.float32(1 << params.shift)
+    total = (base + between).sum(axis=params.axis, keepdims=True, dtype=np.float32)
+    q0, q1 = params.factors
     value = below.astype(np.float32) * q0 - np.log(total.astype(np.float64)).astype(np.float32) * q1
-    return (integers.codes.store(np.rint(value).astype(np.int64)),)
+    return (params.codes.store(np.rint(value).astype(np.int64)),)
 
 
 def _table(node: Node, x: Tensor) -> Single:

@@ -30,7 +30,7 @@ _COMBINE = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
 
 
 @dataclass(frozen=True, eq=False)
-class LogicalIntegers:
+class LogicalParams:
     """The integers of one comparison or combination.
 
     Attributes:
@@ -46,7 +46,7 @@ class LogicalIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> LogicalIntegers:
+def lower(node: Node, operands: Operands) -> LogicalParams:
     """Decide k_a and k_b: int(m / s * f), m the larger scale (of exactly one plain operand: its own), f up to 8192.
 
     Raises:
@@ -54,27 +54,27 @@ def lower(node: Node, operands: Operands) -> LogicalIntegers:
     """
     method = node.attributes.text("method")
     if method in _COMBINE or method == "NOT":
-        return LogicalIntegers(method, (), (), NOTHING)
+        return LogicalParams(method, (), (), NOTHING)
     if method not in COMPARE:
         raise UnsupportedError(f"method={method}; allowed is {', '.join((*COMPARE, *_COMBINE, 'NOT'))}")
     a, b = operands.input(0), operands.input(1)
     given = stated_numbers(node, "scale_value")
     factors = _factors(a, b) if given is None or given.size != 2 else (int(given[0]), int(given[1]))
     written = Written(keys={"scale_value": factors, "scale_type": ("uint16", "uint16")})
-    return LogicalIntegers(method, (offset_of(a), offset_of(b)), factors, written)
+    return LogicalParams(method, (offset_of(a), offset_of(b)), factors, written)
 
 
-def run(integers: LogicalIntegers, *inputs: Array) -> tuple[Array, ...]:
+def run(params: LogicalParams, *inputs: Array) -> tuple[Array, ...]:
     """Run Logical: codes [S, ...] -> uint8 0 or 1."""
-    if integers.method == "NOT":
+    if params.method == "NOT":
         return (np.equal(inputs[0], 0).astype(np.uint8),)
     a, b = align(*inputs)
-    if integers.method in _COMBINE:
-        return (_COMBINE[integers.method](a != 0, b != 0).astype(np.uint8),)
+    if params.method in _COMBINE:
+        return (_COMBINE[params.method](a != 0, b != 0).astype(np.uint8),)
     left, right = (
-        (x.astype(np.int64) + zp) * k for x, zp, k in zip((a, b), integers.offsets, integers.factors, strict=True)
+        (x.astype(np.int64) + zp) * k for x, zp, k in zip((a, b), params.offsets, params.factors, strict=True)
     )
-    return (COMPARE[integers.method](left, right).astype(np.uint8),)
+    return (COMPARE[params.method](left, right).astype(np.uint8),)
 
 
 def _factors(a: Tensor, b: Tensor) -> tuple[int, int]:

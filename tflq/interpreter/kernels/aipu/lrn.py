@@ -14,13 +14,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import stated_multiplier, stated_numbers, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import ADDITIVE, Value, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
 INDEX_BITS = 16
@@ -28,7 +28,7 @@ _LARGEST = (1 << INDEX_BITS) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class LrnIntegers:
+class LrnParams:
     """The integers of one normalisation.
 
     Attributes:
@@ -52,7 +52,7 @@ class LrnIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> LrnIntegers:
+def lower(node: Node, operands: Operands) -> LrnParams:
     """Decide the table and both multipliers.
 
     Raises:
@@ -78,20 +78,20 @@ def lower(node: Node, operands: Operands) -> LrnIntegers:
         **rescale_keys(ADDITIVE, found, kind),
     }
     written = Written({"lut": entries.astype(np.uint16)}, keys)
-    return LrnIntegers(method, size, offset_of(x), table, of_sum, found, codes_of(output), written)
+    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output), written)
 
 
-def run(integers: LrnIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: LrnParams, x: Array) -> tuple[Array, ...]:
     """Run LRN: codes [S, N, H, W, C] -> codes [S, N, H, W, C]."""
-    v = x.astype(np.int64) + integers.input_offset
+    v = x.astype(np.int64) + params.input_offset
     squares = np.square(v)
-    if integers.method == ACROSS:
-        total = _window_sums(squares, -1, integers.size // 2, (integers.size - 1) // 2)
+    if params.method == ACROSS:
+        total = _window_sums(squares, -1, params.size // 2, (params.size - 1) // 2)
     else:
-        half = (integers.size - 1) // 2
+        half = (params.size - 1) // 2
         total = _window_sums(_window_sums(squares, 2, half, half), 3, half, half)
-    index = np.clip(integers.of_sum.apply(total), 0, _LARGEST).astype(np.int64)
-    return (integers.codes.requantise(v * integers.table.lookup(index), integers.rescale),)
+    index = np.clip(params.of_sum.apply(total), 0, _LARGEST).astype(np.int64)
+    return (params.codes.requantise(v * params.table.lookup(index), params.rescale),)
 
 
 def _window_sums(values: Integers, axis: int, before: int, behind: int) -> Integers:

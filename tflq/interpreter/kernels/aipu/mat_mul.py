@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
 
 
 @dataclass(frozen=True, eq=False)
-class MatMulIntegers:
+class MatMulParams:
     """The integers of one product.
 
     Attributes:
@@ -44,7 +44,7 @@ class MatMulIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> MatMulIntegers:
+def lower(node: Node, operands: Operands) -> MatMulParams:
     """Decide M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
@@ -54,7 +54,7 @@ def lower(node: Node, operands: Operands) -> MatMulIntegers:
     offsets = (offset_of(a), offset_of(b))
     largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
     low, high = code_limits(output)
-    return MatMulIntegers(
+    return MatMulParams(
         transposed,
         offsets,
         exact_dtype(depth * largest[0] * largest[1]),
@@ -67,12 +67,12 @@ def lower(node: Node, operands: Operands) -> MatMulIntegers:
     )
 
 
-def run(integers: MatMulIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run MatMul: codes [S, ..., I, K] and [S, ..., K, J] -> codes [S, ..., I, J]."""
     sides = []
-    for x, zp, is_transposed in zip((a, b), integers.input_offsets, integers.transposed, strict=True):
-        real = x.astype(integers.accumulator) + integers.accumulator.type(zp)
+    for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
+        real = x.astype(params.accumulator) + params.accumulator.type(zp)
         sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
     total = np.matmul(sides[0], sides[1]).astype(np.int64)
-    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
+    return (codes.astype(params.dtype),)

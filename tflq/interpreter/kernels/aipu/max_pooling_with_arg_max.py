@@ -12,17 +12,17 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import offset_of
 from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 FLATTENED = ("HW", "HWC", "NHWC", "NCHW")
 PADDING = -(1 << 31)
 
 
 @dataclass(frozen=True, eq=False)
-class ArgPoolIntegers:
+class ArgPoolParams:
     """The integers of one layer.
 
     Attributes:
@@ -44,7 +44,7 @@ class ArgPoolIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> ArgPoolIntegers:
+def lower(node: Node, operands: Operands) -> ArgPoolParams:
     """Take the window. Input [N, H, W, C]; outputs values [N, OH, OW, C] of the input's type, indices int32.
 
     Raises:
@@ -57,12 +57,12 @@ def lower(node: Node, operands: Operands) -> ArgPoolIntegers:
     by_columns = bool(node.attributes.integer("storage_order", 0))
     window = window_of(node, x, output)
     reached = _reached(node, window, (x.shape[1], x.shape[2]))
-    return ArgPoolIntegers(window, reached, flatten, by_columns, offset_of(x), output.shape)
+    return ArgPoolParams(window, reached, flatten, by_columns, offset_of(x), output.shape)
 
 
-def run(integers: ArgPoolIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ArgPoolParams, x: Array) -> tuple[Array, ...]:
     """Run the layer: codes [S, N, H, W, C] -> codes and indices [S, N, OH, OW, C]; the first maximum on ties."""
-    window, (rows, columns) = integers.window, integers.reached
+    window, (rows, columns) = params.window, params.reached
     pads = ((0, 0), (0, 0), (window.top, window.bottom), (window.left, window.right), (0, 0))
     padded = np.pad(x.astype(np.int64), pads, constant_values=PADDING)
     lead, channels = x.shape[:2], x.shape[4]
@@ -80,9 +80,9 @@ def run(integers: ArgPoolIntegers, x: Array) -> tuple[Array, ...]:
         y, z = tops[row] - window.top, lefts[column] - window.left
         places = np.where(better, np.stack([np.broadcast_to(y, best.shape), np.broadcast_to(z, best.shape)]), places)
     found = np.where(best == PADDING, 0, best)
-    indices = np.where(best == PADDING, 0, _indices(integers, places, x.shape[1:]))
-    values_of = np.full((len(x), *integers.shape), -integers.offset, x.dtype)
-    indices_of = np.zeros((len(x), *integers.shape), np.int32)
+    indices = np.where(best == PADDING, 0, _indices(params, places, x.shape[1:]))
+    values_of = np.full((len(x), *params.shape), -params.offset, x.dtype)
+    indices_of = np.zeros((len(x), *params.shape), np.int32)
     values_of[:, :, :rows, :columns], indices_of[:, :, :rows, :columns] = found, indices
     return values_of, indices_of
 
@@ -100,10 +100,10 @@ def _reached(node: Node, window: Window, size: tuple[int, int]) -> tuple[int, in
     return found[0], found[1]
 
 
-def _indices(integers: ArgPoolIntegers, places: Integers, shape: tuple[int, ...]) -> Integers:
+def _indices(params: ArgPoolParams, places: Integers, shape: tuple[int, ...]) -> Integers:
     """Return what an index counts; shape is [N, H, W, C]."""
     (y, x), (_, height, width, channels) = places, shape
-    plane = x * height + y if integers.by_columns else y * width + x
+    plane = x * height + y if params.by_columns else y * width + x
     channel = np.arange(channels)
     image = np.arange(shape[0])[:, None, None, None]
     counted: dict[str, Integers] = {
@@ -112,4 +112,4 @@ def _indices(integers: ArgPoolIntegers, places: Integers, shape: tuple[int, ...]
         "NHWC": image * (height * width * channels) + plane * channels + channel,
         "NCHW": image * (height * width * channels) + channel * (height * width) + plane,
     }
-    return counted[integers.flatten]
+    return counted[params.flatten]

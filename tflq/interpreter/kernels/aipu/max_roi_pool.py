@@ -11,17 +11,17 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 FRACTION = 16
 
 
 @dataclass(frozen=True, eq=False)
-class MaxRoiPoolIntegers:
+class MaxRoiPoolParams:
     """The integers of one MaxRoiPool; pairs are for y and x.
 
     Attributes:
@@ -37,7 +37,7 @@ class MaxRoiPoolIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> MaxRoiPoolIntegers:
+def lower(node: Node, operands: Operands) -> MaxRoiPoolParams:
     """Decide the spatial scales.
 
     Inputs: features [1, H, W, C], boxes [R, 5] or [1, R, 5] (image, y0, x0, y1, x1) in pixels of the image. Output
@@ -56,19 +56,19 @@ def lower(node: Node, operands: Operands) -> MaxRoiPoolIntegers:
     else:
         spatial = tuple(int(np.rint(np.float32(s * float(inverse)) * np.float32(1 << FRACTION))) for s in scales)
     written = Written(changed={"spatial": spatial})
-    return MaxRoiPoolIntegers((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois), written)
+    return MaxRoiPoolParams((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois), written)
 
 
-def run(integers: MaxRoiPoolIntegers, features: Array, rois: Array) -> tuple[Array, ...]:
+def run(params: MaxRoiPoolParams, features: Array, rois: Array) -> tuple[Array, ...]:
     """Run MaxRoiPool: codes [S, 1, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
 
     corner = ((q + zp) * spatial + 2^15) >> 16; size = max(y1 - y0 + 1, 1); bin i reaches from
     y0 + floor(i * size / PH) to y0 + ceil((i + 1) * size / PH), inside the map.
     """
     features, rois = together(features, rois)
-    boxes = rois.reshape(len(rois), -1, 5)[..., 1:].astype(np.int64) + integers.box_offset
-    found = np.zeros((*boxes.shape[:2], *integers.pooled, features.shape[-1]), features.dtype)
-    limits = [_bins(integers, axis, boxes, features.shape[2 + axis]) for axis in range(2)]
+    boxes = rois.reshape(len(rois), -1, 5)[..., 1:].astype(np.int64) + params.box_offset
+    found = np.zeros((*boxes.shape[:2], *params.pooled, features.shape[-1]), features.dtype)
+    limits = [_bins(params, axis, boxes, features.shape[2 + axis]) for axis in range(2)]
     for place in np.ndindex(*boxes.shape[:2]):
         image = features[place[0], 0]
         rows, columns = (list(zip(first[place], last[place], strict=True)) for first, last in limits)
@@ -79,10 +79,10 @@ def run(integers: MaxRoiPoolIntegers, features: Array, rois: Array) -> tuple[Arr
     return (found,)
 
 
-def _bins(integers: MaxRoiPoolIntegers, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
+def _bins(params: MaxRoiPoolParams, axis: int, boxes: Integers, size: int) -> tuple[Integers, Integers]:
     """Return where each bin starts and ends, int64[S, R, bins]."""
-    corners = (boxes[..., axis::2] * integers.spatial[axis] + (1 << (FRACTION - 1))) >> FRACTION
+    corners = (boxes[..., axis::2] * params.spatial[axis] + (1 << (FRACTION - 1))) >> FRACTION
     start = corners[..., :1]
-    length, bins = np.maximum(corners[..., 1:] - start + 1, 1), integers.pooled[axis]
+    length, bins = np.maximum(corners[..., 1:] - start + 1, 1), params.pooled[axis]
     i = np.arange(bins)
     return np.clip(start + i * length // bins, 0, size), np.clip(start - (-(i + 1) * length // bins), 0, size)

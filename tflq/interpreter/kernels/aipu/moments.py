@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 HALF = 16
 _LARGEST = (1 << 32) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsIntegers:
+class MomentsParams:
     """The integers of one pair of moments.
 
     Attributes:
@@ -47,7 +47,7 @@ class MomentsIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> MomentsIntegers:
+def lower(node: Node, operands: Operands) -> MomentsParams:
     """Decide M and N of s_v / s_x^2."""
     x, mean, variance = operands.input(0), operands.output(0), operands.output(1)
     bits = bits_of(variance)
@@ -64,7 +64,7 @@ def lower(node: Node, operands: Operands) -> MomentsIntegers:
         "input_shift_type": "int8",
     }
     axes = tuple(a % len(x.shape) + 1 for a in node.attributes.integers("axis"))
-    return MomentsIntegers(
+    return MomentsParams(
         axes,
         (mean.shape, variance.shape),
         found,
@@ -75,19 +75,19 @@ def lower(node: Node, operands: Operands) -> MomentsIntegers:
     )
 
 
-def run(integers: MomentsIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
     q = x.astype(np.int64)
-    count = int(np.prod([x.shape[a] for a in integers.axes]))
-    mean = np.rint(q.sum(axis=integers.axes, keepdims=True) / count).astype(np.int64)
-    variance = np.square(q - mean).sum(axis=integers.axes, keepdims=True) // count
-    codes = _wide(integers, variance) if integers.is_wide else integers.variance.requantise(variance, integers.rescale)
-    first, second = integers.shapes
-    return mean.astype(integers.mean).reshape(-1, *first), codes.reshape(-1, *second)
+    count = int(np.prod([x.shape[a] for a in params.axes]))
+    mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)
+    variance = np.square(q - mean).sum(axis=params.axes, keepdims=True) // count
+    codes = _wide(params, variance) if params.is_wide else params.variance.requantise(variance, params.rescale)
+    first, second = params.shapes
+    return mean.astype(params.mean).reshape(-1, *first), codes.reshape(-1, *second)
 
 
-def _wide(integers: MomentsIntegers, variance: Integers) -> Array:
-    m, n = integers.rescale.m, integers.rescale.n
+def _wide(params: MomentsParams, variance: Integers) -> Array:
+    m, n = params.rescale.m, params.rescale.n
     high = np.clip(Multiplier(m, n - HALF).apply(variance >> HALF), 0, _LARGEST)
     low = np.clip(Multiplier(m, n).apply(variance & ((1 << HALF) - 1)), 0, _LARGEST)
-    return integers.variance.store(high + low)
+    return params.variance.store(high + low)

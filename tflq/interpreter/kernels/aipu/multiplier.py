@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers
 
 WIDEST = 15
 LARGEST = (1 << WIDEST) - 1

@@ -13,12 +13,12 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import score_threshold, together
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"
 AREAS_SHIFT = 13
@@ -27,7 +27,7 @@ MULTIPLIER_BITS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class NmsIntegers:
+class NmsParams:
     """The integers of one NMS.
 
     Attributes:
@@ -59,7 +59,7 @@ class NmsIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> NmsIntegers:
+def lower(node: Node, operands: Operands) -> NmsParams:
     """Decide the thresholds, M and N of the boxes and the table of GAUSSIAN.
 
     Inputs: boxes [N, B, 4] of two opposite corners, boxes of each class [N, K], number of classes [N, 1], scores
@@ -79,7 +79,7 @@ def lower(node: Node, operands: Operands) -> NmsIntegers:
     shift = number_of(node, "areas_shift", lambda: node.attributes.integer("areas_shift", AREAS_SHIFT))
     threshold = _threshold(node, operands)
     limit = output.shape[-2]
-    return NmsIntegers(
+    return NmsParams(
         offset_of(boxes),
         found,
         *code_limits(output),
@@ -94,19 +94,19 @@ def lower(node: Node, operands: Operands) -> NmsIntegers:
     )
 
 
-def run(integers: NmsIntegers, boxes: Array, counts: Array, classes: Array, scores: Array) -> tuple[Array, ...]:
+def run(params: NmsParams, boxes: Array, counts: Array, classes: Array, scores: Array) -> tuple[Array, ...]:
     """Run NMS: codes [S, N, B, 4], [S, N, K], [S, N, 1], [S, N, B] -> boxes, kept, scores, indices."""
     boxes, counts, classes, scores = together(boxes, counts, classes, scores)
-    lead, rows = boxes.shape[:2], integers.limit
+    lead, rows = boxes.shape[:2], params.limit
     shapes = ((rows, 4), counts.shape[2:], (rows,), (rows,))
-    results = [np.zeros((*lead, *shape), dtype) for shape, dtype in zip(shapes, integers.dtypes, strict=True)]
+    results = [np.zeros((*lead, *shape), dtype) for shape, dtype in zip(shapes, params.dtypes, strict=True)]
     flat = scores.reshape(*lead, -1).astype(np.int64)
-    values = boxes.astype(np.int64) + integers.box_offset
+    values = boxes.astype(np.int64) + params.box_offset
     for place in np.ndindex(*lead):
         sizes = counts[place][: int(classes[place].reshape(-1)[0])]
-        kept, kept_counts, indices, final = _image(integers, values[place], flat[place], sizes)
-        moved = (values[place][kept] * integers.rescale.first_m) >> integers.rescale.first_n
-        results[0][place][: len(kept)] = np.clip(moved, integers.minimum, integers.maximum)
+        kept, kept_counts, indices, final = _image(params, values[place], flat[place], sizes)
+        moved = (values[place][kept] * params.rescale.first_m) >> params.rescale.first_n
+        results[0][place][: len(kept)] = np.clip(moved, params.minimum, params.maximum)
         results[1][place][: len(kept_counts)] = kept_counts
         results[2][place][: len(kept)] = final
         results[3][place][: len(kept)] = indices
@@ -114,10 +114,10 @@ def run(integers: NmsIntegers, boxes: Array, counts: Array, classes: Array, scor
 
 
 def _image(
-    integers: NmsIntegers, boxes: Integers, scores: Integers, sizes: Array
+    params: NmsParams, boxes: Integers, scores: Integers, sizes: Array
 ) -> tuple[Integers, list[int], Integers, Integers]:
     """Return the rows that stay, how many each class keeps, their numbers within the class and their scores."""
-    select = _hard if integers.decay is None else _soft
+    select = _hard if params.decay is None else _soft
     rows: list[int] = []
     indices: list[int] = []
     final: list[int] = []
@@ -125,8 +125,8 @@ def _image(
     start = 0
     for size in (int(n) for n in sizes):
         part = slice(start, start + size)
-        kept, values = select(integers, boxes[part], scores[part])
-        free = integers.limit - len(rows)
+        kept, values = select(params, boxes[part], scores[part])
+        free = params.limit - len(rows)
         counts.append(min(len(kept), free))
         rows += [start + k for k in kept[:free]]
         indices += kept[:free]
@@ -135,31 +135,31 @@ def _image(
     return np.asarray(rows, np.int64), counts, np.asarray(indices, np.int64), np.asarray(final, np.int64)
 
 
-def _hard(integers: NmsIntegers, boxes: Integers, scores: Integers) -> tuple[list[int], list[int]]:
+def _hard(params: NmsParams, boxes: Integers, scores: Integers) -> tuple[list[int], list[int]]:
     """Keep the best box, drop those that overlap it by more than the limit, and so on."""
-    areas, overlap = _areas(boxes, integers.areas_shift), _overlaps(boxes, integers.areas_shift)
+    areas, overlap = _areas(boxes, params.areas_shift), _overlaps(boxes, params.areas_shift)
     order = np.argsort(-scores, kind="stable")
-    order = order[scores[order] > integers.threshold]
+    order = order[scores[order] > params.threshold]
     kept: list[int] = []
-    while order.size and len(kept) < integers.class_limit:
+    while order.size and len(kept) < params.class_limit:
         best, rest = int(order[0]), order[1:]
         kept.append(best)
         shared = overlap(best, rest)
         union = areas[best] + areas[rest] - shared
-        order = rest[shared <= (union * integers.overlap) >> OVERLAP_BITS]
+        order = rest[shared <= (union * params.overlap) >> OVERLAP_BITS]
     return kept, [int(s) for s in scores[kept]]
 
 
-def _soft(integers: NmsIntegers, boxes: Integers, scores: Integers) -> tuple[list[int], list[int]]:
+def _soft(params: NmsParams, boxes: Integers, scores: Integers) -> tuple[list[int], list[int]]:
     """Keep the best box; lower a candidate's score by each kept box since its last turn, and put it back."""
-    decay = integers.decay
+    decay = params.decay
     assert decay is not None
-    areas, overlap = _areas(boxes, integers.areas_shift), _overlaps(boxes, integers.areas_shift)
-    waiting = {int(i): int(scores[i]) for i in np.flatnonzero(scores > integers.threshold)}
+    areas, overlap = _areas(boxes, params.areas_shift), _overlaps(boxes, params.areas_shift)
+    waiting = {int(i): int(scores[i]) for i in np.flatnonzero(scores > params.threshold)}
     seen = dict.fromkeys(waiting, 0)
     kept: list[int] = []
     final: list[int] = []
-    while waiting and len(kept) < integers.class_limit:
+    while waiting and len(kept) < params.class_limit:
         best = max(waiting, key=lambda i: (waiting[i], -i))
         score = waiting[best]
         for other in kept[seen[best] :]:
@@ -167,14 +167,14 @@ def _soft(integers: NmsIntegers, boxes: Integers, scores: Integers) -> tuple[lis
             union = int(areas[best] + areas[other]) - shared
             share = shared * ((1 << OVERLAP_BITS) - 1) // union if union else 0
             score = (score * int(decay.m[share])) >> int(decay.n[share])
-            if score <= integers.threshold:
+            if score <= params.threshold:
                 break
         seen[best] = len(kept)
         if score == waiting[best]:
             kept.append(best)
             final.append(score)
             del waiting[best]
-        elif score <= integers.threshold:
+        elif score <= params.threshold:
             del waiting[best]
         else:
             waiting[best] = score

@@ -15,20 +15,20 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.roots import ROOT_TABLE, reciprocal_root
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of, signed_width
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_numbers
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 
 ROOT_BITS = 15
 PRODUCT_BITS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class NormalizationIntegers:
+class NormalizationParams:
     """The integers of one normalisation.
 
     Attributes:
@@ -48,7 +48,7 @@ class NormalizationIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> NormalizationIntegers:
+def lower(node: Node, operands: Operands) -> NormalizationParams:
     """Decide M, N and p.
 
     Raises:
@@ -73,17 +73,17 @@ def lower(node: Node, operands: Operands) -> NormalizationIntegers:
     axes = np.atleast_1d(np.asarray(node.attributes["axis"], np.int64))
     places = tuple(int(a) % len(x.shape) + 1 for a in axes)
     written = Written({"lut": ROOT_TABLE.astype(np.int16)}, keys)
-    return NormalizationIntegers(places, offset_of(x), found, shift, codes_of(output), written)
+    return NormalizationParams(places, offset_of(x), found, shift, codes_of(output), written)
 
 
-def run(integers: NormalizationIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: NormalizationParams, x: Array) -> tuple[Array, ...]:
     """Run Normalization: codes [S, ...] -> codes [S, ...]."""
-    v = x.astype(np.int64) + integers.input_offset
-    root, root_shift = _root(np.square(v).sum(axis=integers.axes, keepdims=True))
-    product = np.clip(v * integers.rescale.m, INT32_MIN, INT32_MAX) >> integers.shift
+    v = x.astype(np.int64) + params.input_offset
+    root, root_shift = _root(np.square(v).sum(axis=params.axes, keepdims=True))
+    product = np.clip(v * params.rescale.m, INT32_MIN, INT32_MAX) >> params.shift
     scaled = np.clip(np.clip(product, DType.INT16.minimum, DType.INT16.maximum) * root, INT32_MIN, INT32_MAX)
-    shifts = integers.rescale.n + 31 - integers.shift - root_shift
-    return (integers.codes.requantise(scaled, Multiplier(np.ones(1, np.int64), shifts)),)
+    shifts = params.rescale.n + 31 - params.shift - root_shift
+    return (params.codes.requantise(scaled, Multiplier(np.ones(1, np.int64), shifts)),)
 
 
 def _root(total: Integers) -> tuple[Integers, Integers]:

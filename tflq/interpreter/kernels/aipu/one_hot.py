@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class OneHotIntegers:
+class OneHotParams:
     """The new axis behind the sample axis, its length, and the codes [off, on]."""
 
     axis: int
@@ -28,7 +28,7 @@ class OneHotIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> OneHotIntegers:
+def lower(node: Node, operands: Operands) -> OneHotParams:
     """Decide the codes.
 
     Raises:
@@ -43,10 +43,10 @@ def lower(node: Node, operands: Operands) -> OneHotIntegers:
     if not is_plain(output):
         written = Written(changed={"values": tuple(int(c) for c in codes)})
     axis = node.attributes.integer("axis") % len(output.shape) + 1
-    return OneHotIntegers(axis, node.attributes.integer("depth"), codes.astype(output.dtype.storage), written)
+    return OneHotParams(axis, node.attributes.integer("depth"), codes.astype(output.dtype.storage), written)
 
 
-def run(integers: OneHotIntegers, indices: Array) -> tuple[Array, ...]:
+def run(params: OneHotParams, indices: Array) -> tuple[Array, ...]:
     """Run OneHot: indices [S, ...] -> codes with an axis of `depth`."""
-    is_on = np.expand_dims(indices, -1) == np.arange(integers.depth)
-    return (integers.codes[np.moveaxis(is_on, -1, integers.axis).astype(np.int64)],)
+    is_on = np.expand_dims(indices, -1) == np.arange(params.depth)
+    return (params.codes[np.moveaxis(is_on, -1, params.axis).astype(np.int64)],)

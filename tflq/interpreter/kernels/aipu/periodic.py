@@ -15,20 +15,20 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu import curve
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_table
 from tflq.interpreter.kernels.aipu.tables import table_bits
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 OPERATORS: dict[str, Callable[[Array], Array]] = {"cosine": np.cos, "sine": np.sin}
 SCALE = 32767
 
 
 @dataclass(frozen=True, eq=False)
-class PeriodicIntegers:
+class PeriodicParams:
     """The integers of one layer: the table of a period, zp_x, M and N, the output's type."""
 
     entries: Integers
@@ -44,7 +44,7 @@ class PeriodicIntegers:
         return found
 
 
-def lower(node: Node, operands: Operands) -> PeriodicIntegers | curve.CurveIntegers:
+def lower(node: Node, operands: Operands) -> PeriodicParams | curve.CurveParams:
     """Compute the table; at 16 bits M and N.
 
     Raises:
@@ -62,12 +62,12 @@ def lower(node: Node, operands: Operands) -> PeriodicIntegers | curve.CurveInteg
     ratio = np.float32(entries.size / 2 / np.pi) / scale_of(x)
     found = multiplier_of(node, ratio, WIDEST + 1)
     written = Written({"lut": entries.astype(np.int16)}, rescale_keys(CURVED, found, type_of_multiplier(WIDEST + 1)))
-    return PeriodicIntegers(entries, offset_of(x), found, output.dtype.storage, written)
+    return PeriodicParams(entries, offset_of(x), found, output.dtype.storage, written)
 
 
-def run(integers: PeriodicIntegers | curve.CurveIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: PeriodicParams | curve.CurveParams, x: Array) -> tuple[Array, ...]:
     """Run the table: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)
 
 
 def _period(node: Node, operands: Operands) -> Integers:

@@ -9,18 +9,18 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_maxima, window_sums
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, magnitude_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 
 MULTIPLIER_BITS = 8
 AVERAGE, MAXIMUM = "AVG", "MAX"
 
 
 @dataclass(frozen=True, eq=False)
-class PoolIntegers:
+class PoolParams:
     """The integers of one pool.
 
     Attributes:
@@ -44,7 +44,7 @@ class PoolIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> PoolIntegers:
+def lower(node: Node, operands: Operands) -> PoolParams:
     """Decide the integers of Pooling: r = (s_y / s_x) / area.
 
     The area is the kernel's with count_include_pad, else the taps inside the image at each position.
@@ -65,14 +65,14 @@ def lower(node: Node, operands: Operands) -> PoolIntegers:
         ratio = scale_of(output) / scale_of(x)
         rescale = find_multipliers((ratio / area.astype(np.float32)).astype(np.float32), MULTIPLIER_BITS)
     low, high = code_limits(output)
-    return PoolIntegers(window, counts, rescale, offset_of(x), low, high, magnitude_of(x))
+    return PoolParams(window, counts, rescale, offset_of(x), low, high, magnitude_of(x))
 
 
-def run(integers: PoolIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: PoolParams, x: Array) -> tuple[Array, ...]:
     """Run Pooling: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    if integers.rescale is None:
-        return (window_maxima(integers.window, x, integers.minimum),)
-    sums = window_sums(integers.window, x, integers.magnitude).astype(np.int64)
-    total = np.clip(sums + integers.offset * integers.counts, INT32_MIN, INT32_MAX)
-    codes = np.clip(integers.rescale.apply(total) - integers.offset, integers.minimum, integers.maximum)
+    if params.rescale is None:
+        return (window_maxima(params.window, x, params.minimum),)
+    sums = window_sums(params.window, x, params.magnitude).astype(np.int64)
+    total = np.clip(sums + params.offset * params.counts, INT32_MIN, INT32_MAX)
+    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
     return (codes.astype(x.dtype),)

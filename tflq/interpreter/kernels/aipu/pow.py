@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import hidden_tensor
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
@@ -22,13 +21,14 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_of
 from tflq.interpreter.kernels.aipu.tables import Single, Table, table_bits, table_of
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.samples import align
 
 EXPONENT = "exponent"
 
 
 @dataclass(frozen=True, eq=False)
-class PowIntegers:
+class PowParams:
     """The integers of one power.
 
     Attributes:
@@ -48,25 +48,25 @@ class PowIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> PowIntegers:
+def lower(node: Node, operands: Operands) -> PowParams:
     """Decide the tables, M and N."""
     return _by_constant(node, operands) if EXPONENT in node.attributes else _by_logarithm(node, operands)
 
 
-def run(integers: PowIntegers, x: Array, p: Array) -> tuple[Array, ...]:
+def run(params: PowParams, x: Array, p: Array) -> tuple[Array, ...]:
     """Run Pow: codes [S, ...] and [S, ...] -> codes [S, ...]."""
-    first, second = integers.first, integers.second
+    first, second = params.first, params.second
     if second is None:
-        return (first.lookup(x).astype(integers.codes.dtype),)
-    base, exponent = (v.astype(np.int64) + zp for v, zp in zip(align(x, p), (0, integers.offsets[1]), strict=True))
-    product = integers.rescale.apply(first.lookup(base) * exponent)
+        return (first.lookup(x).astype(params.codes.dtype),)
+    base, exponent = (v.astype(np.int64) + zp for v, zp in zip(align(x, p), (0, params.offsets[1]), strict=True))
+    product = params.rescale.apply(first.lookup(base) * exponent)
     powers = second.lookup(np.clip(product, DType.INT16.minimum, DType.INT16.maximum).astype(np.int64))
-    signs = _sign_powers(np.sign(base + integers.offsets[0]), exponent)
-    codes = np.clip(powers * signs, integers.codes.minimum, integers.codes.maximum)
-    return (codes.astype(integers.codes.dtype),)
+    signs = _sign_powers(np.sign(base + params.offsets[0]), exponent)
+    codes = np.clip(powers * signs, params.codes.minimum, params.codes.maximum)
+    return (codes.astype(params.codes.dtype),)
 
 
-def _by_constant(node: Node, operands: Operands) -> PowIntegers:
+def _by_constant(node: Node, operands: Operands) -> PowParams:
     x, output = operands.input(0), operands.output()
     exponent = node.attributes.real(EXPONENT)
 
@@ -80,10 +80,10 @@ def _by_constant(node: Node, operands: Operands) -> PowIntegers:
         rescale_keys(CURVED, one, type_of_multiplier(8)),
         added={EXPONENT: exponent},
     )
-    return PowIntegers(table, None, (0, 0), one, codes_of(output), written)
+    return PowParams(table, None, (0, 0), one, codes_of(output), written)
 
 
-def _by_logarithm(node: Node, operands: Operands) -> PowIntegers:
+def _by_logarithm(node: Node, operands: Operands) -> PowParams:
     x, p, output = operands.input(0), operands.input(1), operands.output()
     of_log, of_product = (_inner(node, operands, i) for i in range(2))
     bits = table_bits(node, x)
@@ -95,7 +95,7 @@ def _by_logarithm(node: Node, operands: Operands) -> PowIntegers:
         {"lut_log": first.entries.astype(np.int16), "lut_exp": second.entries.astype(output.dtype.storage)},
         rescale_keys(CURVED, found, type_of_multiplier(bits_of(output))),
     )
-    return PowIntegers(first, second, (offset_of(x), offset_of(p)), found, codes_of(output), written)
+    return PowParams(first, second, (offset_of(x), offset_of(p)), found, codes_of(output), written)
 
 
 def _inner(node: Node, operands: Operands, position: int) -> Tensor:

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 SLOPE = "negative_slope"
 SLOPE_SHIFT = 12
 
 
 @dataclass(frozen=True, eq=False)
-class PreluIntegers:
+class PreluParams:
     """The integers of one PRELU.
 
     Attributes:
@@ -46,9 +46,9 @@ class PreluIntegers:
         return self.codes.requantise(np.maximum(v, 0) + below, self.rescale)
 
 
-def lower(node: Node, operands: Operands) -> PreluIntegers:
+def lower(node: Node, operands: Operands) -> PreluParams:
     """Decide M and N of s_y / s_x; the constant holds RNE(slope * 2^12) in int16."""
     x, output = operands.input(0), operands.output()
     found = multiplier_of(node, scale_of(output) / scale_of(x), bits_of(output))
     keys = {"negative_slope_shift": SLOPE_SHIFT, **rescale_keys(CURVED, found, type_of_multiplier(bits_of(output)))}
-    return PreluIntegers(constant_codes(operands, SLOPE), offset_of(x), found, codes_of(output), Written(keys=keys))
+    return PreluParams(constant_codes(operands, SLOPE), offset_of(x), found, codes_of(output), Written(keys=keys))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, WIDEST, Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import scale_of
+from tflq.interpreter.numerics.fixed_point import Integers
 
 BITS = 16
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import (
     delta_table,
     exponential,
@@ -25,6 +24,7 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, scale_
 from tflq.interpreter.kernels.aipu.stated import is_stated, number_of
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 ANCHORS = ("ha", "wa", "ycenter", "xcenter")
@@ -32,7 +32,7 @@ _TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
 
 
 @dataclass(frozen=True, eq=False)
-class ProposalIntegers:
+class ProposalParams:
     """The integers of one Proposal.
 
     Attributes:
@@ -60,7 +60,7 @@ class ProposalIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> ProposalIntegers:
+def lower(node: Node, operands: Operands) -> ProposalParams:
     """Decide tables at 2^floor(log2(s_B)), the window at the boxes' scale and the threshold's code.
 
     Inputs: scores [N, K, 2], deltas [N, K, 4] (dy, dx, dh, dw), constants wa, ha, xcenter, ycenter [K]. Outputs:
@@ -87,30 +87,30 @@ def lower(node: Node, operands: Operands) -> ProposalIntegers:
     written = Written(tables, keys, {"height": height, "width": width})
     dtypes = tuple(t.dtype.storage for t in operands.outputs)
     limit = operands.output(0).shape[1]
-    return ProposalIntegers(
+    return ProposalParams(
         (ha, wa), (ya, xa), (ty, tx), (th, tw), shift, (height, width), threshold, limit, dtypes, written
     )
 
 
-def run(integers: ProposalIntegers, scores: Array, deltas: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ProposalParams, scores: Array, deltas: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run Proposal: codes [S, N, K, 2], [S, N, K, 4] -> scores, boxes, count, classes.
 
     h = (th * ha) >> shift, cy = ((ty * ha) >> shift) + ya; y0, y1 = RNE(clamp(cy -+ h / 2, 0, height)).
     """
     chosen, deltas = together(scores[..., 1], deltas)
-    boxes = _boxes(integers, deltas)
-    order, count = first_rows(np.greater(chosen, integers.threshold), integers.limit)
+    boxes = _boxes(params, deltas)
+    order, count = first_rows(np.greater(chosen, params.threshold), params.limit)
     results = (take_rows(chosen, order, count), take_rows(boxes, order, count), count[..., None])
     ones = np.ones((len(chosen), 1, 1))
-    return tuple(r.astype(d) for r, d in zip((*results, ones), integers.dtypes, strict=True))
+    return tuple(r.astype(d) for r, d in zip((*results, ones), params.dtypes, strict=True))
 
 
-def _boxes(integers: ProposalIntegers, deltas: Array) -> Array:
+def _boxes(params: ProposalParams, deltas: Array) -> Array:
     near, far = [], []
     for axis in range(2):
-        size, shift = integers.sizes[axis], integers.shift
-        length = (integers.growths[axis].lookup(deltas[..., 2 + axis]) * size) >> shift
-        centre = ((integers.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + integers.centres[axis]
-        near.append(np.rint(np.clip(centre - length / 2, 0, integers.window[axis])))
-        far.append(np.rint(np.clip(centre + length / 2, 0, integers.window[axis])))
+        size, shift = params.sizes[axis], params.shift
+        length = (params.growths[axis].lookup(deltas[..., 2 + axis]) * size) >> shift
+        centre = ((params.moves[axis].lookup(deltas[..., axis]) * size) >> shift) + params.centres[axis]
+        near.append(np.rint(np.clip(centre - length / 2, 0, params.window[axis])))
+        far.append(np.rint(np.clip(centre + length / 2, 0, params.window[axis])))
     return np.stack([*near, *far], axis=-1)

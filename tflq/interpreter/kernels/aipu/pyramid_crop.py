@@ -13,16 +13,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 AREAS = (0.005978503007119795, 0.02391401202847918, 0.09565604811391672)
 _INT32_MASK = 0x7FFFFFFF
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidCropIntegers:
+class PyramidCropParams:
     """The integers of one PyramidROIAlign on boxes in 0..1.
 
     Attributes:
@@ -53,7 +53,7 @@ def is_normalised(node: Node) -> bool:
     return node.attributes.boolean("proposal_normalized", False)
 
 
-def lower(node: Node, operands: Operands) -> PyramidCropIntegers:
+def lower(node: Node, operands: Operands) -> PyramidCropParams:
     """Decide levels and fraction.
 
     Raises:
@@ -74,29 +74,29 @@ def lower(node: Node, operands: Operands) -> PyramidCropIntegers:
     written = Written(keys={"box_input_qvalue": fraction})
     offsets = tuple(offset_of(m) for m in maps)
     dtype = operands.output().dtype.storage
-    return PyramidCropIntegers(fraction, areas, size, offset_of(boxes), offsets, low, high, dtype, written)
+    return PyramidCropParams(fraction, areas, size, offset_of(boxes), offsets, low, high, dtype, written)
 
 
-def run(integers: PyramidCropIntegers, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
+def run(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
-    found = np.zeros((len(boxes), boxes.shape[2], *integers.size, maps[0].shape[-1]), integers.dtype)
-    for s, regions in enumerate(boxes[:, 0].astype(np.int64) + integers.box_offset):
+    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.dtype)
+    for s, regions in enumerate(boxes[:, 0].astype(np.int64) + params.box_offset):
         size = regions[:, 2:] - regions[:, :2]
         area = (size[:, 0] * size[:, 1]) & _INT32_MASK
-        level = np.searchsorted(np.asarray(integers.areas), area, side="right")
+        level = np.searchsorted(np.asarray(params.areas), area, side="right")
         for number, features in enumerate(maps):
             chosen = np.flatnonzero(level == number)
-            image = features[s, 0].astype(np.int64) + integers.map_offsets[number]
-            codes = _cropped(integers, image, regions[chosen])
-            found[s, chosen] = np.clip(codes, integers.minimum, integers.maximum)
+            image = features[s, 0].astype(np.int64) + params.map_offsets[number]
+            codes = _cropped(params, image, regions[chosen])
+            found[s, chosen] = np.clip(codes, params.minimum, params.maximum)
     return (found,)
 
 
-def _cropped(integers: PyramidCropIntegers, image: Integers, regions: Integers) -> Integers:
+def _cropped(params: PyramidCropParams, image: Integers, regions: Integers) -> Integers:
     """Return code + zp of each bin: tl + fy * (bl - tl) + fx * (tr - tl) + fy * fx * (tl + br - tr - bl), floored."""
-    q = integers.fraction
+    q = params.fraction
     (top, bottom, fy), (left, right, fx) = (
-        _places(integers, axis, regions[:, axis], regions[:, 2 + axis], image.shape[axis]) for axis in range(2)
+        _places(params, axis, regions[:, axis], regions[:, 2 + axis], image.shape[axis]) for axis in range(2)
     )
     top, bottom, fy = (v[:, :, None] for v in (top, bottom, fy))
     left, right, fx = (v[:, None, :] for v in (left, right, fx))
@@ -108,10 +108,10 @@ def _cropped(integers: PyramidCropIntegers, image: Integers, regions: Integers) 
 
 
 def _places(
-    integers: PyramidCropIntegers, axis: int, start: Integers, end: Integers, size: int
+    params: PyramidCropParams, axis: int, start: Integers, end: Integers, size: int
 ) -> tuple[Integers, Integers, Integers]:
     """Return the places in front and behind and the fraction of each bin: (size - 1) * start + i * step, clamped."""
-    bins, one = integers.size[axis], (1 << integers.fraction) - 1
+    bins, one = params.size[axis], (1 << params.fraction) - 1
     step = np.trunc((end - start) * (size - 1) * 256 / (bins - 1)).astype(np.int64) >> 8
     position = np.clip((size - 1) * start[:, None] + np.arange(bins) * step[:, None], 0, (size - 1) * one)
-    return position >> integers.fraction, (position + one) >> integers.fraction, position & one
+    return position >> params.fraction, (position + one) >> params.fraction, position & one

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_shared
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropIntegers, is_normalised
-from tflq.interpreter.kernels.aipu.pyramid_shared import PyramidSharedIntegers, has_own_scales
+from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
+from tflq.interpreter.kernels.aipu.pyramid_shared import PyramidSharedParams, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 SIDES = (112, 224, 448)
 LARGEST_POSITION = (1 << 16) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidIntegers:
+class PyramidParams:
     """The integers of one PyramidROIAlign on boxes in pixels; lists have one entry for each map.
 
     Attributes:
@@ -66,7 +66,7 @@ class PyramidIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntegers | PyramidSharedIntegers:
+def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams | PyramidSharedParams:
     """Decide levels, fraction and multipliers.
 
     Inputs: boxes [1, R, 4] (y0, x0, y1, x1), four maps [1, H, W, C]; output [R, OH, OW, C].
@@ -89,7 +89,7 @@ def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntege
     levels = tuple(int(float(side) ** 2 * float(scale_of(boxes)) ** 2 + 0.5) for side in SIDES)
     is_half_pixel = half_pixel_of(node)
     low, high = code_limits(output)
-    return PyramidIntegers(
+    return PyramidParams(
         fraction,
         (1 << (fraction - 1)) * is_half_pixel,
         is_half_pixel,
@@ -109,72 +109,70 @@ def lower(node: Node, operands: Operands) -> PyramidIntegers | PyramidCropIntege
 
 
 def run(
-    integers: PyramidIntegers | PyramidCropIntegers | PyramidSharedIntegers, boxes: Array, *maps: Array
+    params: PyramidParams | PyramidCropParams | PyramidSharedParams, boxes: Array, *maps: Array
 ) -> tuple[Array, ...]:
     """Run PyramidROIAlign: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
     boxes, *maps_of = together(boxes, *maps)
-    if isinstance(integers, PyramidSharedIntegers):
-        return pyramid_shared.run(integers, boxes, maps_of)
-    if isinstance(integers, PyramidCropIntegers):
-        return pyramid_crop.run(integers, boxes, maps_of)
-    found = np.zeros((len(boxes), boxes.shape[2], *integers.size, maps[0].shape[-1]), integers.dtype)
+    if isinstance(params, PyramidSharedParams):
+        return pyramid_shared.run(params, boxes, maps_of)
+    if isinstance(params, PyramidCropParams):
+        return pyramid_crop.run(params, boxes, maps_of)
+    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64)):
         size = regions[:, 2:] - regions[:, :2]
-        level = np.searchsorted(np.asarray(integers.levels), size[:, 0] * size[:, 1], side="right")
+        level = np.searchsorted(np.asarray(params.levels), size[:, 0] * size[:, 1], side="right")
         for number, features in enumerate(maps_of):
             chosen = np.flatnonzero(level == number)
-            image = features[s, 0].astype(np.int64) + integers.map_offsets[number]
-            _fill(integers, number, image, regions, chosen, found[s])
+            image = features[s, 0].astype(np.int64) + params.map_offsets[number]
+            _fill(params, number, image, regions, chosen, found[s])
     return (found,)
 
 
 def _fill(
-    integers: PyramidIntegers, number: int, image: Integers, regions: Integers, chosen: Integers, found: Array
+    params: PyramidParams, number: int, image: Integers, regions: Integers, chosen: Integers, found: Array
 ) -> None:
     """Write the bins of the chosen regions; one that is empty keeps the code 0."""
-    corners: Integers = regions[chosen] + integers.box_offset
-    edges = np.clip(integers.inputs[number].apply(corners), 0, LARGEST_POSITION).astype(np.int64) - integers.half
+    corners: Integers = regions[chosen] + params.box_offset
+    edges = np.clip(params.inputs[number].apply(corners), 0, LARGEST_POSITION).astype(np.int64) - params.half
     starts, lengths = edges[:, :2], edges[:, 2:] - edges[:, :2]
-    if not integers.is_half_pixel:
-        lengths = np.maximum(lengths, 1 << integers.fraction)
-    pixels = -(-lengths // (np.asarray(integers.size) << integers.fraction))
-    counts = np.where(np.asarray(integers.samples) > 0, np.asarray(integers.samples), pixels)
+    if not params.is_half_pixel:
+        lengths = np.maximum(lengths, 1 << params.fraction)
+    pixels = -(-lengths // (np.asarray(params.size) << params.fraction))
+    counts = np.where(np.asarray(params.samples) > 0, np.asarray(params.samples), pixels)
     kept = (lengths != 0).all(axis=1) & (counts > 0).all(axis=1)
     for key in np.unique(counts[kept], axis=0):
         group = np.flatnonzero(kept & (counts == key).all(axis=1))
-        found[chosen[group]] = _aligned(integers, number, image, starts[group], lengths[group], key)
+        found[chosen[group]] = _aligned(params, number, image, starts[group], lengths[group], key)
 
 
 def _aligned(
-    integers: PyramidIntegers, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
+    params: PyramidParams, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
 ) -> Doubles:
     """Return the codes of regions that have equal numbers of samples, [R, OH, OW, C]."""
     y, x = (
-        _positions(integers, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
+        _positions(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)
     )
-    total = pool_samples(image, y, x, shifted(integers.fraction), False).astype(np.int64)
-    rescale = integers.rescales[number]
-    late = Multiplier(rescale.m, rescale.n + integers.fraction)
-    if min(integers.samples) <= 0:
+    total = pool_samples(image, y, x, shifted(params.fraction), False).astype(np.int64)
+    rescale = params.rescales[number]
+    late = Multiplier(rescale.m, rescale.n + params.fraction)
+    if min(params.samples) <= 0:
         total = total * rescale.first_m // int(np.prod(counts))
         late = Multiplier(np.ones(1, np.int64), late.n)
-    codes: Doubles = np.clip(late.apply(total) - integers.offset, integers.minimum, integers.maximum)
+    codes: Doubles = np.clip(late.apply(total) - params.offset, params.minimum, params.maximum)
     return codes
 
 
-def _positions(
-    integers: PyramidIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
-) -> Positions:
+def _positions(params: PyramidParams, axis: int, start: Integers, length: Integers, count: int, size: int) -> Positions:
     """Sample at start + step * i + grid * (2k + 1); outside of -1..size counts nothing, places are clamped."""
-    step = length // integers.size[axis]
+    step = length // params.size[axis]
     grid = step // (2 * count)
-    bins, odd = np.arange(integers.size[axis])[:, None], 2 * np.arange(count) + 1
+    bins, odd = np.arange(params.size[axis])[:, None], 2 * np.arange(count) + 1
     position = start[:, None, None] + step[:, None, None] * bins + grid[:, None, None] * odd
-    low: Integers = position >> integers.fraction
-    far = position - (low << integers.fraction)
+    low: Integers = position >> params.fraction
+    far = position - (low << params.fraction)
     inside = (low >= -1) & (low <= size)
-    near = np.where(inside, (1 << integers.fraction) - far, 0)
+    near = np.where(inside, (1 << params.fraction) - far, 0)
     return Positions(np.clip(low, 0, size - 1), np.clip(low + 1, 0, size - 1), near, np.where(inside, far, 0))
 
 

@@ -22,11 +22,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, magnitude_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 LEVELS = 4
 IMAGE = 1024
@@ -53,7 +53,7 @@ class Level:
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidSharedIntegers:
+class PyramidSharedParams:
     """The integers of one layer.
 
     Attributes:
@@ -80,7 +80,7 @@ def has_own_scales(node: Node) -> bool:
     return "canonical_size" in node.attributes
 
 
-def lower(node: Node, operands: Operands) -> PyramidSharedIntegers:
+def lower(node: Node, operands: Operands) -> PyramidSharedParams:
     """Decide the limits of the levels, F, and the multipliers.
 
     Inputs: boxes [1, R, 4] (y0, x0, y1, x1, 0 to 1), four maps [1, H, W, C]. Output [R, rows, columns, C].
@@ -101,19 +101,19 @@ def lower(node: Node, operands: Operands) -> PyramidSharedIntegers:
     rows, columns = ((np.arange(n, dtype=np.int64) * m.first_m, m.first_n) for n, m in zip(size, steps, strict=True))
     levels = tuple(_level(boxes, x, output, fraction) for x in maps)
     limits = _limits(node, float(scale_of(boxes)))
-    return PyramidSharedIntegers(offset_of(boxes), limits, fraction, (rows, columns), levels, codes_of(output))
+    return PyramidSharedParams(offset_of(boxes), limits, fraction, (rows, columns), levels, codes_of(output))
 
 
-def run(integers: PyramidSharedIntegers, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
+def run(params: PyramidSharedParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run PyramidROIAlign: codes [S, 1, R, 4] and [S, 1, H, W, C] each -> codes [S, R, rows, columns, C]."""
-    values = boxes[:, 0].astype(np.int64) + integers.box_offset
+    values = boxes[:, 0].astype(np.int64) + params.box_offset
     sides = np.maximum(values[..., 2:] - values[..., :2], 0)
-    level_of = np.searchsorted(integers.limits, sides[..., 0] * sides[..., 1], side="right")
-    size = tuple(len(places) for places, _ in integers.steps)
-    result = np.zeros((*values.shape[:2], *size, maps[0].shape[-1]), integers.codes.dtype)
-    for number, (level, x) in enumerate(zip(integers.levels, maps, strict=True)):
+    level_of = np.searchsorted(params.limits, sides[..., 0] * sides[..., 1], side="right")
+    size = tuple(len(places) for places, _ in params.steps)
+    result = np.zeros((*values.shape[:2], *size, maps[0].shape[-1]), params.codes.dtype)
+    for number, (level, x) in enumerate(zip(params.levels, maps, strict=True)):
         sample, row = np.nonzero(level_of == number)
-        result[sample, row] = _pool(integers, level, x[:, 0], sample, values[sample, row])
+        result[sample, row] = _pool(params, level, x[:, 0], sample, values[sample, row])
     return (result,)
 
 
@@ -141,16 +141,16 @@ def _level(boxes: Tensor, x: Tensor, output: Tensor, fraction: int) -> Level:
     return Level(offset_of(x), (height, width), (rows, columns), Multiplier(found.m, found.n + 2 * fraction))
 
 
-def _pool(integers: PyramidSharedIntegers, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:
+def _pool(params: PyramidSharedParams, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:
     """Return codes [B, rows, columns, C] of boxes int64[B, 4], of images x[sample]."""
-    one = 1 << integers.fraction
+    one = 1 << params.fraction
     places = []
     for axis, (side, rescale) in enumerate(zip(level.sides, level.positions, strict=True)):
         start, end = (rescale.apply(boxes[:, i]).astype(np.int64)[:, None] for i in (axis, axis + 2))
-        steps, shift = integers.steps[axis]
+        steps, shift = params.steps[axis]
         point = start + (((end - start) * steps + (1 << (shift - 1))) >> shift)
         point = np.clip(point, 0, (side - 1) * one)
-        low = point >> integers.fraction
+        low = point >> params.fraction
         places.append((low, np.minimum(low + 1, side - 1), point - low * one))
     (top, bottom, v), (left, right, u) = places
     total: Integers = np.zeros((), np.int64)
@@ -158,4 +158,4 @@ def _pool(integers: PyramidSharedIntegers, level: Level, x: Array, sample: Array
         for z, weight_x in ((left, one - u), (right, u)):
             corner = x[sample[:, None, None], y[:, :, None], z[:, None, :]].astype(np.int64) + level.offset
             total = total + corner * (weight_y[:, :, None] * weight_x[:, None, :])[..., None]
-    return integers.codes.requantise(total, level.rescale)
+    return params.codes.requantise(total, level.rescale)

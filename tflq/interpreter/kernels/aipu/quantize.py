@@ -12,7 +12,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizeIntegers:
+class QuantizeParams:
     """The type of the codes."""
 
     affine: Affine
@@ -20,13 +20,13 @@ class QuantizeIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> QuantizeIntegers:
+def lower(_node: Node, operands: Operands) -> QuantizeParams:
     """Take the type of the output; one without quantisation (indices) has s = 1."""
     y = operands.output()
     plain = affine_of(np.float32(1), 0, y.dtype.bits, y.dtype.is_signed)
-    return QuantizeIntegers(y.affine if isinstance(y.quantisation, Affine) else plain, y.dtype.storage)
+    return QuantizeParams(y.affine if isinstance(y.quantisation, Affine) else plain, y.dtype.storage)
 
 
-def run(integers: QuantizeIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     """Run it: numbers [S, ...] -> codes [S, ...]."""
-    return (encode(x, integers.affine).astype(integers.dtype),)
+    return (encode(x, params.affine).astype(params.dtype),)

@@ -16,7 +16,7 @@ _ORDERS = {"RELU": LINEAR, "RELU6": CURVED}
 
 
 @dataclass(frozen=True, eq=False)
-class RectifierIntegers:
+class RectifierParams:
     """The integers of one rectifier: zp_x, M and N, zp_y, the output's limits."""
 
     input_offset: int
@@ -34,11 +34,11 @@ class RectifierIntegers:
         return codes.astype(self.dtype)
 
 
-def lower(node: Node, operands: Operands) -> RectifierIntegers:
+def lower(node: Node, operands: Operands) -> RectifierParams:
     """Decide M and N of s_y / s_x."""
     method = node.attributes.text("method")
     x, output = operands.input(0), operands.output()
     found = multiplier_of(node, scale_of(output) / scale_of(x), bits_of(output))
     written = Written(keys=rescale_keys(_ORDERS[method], found, type_of_multiplier(bits_of(output))))
     low, high = code_limits(output)
-    return RectifierIntegers(offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written)
+    return RectifierParams(offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written)

@@ -14,13 +14,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.products import product_limits, product_multipliers, running_products
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_multiplier
 from tflq.interpreter.kernels.aipu.written import CURVED, NOTHING, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "ANY", "ALL")
 _OF_CODES: dict[str, Callable[..., Array]] = {"MIN": np.min, "MAX": np.max}
@@ -28,7 +28,7 @@ _OF_TRUTH: dict[str, Callable[..., Array]] = {"ANY": np.any, "ALL": np.all}
 
 
 @dataclass(frozen=True, eq=False)
-class ReduceIntegers:
+class ReduceParams:
     """The integers of one reduction.
 
     Attributes:
@@ -50,7 +50,7 @@ class ReduceIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> ReduceIntegers:
+def lower(node: Node, operands: Operands) -> ReduceParams:
     """Decide M, N of s_y / s_x, for MEAN of s_y / (s_x * n), for PROD of s_y / s_x^n.
 
     Raises:
@@ -72,24 +72,24 @@ def lower(node: Node, operands: Operands) -> ReduceIntegers:
         rescale = stated_multiplier(node) or product_multipliers(operands, count).split()[-1]
         written = Written(keys={**rescale_keys(CURVED, rescale, "uint16"), "shift_type": "uint32"})
     limits = product_limits(code_limits(x)[0] + offset_of(x) < 0)
-    return ReduceIntegers(method, tuple(a + 1 for a in axes), offset_of(x), limits, rescale, codes_of(output), written)
+    return ReduceParams(method, tuple(a + 1 for a in axes), offset_of(x), limits, rescale, codes_of(output), written)
 
 
-def run(integers: ReduceIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ReduceParams, x: Array) -> tuple[Array, ...]:
     """Run Reduce: codes [S, ...] -> codes [S, ...] with axes of length 1."""
-    if integers.method in _OF_CODES:
-        return (_OF_CODES[integers.method](x, axis=integers.axes, keepdims=True),)
-    v = x.astype(np.int64) + integers.input_offset
-    if integers.rescale is None:
-        return (_OF_TRUTH[integers.method](v != 0, axis=integers.axes, keepdims=True).astype(integers.codes.dtype),)
-    if integers.method == "PROD":
-        return (_product(integers, v, integers.rescale),)
-    return (integers.codes.requantise(v.sum(axis=integers.axes, keepdims=True), integers.rescale),)
+    if params.method in _OF_CODES:
+        return (_OF_CODES[params.method](x, axis=params.axes, keepdims=True),)
+    v = x.astype(np.int64) + params.input_offset
+    if params.rescale is None:
+        return (_OF_TRUTH[params.method](v != 0, axis=params.axes, keepdims=True).astype(params.codes.dtype),)
+    if params.method == "PROD":
+        return (_product(params, v, params.rescale),)
+    return (params.codes.requantise(v.sum(axis=params.axes, keepdims=True), params.rescale),)
 
 
-def _product(integers: ReduceIntegers, v: Integers, rescale: Multiplier) -> Array:
-    kept = tuple(a for a in range(v.ndim) if a not in integers.axes)
-    shape = tuple(1 if a in integers.axes else n for a, n in enumerate(v.shape))
-    lined = v.transpose(*kept, *integers.axes).reshape(*(v.shape[a] for a in kept), -1)
-    products, halvings = (p[..., -1] for p in running_products(lined, integers.limits))
-    return integers.codes.requantise(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)
+def _product(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
+    kept = tuple(a for a in range(v.ndim) if a not in params.axes)
+    shape = tuple(1 if a in params.axes else n for a, n in enumerate(v.shape))
+    lined = v.transpose(*kept, *params.axes).reshape(*(v.shape[a] for a in kept), -1)
+    products, halvings = (p[..., -1] for p in running_products(lined, params.limits))
+    return params.codes.requantise(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)

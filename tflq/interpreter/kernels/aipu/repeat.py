@@ -16,7 +16,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class RepeatIntegers:
+class RepeatParams:
     """What one Repeat does: the axis, None for the flattened input; the output's shape; words for errors."""
 
     axis: int | None
@@ -25,26 +25,26 @@ class RepeatIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> RepeatIntegers:
+def lower(node: Node, operands: Operands) -> RepeatParams:
     """Take the axis. Inputs: data, repeats int32, one for each slice."""
     rank = len(operands.input(0).shape)
     axis = node.attributes.integer("axis") % rank if "axis" in node.attributes else None
-    return RepeatIntegers(axis, operands.output().shape, operands.where)
+    return RepeatParams(axis, operands.output().shape, operands.where)
 
 
-def run(integers: RepeatIntegers, x: Array, repeats: Array) -> tuple[Array, ...]:
+def run(params: RepeatParams, x: Array, repeats: Array) -> tuple[Array, ...]:
     """Run Repeat: codes [S, ...], [S, L] -> codes [S, *shape].
 
     Raises:
         InputError: more slices than the output has.
     """
     x, repeats = together(x, repeats)
-    found = np.zeros((len(x), *integers.shape), x.dtype)
-    room = integers.shape[integers.axis or 0]
+    found = np.zeros((len(x), *params.shape), x.dtype)
+    room = params.shape[params.axis or 0]
     for s, values in enumerate(x):
         counts = repeats[s].reshape(-1).astype(np.int64)
         if counts.sum() > room:
-            raise InputError(f"{integers.where}: {counts.sum()} slices in sample {s}; allowed are {room}")
-        part = np.repeat(values, counts, axis=integers.axis)
+            raise InputError(f"{params.where}: {counts.sum()} slices in sample {s}; allowed are {room}")
+        part = np.repeat(values, counts, axis=params.axis)
         found[s][tuple(slice(n) for n in part.shape)] = part
     return (found,)

@@ -29,6 +29,6 @@ def lower(_node: Node, operands: Operands) -> Reshaped:
     return Reshaped(output.shape)
 
 
-def run(integers: Reshaped, x: Array) -> tuple[Array, ...]:
+def run(params: Reshaped, x: Array) -> tuple[Array, ...]:
     """Run Reshape: codes [S, *old] -> codes [S, *new]."""
-    return (x.reshape(x.shape[0], *integers.shape),)
+    return (x.reshape(x.shape[0], *params.shape),)

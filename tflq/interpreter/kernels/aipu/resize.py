@@ -14,10 +14,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.coordinates import MODES, Doubles, coordinates
 from tflq.interpreter.kernels.aipu.scales import code_limits
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 NEAREST, BILINEAR = "NEAREST", "BILINEAR"
 ROUNDINGS = ("FLOOR", "CEIL", "ROUND_PREFER_CEIL", "ROUND_PREFER_FLOOR", "SIMPLE")
@@ -25,7 +25,7 @@ WEIGHT_BITS = 13
 
 
 @dataclass(frozen=True, eq=False)
-class ResizeIntegers:
+class ResizeParams:
     """What one resize reads.
 
     Attributes:
@@ -43,7 +43,7 @@ class ResizeIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> ResizeIntegers:
+def lower(node: Node, operands: Operands) -> ResizeParams:
     """Decide the pixels, and the weights.
 
     Raises:
@@ -66,23 +66,23 @@ def lower(node: Node, operands: Operands) -> ResizeIntegers:
     limits = code_limits(output)
     if method == NEAREST:
         rows, columns = (_nearest(old, new, mode, rounding) for old, new in sizes)
-        return ResizeIntegers((rows,), (columns,), (), limits, written)
+        return ResizeParams((rows,), (columns,), (), limits, written)
     (rows_around, below), (columns_around, right) = (_around(old, new, mode) for old, new in sizes)
     weights = tuple(
         np.floor(of_row[:, None, None] * of_column[:, None] * (1 << WEIGHT_BITS) + 0.5).astype(np.int64)
         for of_row in (1 - below, below)
         for of_column in (1 - right, right)
     )
-    return ResizeIntegers(rows_around, columns_around, weights, limits, written)
+    return ResizeParams(rows_around, columns_around, weights, limits, written)
 
 
-def run(integers: ResizeIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
     """Run Resize: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    corners = [x[:, :, rows][:, :, :, columns] for rows in integers.rows for columns in integers.columns]
-    if not integers.weights:
+    corners = [x[:, :, rows][:, :, :, columns] for rows in params.rows for columns in params.columns]
+    if not params.weights:
         return (corners[0],)
-    total = sum(p.astype(np.int64) * c for p, c in zip(corners, integers.weights, strict=True))
-    codes = np.clip(np.rint(np.asarray(total) / (1 << WEIGHT_BITS)), *integers.limits)
+    total = sum(p.astype(np.int64) * c for p, c in zip(corners, params.weights, strict=True))
+    codes = np.clip(np.rint(np.asarray(total) / (1 << WEIGHT_BITS)), *params.limits)
     return (codes.astype(x.dtype),)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers
 
 HALF_PIXEL, OUTPUT_HALF_PIXEL = "HALF_PIXEL", "OUTPUT_HALF_PIXEL"
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 FRACTION = 10
 STEP_BITS = 12
@@ -27,7 +27,7 @@ ONE = Multiplier(np.ones(1, np.int64), np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
-class RoiAlignIntegers:
+class RoiAlignParams:
     """The integers of one RoiAlign; pairs are for y and x.
 
     Attributes:
@@ -68,7 +68,7 @@ class RoiAlignIntegers:
         return min(self.samples) <= 0
 
 
-def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
+def lower(node: Node, operands: Operands) -> RoiAlignParams:
     """Decide the multipliers, with 10 bits of fraction in coordinates.
 
     Inputs: features [B, H, W, C], boxes [R, 5] (batch, y0, x0, y1, x1) in pixels of the image. Output [R, PH, PW, C].
@@ -91,7 +91,7 @@ def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
     steps = [find_multiplier(1 / n, step_bits) for n in pooled]
     grids = [find_multiplier(1 / (2 * n), step_bits) if n > 0 else ONE for n in samples]
     types = (type_of_multiplier(bits), type_of_multiplier(bits_of(rois)))
-    return RoiAlignIntegers(
+    return RoiAlignParams(
         method == MAXIMUM,
         is_half_pixel,
         samples,
@@ -108,36 +108,36 @@ def lower(node: Node, operands: Operands) -> RoiAlignIntegers:
     )
 
 
-def run(integers: RoiAlignIntegers, features: Array, rois: Array) -> tuple[Array, ...]:
+def run(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ...]:
     """Run RoiAlign: codes [S, B, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
 
     Boxes that end before they start, or behind the map, give 0.
     """
     features, rois = together(features, rois)
-    found = np.zeros((*rois.shape[:2], *integers.pooled, features.shape[-1]))
+    found = np.zeros((*rois.shape[:2], *params.pooled, features.shape[-1]))
     for s in range(len(rois)):
-        maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), integers.offsets, strict=True))
-        starts, ends = _edges(integers, boxes[:, 1:3]), _edges(integers, boxes[:, 3:])
-        lengths = ends - starts if integers.is_half_pixel else np.maximum(ends - starts, 1 << FRACTION)
-        counts = _counts(integers, lengths)
+        maps, boxes = (v[s].astype(np.int64) + zp for v, zp in zip((features, rois), params.offsets, strict=True))
+        starts, ends = _edges(params, boxes[:, 1:3]), _edges(params, boxes[:, 3:])
+        lengths = ends - starts if params.is_half_pixel else np.maximum(ends - starts, 1 << FRACTION)
+        counts = _counts(params, lengths)
         kept = (starts <= ends).all(axis=1) & (ends <= np.asarray(maps.shape[1:3]) << FRACTION).all(axis=1)
         kept &= (boxes[:, 0] >= 0) & (boxes[:, 0] < len(maps)) & (counts > 0).all(axis=1)
         keys = np.concatenate([boxes[:, :1], counts], axis=1)
         for key in np.unique(keys[kept], axis=0):
             group = np.flatnonzero(kept & (keys == key).all(axis=1))
-            found[s, group] = _aligned(integers, maps[key[0]], starts[group], lengths[group], key[1:])
-    codes = np.clip(found - integers.offsets[0], integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+            found[s, group] = _aligned(params, maps[key[0]], starts[group], lengths[group], key[1:])
+    codes = np.clip(found - params.offsets[0], params.minimum, params.maximum)
+    return (codes.astype(params.dtype),)
 
 
-def _edges(integers: RoiAlignIntegers, corners: Integers) -> Integers:
+def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
     """Return positions on the map with 10 bits of fraction, int64[R, 2].
 
     A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the tool does.
     """
-    spatial, half = np.asarray(integers.spatial), (1 << (FRACTION - 1)) * integers.is_half_pixel
-    m, n = integers.regions.first_m, integers.regions.first_n
-    if integers.is_adaptive:
+    spatial, half = np.asarray(params.spatial), (1 << (FRACTION - 1)) * params.is_half_pixel
+    m, n = params.regions.first_m, params.regions.first_n
+    if params.is_adaptive:
         edges = truncated(corners * spatial * m * 2.0**-n)
     else:
         edges = truncated(corners * m * 2.0**-n) * spatial
@@ -145,53 +145,51 @@ def _edges(integers: RoiAlignIntegers, corners: Integers) -> Integers:
     return moved
 
 
-def _counts(integers: RoiAlignIntegers, lengths: Integers) -> Integers:
+def _counts(params: RoiAlignParams, lengths: Integers) -> Integers:
     """Return the samples of a bin along y and x, int64[R, 2]: as stated, or one for each pixel begun."""
-    pixels = -(-lengths // (np.asarray(integers.pooled) << FRACTION))
-    counts: Integers = np.where(np.asarray(integers.samples) > 0, np.asarray(integers.samples), pixels)
+    pixels = -(-lengths // (np.asarray(params.pooled) << FRACTION))
+    counts: Integers = np.where(np.asarray(params.samples) > 0, np.asarray(params.samples), pixels)
     return counts
 
 
-def _aligned(
-    integers: RoiAlignIntegers, image: Integers, starts: Integers, lengths: Integers, counts: Integers
-) -> Doubles:
+def _aligned(params: RoiAlignParams, image: Integers, starts: Integers, lengths: Integers, counts: Integers) -> Doubles:
     """Return the bins of boxes on one map that have equal numbers of samples, [R, PH, PW, C], without zp."""
-    place = _adaptive_positions if integers.is_adaptive else _fixed_positions
+    place = _adaptive_positions if params.is_adaptive else _fixed_positions
     y, x = (
-        place(integers, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
+        place(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)
     )
-    weigh = _rounded if integers.is_adaptive else shifted(FRACTION)
-    total = pool_samples(image, y, x, weigh, integers.is_maximum).astype(np.float64)
+    weigh = _rounded if params.is_adaptive else shifted(FRACTION)
+    total = pool_samples(image, y, x, weigh, params.is_maximum).astype(np.float64)
     divisor = 1
-    if integers.is_adaptive:
-        divisor = int(np.prod(counts)) ** (1 if integers.is_maximum else 2) * int(np.prod(integers.pooled))
-    scaled = total * integers.rescale.first_m * 2.0 ** -(integers.rescale.first_n + FRACTION)
+    if params.is_adaptive:
+        divisor = int(np.prod(counts)) ** (1 if params.is_maximum else 2) * int(np.prod(params.pooled))
+    scaled = total * params.rescale.first_m * 2.0 ** -(params.rescale.first_n + FRACTION)
     rounded: Doubles = np.rint(scaled / divisor)
     return rounded
 
 
 def _fixed_positions(
-    integers: RoiAlignIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
+    params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
 ) -> Positions:
     """Sample at start + step * i + grid * (2k + 1), low = p >> 10; the last place has no neighbour behind."""
-    steps, grids = integers.steps[axis], integers.grids[axis]
+    steps, grids = params.steps[axis], params.grids[axis]
     step = truncated(length * steps.first_m * 2.0**-steps.first_n)
     grid = truncated(step * grids.first_m * 2.0**-grids.first_n)
-    bins, odd = np.arange(integers.pooled[axis])[:, None], 2 * np.arange(count) + 1
+    bins, odd = np.arange(params.pooled[axis])[:, None], 2 * np.arange(count) + 1
     position = (start[:, None, None] + step[:, None, None] * bins) + grid[:, None, None] * odd
     low = position >> FRACTION
     return _limited(low, position - (low << FRACTION), 1 << FRACTION, size, 1)
 
 
 def _adaptive_positions(
-    integers: RoiAlignIntegers, axis: int, start: Integers, length: Integers, count: int, size: int
+    params: RoiAlignParams, axis: int, start: Integers, length: Integers, count: int, size: int
 ) -> Positions:
     """Sample at whole + rest / D exactly, D = bins * n * 2^11; the parts of a weight are halved.
 
     whole = step * i + grid * k counts whole pixels; rest holds what is left, rounded toward zero.
     """
-    pooled = integers.pooled[axis]
+    pooled = params.pooled[axis]
     half = pooled * count << FRACTION
     row = length[:, None, None]
     step, grid = row // (pooled << FRACTION), row // half

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers
 
 ROOT_TABLE: Integers = np.minimum(np.rint(2**15 * np.sqrt(64 / np.arange(64, 257))), 32767).astype(np.int64)
 """RNE(2^15 * sqrt(64 / i)) for i = 64..256, at most 32767."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers
 
 Single = NDArray[np.float32]
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.eltwise import common_scale
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import stated_multiplier
 from tflq.interpreter.kernels.aipu.written import Value, Written
-from tflq.interpreter.kernels.indexing import equal_samples
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.indexing import equal_samples
 
 _COMBINE: dict[str, Callable[[Integers, Integers], Integers]] = {
     "ADD": np.add,
@@ -38,7 +38,7 @@ USUAL_BITS, NARROW_BITS = 14, 13
 
 
 @dataclass(frozen=True, eq=False)
-class ScatterIntegers:
+class ScatterParams:
     """The integers of one scatter.
 
     Attributes:
@@ -71,7 +71,7 @@ class ScatterIntegers:
         return down
 
 
-def lower(node: Node, operands: Operands) -> ScatterIntegers:
+def lower(node: Node, operands: Operands) -> ScatterParams:
     """Decide the factors, M and N.
 
     Raises:
@@ -86,12 +86,12 @@ def lower(node: Node, operands: Operands) -> ScatterIntegers:
     limits = (-(1 << 31), (1 << 31) - 1) if is_signed(output) else (0, (1 << 32) - 1)
     offsets = (offset_of(data), offset_of(updates))
     rounds_down = bits_of(output) > 8
-    return ScatterIntegers(
+    return ScatterParams(
         method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output), Written(keys=keys)
     )
 
 
-def run(integers: ScatterIntegers, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
+def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
     """Run ScatterND: codes [S, *shape], indices [S, *rows, r], codes [S, *rows, *shape[r:]] -> codes [S, *shape]."""
     data, indices, updates = equal_samples(data, indices, updates)
     outer = np.array(data.shape[1 : indices.shape[-1] + 1], np.int64)
@@ -100,19 +100,18 @@ def run(integers: ScatterIntegers, data: Array, indices: Array, updates: Array) 
     strides = np.append(np.cumprod(outer[::-1])[-2::-1], 1)
     rows = (places * strides).sum(axis=-1).reshape(len(data), -1)
     sides = [
-        (x.astype(np.int64) + zp) * k
-        for x, zp, k in zip((data, updates), integers.offsets, integers.factors, strict=True)
+        (x.astype(np.int64) + zp) * k for x, zp, k in zip((data, updates), params.offsets, params.factors, strict=True)
     ]
     total = sides[0].reshape(len(data), int(outer.prod()), -1)
     pieces = sides[1].reshape(len(data), rows.shape[1], -1)
     samples = np.arange(len(data))
     for row in range(rows.shape[1]):
-        combined = _COMBINE[integers.method](total[samples, rows[:, row]], pieces[:, row])
-        if integers.method == "MUL":
-            step = Multiplier(np.ones(1, np.int64), np.array([integers.step_shift]))
-            combined = integers.rounded(combined, step).astype(np.int64)
-        total[samples, rows[:, row]] = np.clip(combined, *integers.limits)
-    return (integers.codes.store(integers.rounded(total.reshape(data.shape), integers.rescale)),)
+        combined = _COMBINE[params.method](total[samples, rows[:, row]], pieces[:, row])
+        if params.method == "MUL":
+            step = Multiplier(np.ones(1, np.int64), np.array([params.step_shift]))
+            combined = params.rounded(combined, step).astype(np.int64)
+        total[samples, rows[:, row]] = np.clip(combined, *params.limits)
+    return (params.codes.store(params.rounded(total.reshape(data.shape), params.rescale)),)
 
 
 _Decision = tuple[tuple[int, int], int, Multiplier, dict[str, Value]]

@@ -21,7 +21,7 @@ from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentIntegers:
+class SegmentParams:
     """The integers of one layer: the number of segments, zp_x, M and N, the output's codes."""
 
     segments: int
@@ -31,7 +31,7 @@ class SegmentIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> SegmentIntegers:
+def lower(node: Node, operands: Operands) -> SegmentParams:
     """Decide M and N.
 
     Raises:
@@ -43,12 +43,12 @@ def lower(node: Node, operands: Operands) -> SegmentIntegers:
         raise UnsupportedError(f"method={method}; allowed is SUM")
     found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST + 1)
     written = Written(keys=rescale_keys(CURVED, found, "uint16"))
-    return SegmentIntegers(output.shape[0], offset_of(x), found, codes_of(output), written)
+    return SegmentParams(output.shape[0], offset_of(x), found, codes_of(output), written)
 
 
-def run(integers: SegmentIntegers, x: Array, segments: Array) -> tuple[Array, ...]:
+def run(params: SegmentParams, x: Array, segments: Array) -> tuple[Array, ...]:
     """Run SegmentReduce: codes [S, rows, ...] and [S, rows] -> codes [S, segments, ...]; 0 where no row belongs."""
-    v = x.astype(np.int64) + integers.input_offset
+    v = x.astype(np.int64) + params.input_offset
     rows = segments.reshape(*segments.shape[:2], *(1,) * (x.ndim - 2))
-    sums = [np.where(rows == number, v, 0).sum(axis=1) for number in range(integers.segments)]
-    return (integers.codes.requantise(np.stack(sums, axis=1), integers.rescale),)
+    sums = [np.where(rows == number, v, 0).sum(axis=1) for number in range(params.segments)]
+    return (params.codes.requantise(np.stack(sums, axis=1), params.rescale),)

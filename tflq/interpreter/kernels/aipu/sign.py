@@ -12,7 +12,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class SignIntegers:
+class SignParams:
     """zp_x and the output's type."""
 
     input_offset: int
@@ -20,11 +20,11 @@ class SignIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> SignIntegers:
+def lower(_node: Node, operands: Operands) -> SignParams:
     """Take the zero point."""
-    return SignIntegers(offset_of(operands.input(0)), operands.output().dtype.storage)
+    return SignParams(offset_of(operands.input(0)), operands.output().dtype.storage)
 
 
-def run(integers: SignIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: SignParams, x: Array) -> tuple[Array, ...]:
     """Run Sign: codes [S, ...] -> -1, 0, 1."""
-    return (np.sign(x.astype(np.int64) + integers.input_offset).astype(integers.dtype),)
+    return (np.sign(x.astype(np.int64) + params.input_offset).astype(params.dtype),)

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import is_stated, multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.written import CURVED, LINEAR, NOTHING, Value, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
 
 
 @dataclass(frozen=True, eq=False)
-class SignedIntegers:
+class SignedParams:
     """The integers of one layer.
 
     Attributes:
@@ -63,7 +63,7 @@ class SignedIntegers:
         return leaky
 
 
-def lower(node: Node, operands: Operands) -> SignedIntegers:
+def lower(node: Node, operands: Operands) -> SignedParams:
     """Decide M and N of s_y / s_x, and the slope."""
     x, output = operands.input(0), operands.output()
     kind = "leaky" if node.operator == "activation" else node.operator
@@ -78,7 +78,7 @@ def lower(node: Node, operands: Operands) -> SignedIntegers:
         changed: dict[str, Value | None] = {"negative_slope_type": slope_type(slope), "negative_slope_value": slope}
         written = Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(width)), changed=changed)
     low, high = code_limits(output)
-    return SignedIntegers(
+    return SignedParams(
         kind, slope, bits, offset_of(x), found, offset_of(output), low, high, output.dtype.storage, written
     )
 
@@ -94,6 +94,6 @@ def leaky_slope(node: Node, bits: int) -> int:
     return int(slope if is_stated(node) else np.rint(slope * (1 << bits)))
 
 
-def run(integers: SignedIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: SignedParams, x: Array) -> tuple[Array, ...]:
     """Run the layer: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)

@@ -15,13 +15,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD, FastSoftmaxIntegers, lower_fast
+from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD, FastSoftmaxParams, lower_fast
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated, stated_shift, stated_table
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits
 from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+from tflq.interpreter.numerics.fixed_point import Integers
 
 EXPONENT_BITS = 20
 LARGEST_AXIS = 4096
@@ -30,7 +30,7 @@ SMALL_ROWS = 128
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxIntegers:
+class SoftmaxParams:
     """The integers of one softmax.
 
     Attributes:
@@ -58,7 +58,7 @@ class SoftmaxIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxIntegers | FastSoftmaxIntegers:
+def lower(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmaxParams:
     """Decide the integers of Softmax.
 
     Raises:
@@ -79,7 +79,7 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers | FastSoftmaxIntege
     is_small = count < SMALL_AXIS and rows % SMALL_ROWS == 0 and bits == 8
     low, high = code_limits(output)
     span = (1 << bits) - 1
-    return SoftmaxIntegers(
+    return SoftmaxParams(
         table, axis, span, found, offset_of(output), low, high, is_small, output.dtype.storage, written
     )
 
@@ -98,17 +98,17 @@ def require_short_axis(node: Node, x: Tensor) -> int:
     return axis
 
 
-def run(integers: SoftmaxIntegers | FastSoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run Softmax: codes [S, ...] -> codes [S, ...]."""
-    if isinstance(integers, FastSoftmaxIntegers):
-        return (integers.apply(x),)
-    axis = integers.axis + 1
+    if isinstance(params, FastSoftmaxParams):
+        return (params.apply(x),)
+    axis = params.axis + 1
     wide = x.astype(np.int64)
-    e = integers.table.lookup(wide - wide.max(axis=axis, keepdims=True) + integers.span)
+    e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
     total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
-    m, n = integers.rescale.first_m, integers.rescale.first_n
-    largest = int(integers.table.entries.max())
-    if integers.is_small:
+    m, n = params.rescale.first_m, params.rescale.first_n
+    largest = int(params.table.entries.max())
+    if params.is_small:
         shift = 31 - _log2_up(largest)
         z = ((e << shift) + (total >> 1)) // total
         scaled = np.rint(z.astype(np.float64) * m * np.exp2(-float(n + shift)))
@@ -116,8 +116,8 @@ def run(integers: SoftmaxIntegers | FastSoftmaxIntegers, x: Array) -> tuple[Arra
         shift = (30 if largest == 1 else 31) - _log2_up(m)
         r = (m << shift) // total
         scaled = np.rint(e.astype(np.float64) * r * np.exp2(-float(n + shift)))
-    codes = np.clip(scaled - integers.offset, integers.minimum, integers.maximum)
-    return (codes.astype(integers.dtype),)
+    codes = np.clip(scaled - params.offset, params.minimum, params.maximum)
+    return (codes.astype(params.dtype),)
 
 
 def _log2_up(value: int) -> int:

@@ -19,11 +19,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import INT32_MAX, Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, scale_of
 from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_numbers, stated_table
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers
 
 FAST_EXP = "FAST_EXP"
 METHOD, ADJUST = "quantize_method", "adjust_q"
@@ -40,7 +40,7 @@ _ONE = 15  # entries hold 2^15 for 1
 
 
 @dataclass(frozen=True, eq=False)
-class FastSoftmaxIntegers:
+class FastSoftmaxParams:
     """The integers of one softmax.
 
     Attributes:
@@ -108,7 +108,7 @@ class FastSoftmaxIntegers:
         return powers
 
 
-def lower_fast(node: Node, operands: Operands) -> FastSoftmaxIntegers:
+def lower_fast(node: Node, operands: Operands) -> FastSoftmaxParams:
     """Decide M, N, Q and the tables.
 
     Raises:
@@ -140,7 +140,7 @@ def lower_fast(node: Node, operands: Operands) -> FastSoftmaxIntegers:
         constants = {"log2_lut": logarithms.astype(np.int16), "pow2_lut": powers.astype(np.uint16)}
     limit = code_limits(output)[1]
     written = Written(constants, keys)
-    return FastSoftmaxIntegers(
+    return FastSoftmaxParams(
         axis, rescale, top, adjust, logarithms, powers, bits_of(output), limit, output.dtype.storage, written
     )
 

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import is_plain, offset_of, scale_of, signed_width
 from tflq.interpreter.kernels.aipu.stated import stated_multiplier
 from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredDifferenceIntegers:
+class SquaredDifferenceParams:
     """The integers of one layer: zp of the inputs; M and N of the output and of both inputs."""
 
     input_offsets: tuple[int, int]
@@ -33,7 +33,7 @@ class SquaredDifferenceIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> SquaredDifferenceIntegers:
+def lower(node: Node, operands: Operands) -> SquaredDifferenceParams:
     """Decide three M and N; whole numbers at scale 1 keep 1 and 0."""
     inputs, output = (operands.input(0), operands.input(1)), operands.output()
     given = stated_multiplier(node)
@@ -45,18 +45,18 @@ def lower(node: Node, operands: Operands) -> SquaredDifferenceIntegers:
         "scale_type": ("uint16",) * 3,
     }
     offsets = (offset_of(inputs[0]), offset_of(inputs[1]))
-    return SquaredDifferenceIntegers(offsets, each, codes_of(output), Written(keys=keys))
+    return SquaredDifferenceParams(offsets, each, codes_of(output), Written(keys=keys))
 
 
-def run(integers: SquaredDifferenceIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: SquaredDifferenceParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run SquaredDifference: codes [S, ...] and [S, ...] -> codes [S, ...]."""
-    of_output, *of_inputs = integers.rescales
+    of_output, *of_inputs = params.rescales
     left, right = (
         np.clip(m.apply(x.astype(np.int64) + zp), INT32_MIN, INT32_MAX).astype(np.int64)
-        for x, zp, m in zip(align(a, b), integers.input_offsets, of_inputs, strict=True)
+        for x, zp, m in zip(align(a, b), params.input_offsets, of_inputs, strict=True)
     )
     squares = np.clip(np.square(left - right), INT32_MIN, INT32_MAX)
-    return (integers.codes.requantise(squares, of_output),)
+    return (params.codes.requantise(squares, of_output),)
 
 
 def _ratios(inputs: tuple[Tensor, Tensor], output: Tensor) -> tuple[np.float32, ...]:

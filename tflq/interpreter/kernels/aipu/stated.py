@@ -12,10 +12,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Node, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of
 from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 LARGEST_SHIFT = 63
 MULTIPLIER_BITS = "multiplier_bits"

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, Node, Tensor
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.stated import stated_shift, stated_table
+from tflq.interpreter.numerics.fixed_point import Integers
 
 Single = NDArray[np.float32]
 TABLE_BITS = 8

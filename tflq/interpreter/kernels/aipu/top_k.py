@@ -19,7 +19,7 @@ CHOICES = ("first", "last")
 
 
 @dataclass(frozen=True, eq=False)
-class TopKIntegers:
+class TopKParams:
     """The axis behind the sample axis, k, which end of the order, which place on ties, the indices' type."""
 
     axis: int
@@ -30,7 +30,7 @@ class TopKIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> TopKIntegers:
+def lower(node: Node, operands: Operands) -> TopKParams:
     """Take axis and k.
 
     Raises:
@@ -43,15 +43,15 @@ def lower(node: Node, operands: Operands) -> TopKIntegers:
     axis = node.attributes.integer("axis") % len(shape)
     count = min(node.attributes.integer("k"), shape[axis])
     is_largest = node.attributes.boolean("largest", True)
-    return TopKIntegers(axis + 1, count, is_largest, choice == "last", operands.output(1).dtype.storage)
+    return TopKParams(axis + 1, count, is_largest, choice == "last", operands.output(1).dtype.storage)
 
 
-def run(integers: TopKIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: TopKParams, x: Array) -> tuple[Array, ...]:
     """Run TopK: codes [S, ...] -> codes and indices, `count` of them along the axis."""
-    seen = np.flip(x, integers.axis) if integers.is_last else x
+    seen = np.flip(x, params.axis) if params.is_last else x
     key = seen.astype(np.int64)
-    order = np.argsort(-key if integers.is_largest else key, axis=integers.axis, kind="stable")
-    order = np.take(order, np.arange(integers.count), axis=integers.axis)
-    codes = np.take_along_axis(seen, order, axis=integers.axis)
-    places = x.shape[integers.axis] - 1 - order if integers.is_last else order
-    return codes, places.astype(integers.index)
+    order = np.argsort(-key if params.is_largest else key, axis=params.axis, kind="stable")
+    order = np.take(order, np.arange(params.count), axis=params.axis)
+    codes = np.take_along_axis(seen, order, axis=params.axis)
+    places = x.shape[params.axis] - 1 - order if params.is_last else order
+    return codes, places.astype(params.index)

@@ -22,7 +22,7 @@ from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class WhereIntegers:
+class WhereParams:
     """The integers of one choice.
 
     Attributes:
@@ -38,7 +38,7 @@ class WhereIntegers:
     written: Written
 
 
-def lower(node: Node, operands: Operands) -> WhereIntegers:
+def lower(node: Node, operands: Operands) -> WhereParams:
     """Decide M and N of each input."""
     branches, output = (operands.input(1), operands.input(2)), operands.output()
     bits = bits_of(output)
@@ -51,17 +51,17 @@ def lower(node: Node, operands: Operands) -> WhereIntegers:
         "scale_type": (type_of_multiplier(bits),) * 2,
     }
     offsets = tuple(offset_of(t) for t in (operands.input(0), *branches))
-    return WhereIntegers(offsets, each, codes_of(output), Written(keys=keys))
+    return WhereParams(offsets, each, codes_of(output), Written(keys=keys))
 
 
-def run(integers: WhereIntegers, condition: Array, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: WhereParams, condition: Array, a: Array, b: Array) -> tuple[Array, ...]:
     """Run Where: truth values and codes [S, ...] that broadcast -> codes [S, ...]."""
     chosen, left, right = align(condition, a, b)
     sides = [
-        integers.codes.requantise(x.astype(np.int64) + zp, m)
-        for x, zp, m in zip((left, right), integers.offsets[1:], integers.rescales, strict=True)
+        params.codes.requantise(x.astype(np.int64) + zp, m)
+        for x, zp, m in zip((left, right), params.offsets[1:], params.rescales, strict=True)
     ]
-    return (np.where(chosen.astype(np.int64) + integers.offsets[0] != 0, sides[0], sides[1]),)
+    return (np.where(chosen.astype(np.int64) + params.offsets[0] != 0, sides[0], sides[1]),)
 
 
 def _ratio(branch: Tensor, output: Tensor) -> float:

@@ -6,7 +6,7 @@ Equal to TFLite bit for bit. Source: TFLite kernels/add.cc.
 from __future__ import annotations
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
+from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)
 
@@ -16,6 +16,6 @@ def lower(node: Node, operands: Operands) -> PlainBinary:
     return lower_plain("add", node, operands, TYPES)
 
 
-def run(integers: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
     """Run ADD: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
-    return run_plain(integers, first, second)
+    return run_plain(params, first, second)

@@ -16,9 +16,9 @@ from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import float_bounds
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
-from tflq.interpreter.kernels.pool_window import pool_window
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.pool_window import pool_window
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +50,14 @@ def lower(node: Node, operands: Operands) -> FloatAveragePool:
     return FloatAveragePool(window, window_counts(window, size).astype(np.float32), *float_bounds(node))
 
 
-def run(integers: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+def run(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
-    return (clamp_in_place(window_means(integers, x), integers.minimum, integers.maximum),)
+    return (clamp_in_place(window_means(params, x), params.minimum, params.maximum),)
 
 
-def window_means(integers: FloatAveragePool, x: Floats) -> Floats:
+def window_means(params: FloatAveragePool, x: Floats) -> Floats:
     """Return total / n of each window, not clamped: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
-    window = integers.window
+    window = params.window
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = cast(Floats, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
     total = np.zeros((seen.shape[0], *output, x.shape[4]), np.float32)
@@ -65,5 +65,5 @@ def window_means(integers: FloatAveragePool, x: Floats) -> Floats:
         for ky in range(window.kernel[0]):
             for kx in range(window.kernel[1]):
                 total += seen[:, :, :, ky, kx]
-        total /= integers.counts[:, :, None]
+        total /= params.counts[:, :, None]
     return total.reshape(*x.shape[:2], *output, x.shape[4])

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Operands
-from tflq.interpreter.kernels.basic_lstm_operands import INPUTS, OUTPUTS, basic_results, require_basic
 from tflq.interpreter.kernels.float.convolution import LARGEST
 from tflq.interpreter.kernels.float.eigen import logistic, scalars_of, tanh
 from tflq.interpreter.kernels.float.eigen_product import eigen_product
+from tflq.interpreter.operands.basic_lstm import INPUTS, OUTPUTS, basic_results, require_basic
 
 Floats = NDArray[np.float32]
 

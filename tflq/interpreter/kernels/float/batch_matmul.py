@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import sequential_products
-from tflq.interpreter.kernels.batch_matmul_shapes import factors, require_product
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.batch_matmul import factors, require_product
+from tflq.interpreter.operands.checks import require_same_type, require_type
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def lower(node: Node, operands: Operands) -> FloatBatchMatmul:
     return FloatBatchMatmul(*require_product(node, operands)[:2])
 
 
-def run(integers: FloatBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+def run(params: FloatBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
     """Run BATCH_MATMUL: float32[S or 1, ..., A, K], float32[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
-    left, right = factors(x, y, integers.adj_x, integers.adj_y)
+    left, right = factors(x, y, params.adj_x, params.adj_y)
     return (sequential_products(left.astype(np.float32), right.astype(np.float32)),)

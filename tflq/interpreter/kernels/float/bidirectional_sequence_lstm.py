@@ -11,7 +11,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_constants import lower_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatMatrix, Floats, Matrix
 from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 def lower(node: Node, operands: Operands) -> TwoLstms:
@@ -19,9 +19,9 @@ def lower(node: Node, operands: Operands) -> TwoLstms:
     return lower_two(node, operands, lambda n, o: lower_float(n, o, sequence=True), _matrix)
 
 
-def run(integers: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it; see `run_two`."""
-    return run_two(integers, arrays)
+    return run_two(params, arrays)
 
 
 def _matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:

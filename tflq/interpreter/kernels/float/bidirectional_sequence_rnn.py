@@ -15,6 +15,6 @@ def lower(node: Node, operands: Operands) -> TwoRnns:
     return lower_two(node, operands, float_addend, hybrid=False)
 
 
-def run(integers: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it; see `run_two`."""
-    return run_two(integers, arrays)
+    return run_two(params, arrays)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.sequential import Floats
-from tflq.interpreter.kernels.conv_2d_strides import require_strides
 from tflq.interpreter.kernels.float.convolution import FloatConvolution, lower_convolution, run_convolution
+from tflq.interpreter.operands.conv_2d_strides import require_strides
 
 
 def lower(node: Node, operands: Operands) -> FloatConvolution:
@@ -17,6 +17,6 @@ def lower(node: Node, operands: Operands) -> FloatConvolution:
     return lower_convolution(node, operands, channels_last=False)
 
 
-def run(integers: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run CONV_2D: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]."""
-    return run_convolution(integers, x, weights, bias)
+    return run_convolution(params, x, weights, bias)

@@ -12,7 +12,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.volumes import sequential_volume
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.volume_window import FloatVolume, require_floats, volume_window
-from tflq.interpreter.operand_checks import require_bias_size
+from tflq.interpreter.operands.checks import require_bias_size
 
 
 def lower(node: Node, operands: Operands) -> FloatVolume:
@@ -31,14 +31,14 @@ def lower(node: Node, operands: Operands) -> FloatVolume:
     return FloatVolume(window, *float_bounds(node))
 
 
-def run(integers: FloatVolume, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
+def run(params: FloatVolume, x: Array, weights: Array, bias: Array | None = None) -> tuple[Array, ...]:
     """Run CONV_3D: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]."""
     volumes, kernels = np.asarray(x, np.float32), np.asarray(weights, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         if len(kernels) == 1:
-            total = sequential_volume(volumes, kernels[0], integers.window)
+            total = sequential_volume(volumes, kernels[0], params.window)
         else:
-            each = [sequential_volume(volumes[s % len(x)][None], w, integers.window) for s, w in enumerate(kernels)]
+            each = [sequential_volume(volumes[s % len(x)][None], w, params.window) for s, w in enumerate(kernels)]
             total = np.concatenate(each)
         added = None if bias is None else np.asarray(bias, np.float32)
-        return (finish(total, added, integers.minimum, integers.maximum),)
+        return (finish(total, added, params.minimum, params.maximum),)

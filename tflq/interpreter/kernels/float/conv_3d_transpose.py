@@ -15,8 +15,8 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.volumes import sequential_transposed_volume
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.float.volume_window import FloatVolume, require_floats, volume_window
-from tflq.interpreter.operand_checks import constant_integers
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import constant_integers
+from tflq.interpreter.operands.result_size import require_result
 
 
 def lower(node: Node, operands: Operands) -> FloatVolume:
@@ -41,14 +41,14 @@ def lower(node: Node, operands: Operands) -> FloatVolume:
     return FloatVolume(replace(window, output=output), *float_bounds(node))
 
 
-def run(integers: FloatVolume, _shape: Array, weights: Array, x: Array, bias: Array | None = None) -> tuple[Array, ...]:
+def run(params: FloatVolume, _shape: Array, weights: Array, x: Array, bias: Array | None = None) -> tuple[Array, ...]:
     """Run it: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O]."""
     volumes, kernels = np.asarray(x, np.float32), np.asarray(weights, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         if len(kernels) == 1:
-            total = sequential_transposed_volume(volumes, kernels[0], integers.window)
+            total = sequential_transposed_volume(volumes, kernels[0], params.window)
         else:
             pairs = [(volumes[s % len(x)][None], w) for s, w in enumerate(kernels)]
-            total = np.concatenate([sequential_transposed_volume(one, w, integers.window) for one, w in pairs])
+            total = np.concatenate([sequential_transposed_volume(one, w, params.window) for one, w in pairs])
         added = None if bias is None else np.asarray(bias, np.float32)
-        return (finish(total, added, integers.minimum, integers.maximum),)
+        return (finish(total, added, params.minimum, params.maximum),)

@@ -17,9 +17,9 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, sequential_convolution, window_of
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import require_convolved
-from tflq.interpreter.fixed_point import activation_bounds
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
-from tflq.interpreter.operand_checks import require_bias_size, require_type
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
+from tflq.interpreter.numerics.fixed_point import activation_bounds
+from tflq.interpreter.operands.checks import require_bias_size, require_type
 
 LARGEST = np.finfo(np.float32).max
 

@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> FloatConvolution:
     return lower_convolution(node, operands, channels_last=True)
 
 
-def run(integers: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run DEPTHWISE_CONV_2D: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]."""
-    return run_convolution(integers, x, np.swapaxes(weights, -4, -1), bias)
+    return run_convolution(params, x, np.swapaxes(weights, -4, -1), bias)

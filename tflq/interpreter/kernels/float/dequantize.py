@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.unary import Unary
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 def lower(node: Node, operands: Operands) -> Unary:  # noqa: ARG001
@@ -23,6 +23,6 @@ def lower(node: Node, operands: Operands) -> Unary:  # noqa: ARG001
     return Unary()
 
 
-def run(integers: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Return the input as float32[S, *shape]."""
     return (x.astype(np.float32, copy=False),)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.plain_binary import PlainBinary, clamp_in_place, lower_plain
+from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain
 from tflq.interpreter.samples import align
 
 
@@ -18,8 +18,8 @@ def lower(node: Node, operands: Operands) -> PlainBinary:
     return lower_plain("div", node, operands, (DType.FLOAT32,))
 
 
-def run(integers: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
     """Run DIV: float32[S or 1, *shape] twice, shapes broadcast -> float32[S, *shape]."""
     with np.errstate(all="ignore"):
         quotient = np.asarray(np.divide(*align(first, second)))
-    return (clamp_in_place(quotient, integers.minimum, integers.maximum),)
+    return (clamp_in_place(quotient, params.minimum, params.maximum),)

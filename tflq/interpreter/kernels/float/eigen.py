@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.kernels.transcendental import exp
+from tflq.interpreter.numerics.transcendental import exp
 
 Floats = NDArray[np.float32]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics import transcendental
 
 
 def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -17,7 +17,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run ELU: float32[S, *shape] -> float32[S, *shape]."""
     value = x.astype(np.float32)
     return (np.where(value < 0, transcendental.expm1(value), value),)

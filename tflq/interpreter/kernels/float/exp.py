@@ -6,8 +6,8 @@ Source: TFLite kernels/exp.cc (the host's expf).
 from __future__ import annotations
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics import transcendental
 
 
 def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -15,6 +15,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run EXP: float32[S, *shape] -> float32[S, *shape]."""
     return (transcendental.exp(x.astype("float32")),)

@@ -13,13 +13,13 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.fully_connected_shapes import (
+from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.fully_connected import (
     check_shapes,
     output_shape,
     require_clipping,
     require_default_layout,
 )
-from tflq.interpreter.operand_checks import require_bias_size, require_type
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     return FloatFullyConnected(keep, *float_bounds(node))
 
 
-def run(integers: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run it: [S, ..., K], weights [O, K], bias [O] -> [S, rows, O], or [S, ..., O] with axes kept."""
     depth = weights.shape[2]
     samples = max(x.shape[0], weights.shape[0])
-    shape = output_shape((samples, *x.shape[1:]), weights.shape[1:], integers.keep_dimensions)
+    shape = output_shape((samples, *x.shape[1:]), weights.shape[1:], params.keep_dimensions)
     rows = x.reshape(x.shape[0], -1, depth)
     with np.errstate(over="ignore", invalid="ignore"):
         if weights.shape[0] == 1:
             total = sequential_product(rows.reshape(-1, depth), weights[0])
         else:
             total = np.concatenate([sequential_product(rows[s % len(rows)], weights[s]) for s in range(samples)])
-        return (finish(total.reshape(samples, -1, weights.shape[1]), bias, *_bounds(integers)).reshape(shape),)
+        return (finish(total.reshape(samples, -1, weights.shape[1]), bias, *_bounds(params)).reshape(shape),)
 
 
-def _bounds(integers: FloatFullyConnected) -> tuple[np.float32, np.float32]:
-    return integers.minimum, integers.maximum
+def _bounds(params: FloatFullyConnected) -> tuple[np.float32, np.float32]:
+    return params.minimum, params.maximum

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
+from tflq.interpreter.numerics import transcendental
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,6 @@ def lower(node: Node, operands: Operands) -> Gelu:
     return Gelu(node.attributes.boolean("approximate", False))
 
 
-def run(integers: Gelu, x: Array) -> tuple[Array, ...]:
+def run(params: Gelu, x: Array) -> tuple[Array, ...]:
     """Run GELU: T[S, *shape] -> T[S, *shape]."""
-    return (transcendental.gelu(x.astype("float32"), integers.approximate).astype(x.dtype),)
+    return (transcendental.gelu(x.astype("float32"), params.approximate).astype(x.dtype),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.plain_comparison import PlainComparison, lower_plain_comparison, run_plain_comparison
+from tflq.interpreter.kernels.plain.comparison import PlainComparison, lower_plain_comparison, run_plain_comparison
 
 
 def lower(node: Node, operands: Operands) -> PlainComparison:  # noqa: ARG001
@@ -11,6 +11,6 @@ def lower(node: Node, operands: Operands) -> PlainComparison:  # noqa: ARG001
     return lower_plain_comparison("greater", operands)
 
 
-def run(integers: PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
     """Run GREATER: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
-    return run_plain_comparison(integers, first, second)
+    return run_plain_comparison(params, first, second)

@@ -14,7 +14,7 @@ from tflq.interpreter.kernels.float.unary import lower_unary as lower
 __all__ = ["lower", "run"]
 
 
-def run(integers: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run it: float32[S, *shape] -> float32[S, *shape]."""
     with np.errstate(over="ignore", invalid="ignore"):
         shifted = x + np.float32(3)

@@ -25,7 +25,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:
     return lower_unary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run L2_NORMALIZATION: float32[S, ..., C] -> float32[S, ..., C]."""
     with np.errstate(all="ignore"):
         squares = np.multiply(x, x)

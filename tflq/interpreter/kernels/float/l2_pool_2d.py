@@ -11,7 +11,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.average_pool_2d import FloatAveragePool, window_means
 from tflq.interpreter.kernels.float.average_pool_2d import lower as lower_average
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
 
 
 def lower(node: Node, operands: Operands) -> FloatAveragePool:
@@ -19,8 +19,8 @@ def lower(node: Node, operands: Operands) -> FloatAveragePool:
     return lower_average(node, operands)
 
 
-def run(integers: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+def run(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     with np.errstate(over="ignore", invalid="ignore"):
-        roots = np.sqrt(window_means(integers, x * x))
-    return (clamp_in_place(roots, integers.minimum, integers.maximum),)
+        roots = np.sqrt(window_means(params, x * x))
+    return (clamp_in_place(roots, params.minimum, params.maximum),)

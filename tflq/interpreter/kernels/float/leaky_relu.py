@@ -26,7 +26,7 @@ def lower(node: Node, operands: Operands) -> LeakyRelu:
     return LeakyRelu(np.float32(node.attributes.real("alpha", 0.0)))
 
 
-def run(integers: LeakyRelu, x: Array) -> tuple[Array, ...]:
+def run(params: LeakyRelu, x: Array) -> tuple[Array, ...]:
     """Run LEAKY_RELU: float32[S, *shape] -> float32[S, *shape]."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return (np.where(np.greater(x, 0), x, np.asarray(x * integers.alpha)),)
+        return (np.where(np.greater(x, 0), x, np.asarray(x * params.alpha)),)

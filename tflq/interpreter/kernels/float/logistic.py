@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import from_float32, to_float32
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics.bfloat16 import from_float32, to_float32
 
 UPPER = np.float32(16.619047164916992)
 LOWER = np.float32(-9)
@@ -24,12 +24,12 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    one, wide = np.float32(1), to_float32(integers.dtype, x).astype(np.float64)
+    one, wide = np.float32(1), to_float32(params.dtype, x).astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         rising = np.exp(wide).astype(np.float32)
         falling = np.exp(-wide).astype(np.float32)
     middle = one / (one + falling)
     result = np.where(np.greater(wide, UPPER), one, np.where(np.less(wide, LOWER), rising, middle))
-    return (from_float32(integers.dtype, result),)
+    return (from_float32(params.dtype, result),)

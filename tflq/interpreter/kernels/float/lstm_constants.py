@@ -16,7 +16,8 @@ from tflq.interpreter.kernels.float.lstm_sequence import (
     clip_of,
     run_lstm,
 )
-from tflq.interpreter.kernels.lstm_operands import (
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.lstm import (
     CELL_STATE,
     OUTPUT_STATE,
     PROJECTION,
@@ -25,7 +26,6 @@ from tflq.interpreter.kernels.lstm_operands import (
     LstmShapes,
     lstm_tensors,
 )
-from tflq.interpreter.operand_checks import require_type
 
 
 def lower_float(node: Node, operands: Operands, sequence: bool) -> FloatLstm:

@@ -22,7 +22,7 @@ from tflq.graph import Node
 from tflq.interpreter.kernels.float.eigen import logistic, scalars_of
 from tflq.interpreter.kernels.float.eigen_product import eigen_product
 from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.lstm_operands import LstmShapes
+from tflq.interpreter.operands.lstm import LstmShapes
 
 Floats = NDArray[np.float32]
 

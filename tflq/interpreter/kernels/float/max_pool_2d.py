@@ -15,9 +15,9 @@ from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import LARGEST, float_bounds
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
-from tflq.interpreter.kernels.pool_window import pool_window
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.pool_window import pool_window
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ def lower(node: Node, operands: Operands) -> FloatMaxPool:
     return FloatMaxPool(pool_window(node, operands)[0], *float_bounds(node))
 
 
-def run(integers: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
+def run(params: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
-    window = integers.window
+    window = params.window
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = patches(padded(x.reshape(-1, *x.shape[2:]), window, -LARGEST, x.dtype), window, output)
     largest = np.full((seen.shape[0], *output, x.shape[4]), -LARGEST, np.float32)
@@ -56,5 +56,5 @@ def run(integers: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
         for kx in range(window.kernel[1]):
             tap = seen[:, :, :, ky, kx]
             np.copyto(largest, tap, where=np.greater(tap, largest))
-    clamped = clamp_in_place(largest, integers.minimum, integers.maximum)
+    clamped = clamp_in_place(largest, params.minimum, params.maximum)
     return (clamped.reshape(*x.shape[:2], *output, x.shape[4]),)

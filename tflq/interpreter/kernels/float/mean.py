@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 
 
 def lower(node: Node, operands: Operands) -> Reduction:
@@ -24,16 +24,16 @@ def lower(node: Node, operands: Operands) -> Reduction:
     return lower_reduction(node, operands)
 
 
-def run(integers: Reduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: Reduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run MEAN: float32[S, *shape] -> float32[S, *shape without the axes, or with 1 there]."""
-    shape = shape_of_result(integers, x)
-    if integers.count == 0:
+    shape = shape_of_result(params, x)
+    if params.count == 0:
         return (np.full(shape, np.nan, np.float32),)
-    reduced = [axis + 1 for axis in integers.axes]
+    reduced = [axis + 1 for axis in params.axes]
     kept = [axis for axis in range(x.ndim) if axis not in reduced]
-    rows = x.transpose(*reduced, *kept).reshape(integers.count, -1)
+    rows = x.transpose(*reduced, *kept).reshape(params.count, -1)
     total = np.zeros(rows.shape[1], np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         for row in rows:
             total += row
-    return ((total / np.float32(integers.count)).reshape(shape),)
+    return ((total / np.float32(params.count)).reshape(shape),)

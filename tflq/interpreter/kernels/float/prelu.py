@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
-from tflq.interpreter.kernels.prelu_shapes import require_alpha_fits
+from tflq.interpreter.operands.prelu import require_alpha_fits
 from tflq.interpreter.samples import align
 
 
@@ -19,7 +19,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, x: Array, alpha: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array, alpha: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run PRELU: float32[S, *shape], alpha [S or 1, ...] -> float32[S, *shape]."""
     x, alpha = align(x, alpha)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

@@ -9,6 +9,6 @@ from tflq.interpreter.kernels.float.unary import lower_unary as lower
 __all__ = ["lower", "run"]
 
 
-def run(integers: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Return the input: float32[S, *shape]."""
     return (x,)

@@ -14,6 +14,6 @@ from tflq.interpreter.kernels.float.unary import lower_unary as lower
 __all__ = ["lower", "run"]
 
 
-def run(integers: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run it: float32[S, *shape] -> float32[S, *shape]."""
     return (np.where(np.less(x, 0), np.float32(0), x),)

@@ -10,11 +10,11 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.kernels.float.unary import Unary
 from tflq.interpreter.kernels.float.unary import lower_unary as lower
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
 
 __all__ = ["lower", "run"]
 
 
-def run(integers: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run it: float32[S, *shape] -> float32[S, *shape]."""
     return (clamp_in_place(x.copy(), np.float32(-1), np.float32(1)),)

@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR of float32: the blend of tflq.interpreter.kernels.bilinear.
+"""RESIZE_BILINEAR of float32: the blend of tflq.interpreter.numerics.bilinear.
 
 Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinear).
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.bilinear import ResizeBilinear, blend_float, lower_float
-from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.numerics.bilinear import ResizeBilinear, blend_float, lower_float
+from tflq.interpreter.operands.movable import require_movable
 
 
 def lower(node: Node, operands: Operands) -> ResizeBilinear:
@@ -23,8 +23,8 @@ def lower(node: Node, operands: Operands) -> ResizeBilinear:
     return lower_float(node, operands)
 
 
-def run(integers: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
+def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_BILINEAR: float32[S, N, H, W, C] -> float32[S, N, rows, columns, C]."""
-    blended = blend_float(integers, x)
+    blended = blend_float(params, x)
     blended += np.float32(0)  # TFLite's rounding offset, which of floats only makes -0 to 0
     return (blended,)

@@ -18,7 +18,7 @@ from tflq.errors import GraphError
 from tflq.graph import Operands, Tensor
 from tflq.interpreter.kernels.float.vector_activation import activate
 from tflq.interpreter.kernels.float.vector_sums import lane_product
-from tflq.interpreter.kernels.svdf_shapes import require_state
+from tflq.interpreter.operands.svdf import require_state
 
 Floats = NDArray[np.float32]
 

@@ -13,7 +13,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run RSQRT: float32[S, *shape] -> float32[S, *shape]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (np.asarray(np.divide(np.float32(1), np.sqrt(x))),)

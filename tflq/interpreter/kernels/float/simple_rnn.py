@@ -23,7 +23,7 @@ from tflq.interpreter.kernels.float.rnn_cell import (
     spread,
 )
 from tflq.interpreter.kernels.float.vector_activation import require_activation
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 MakeAddend = Callable[[Tensor, Array], Addend]
 """Makes constant weights ready."""

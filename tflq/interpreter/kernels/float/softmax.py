@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ def lower(node: Node, operands: Operands) -> Softmax:
     return Softmax(np.float32(node.attributes.real("beta", 0.0)))
 
 
-def run(integers: Softmax, x: Array) -> tuple[Array, ...]:
+def run(params: Softmax, x: Array) -> tuple[Array, ...]:
     """Run SOFTMAX: T[S, ..., C] -> T[S, ..., C]."""
     wide = x.astype(np.float32, copy=False)
     with np.errstate(all="ignore"):
-        below = (wide - wide.max(-1, keepdims=True)) * integers.beta
+        below = (wide - wide.max(-1, keepdims=True)) * params.beta
         e = np.exp(below.astype(np.float64)).astype(np.float32)
         total = np.add.accumulate(e, -1)[..., -1:]
         kept = e.astype(x.dtype, copy=False).astype(np.float32, copy=False)

@@ -17,7 +17,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, (DType.FLOAT32,))
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run SQUARED_DIFFERENCE: float32[S or 1, *shape] twice, shapes broadcast -> float32[S, *shape]."""
     with np.errstate(all="ignore"):
         difference = np.subtract(*align(first, second))

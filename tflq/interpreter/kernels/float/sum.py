@@ -17,6 +17,6 @@ def lower(node: Node, operands: Operands) -> PlainReduction:
     return lower_plain_reduction(node, operands, (DType.FLOAT32,))
 
 
-def run(integers: PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run SUM: float32[S, *shape] -> float32[S, *shape without the axes, or with 1 there]."""
-    return run_fold(integers, x, np.add)
+    return run_fold(params, x, np.add)

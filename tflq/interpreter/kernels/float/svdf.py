@@ -15,8 +15,8 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
 from tflq.interpreter.kernels.float.vector_sums import Floats, lane_dot, lane_product, lane_sum
-from tflq.interpreter.kernels.svdf_shapes import SvdfShapes, shift_state, svdf_shapes
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.svdf import SvdfShapes, shift_state, svdf_shapes
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ def lower(node: Node, operands: Operands) -> FloatSvdf:
 
 
 def run(
-    integers: FloatSvdf, x: Floats, feature: Floats, time: Floats, bias: Floats | None, state: Floats
+    params: FloatSvdf, x: Floats, feature: Floats, time: Floats, bias: Floats | None, state: Floats
 ) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
     newest = lane_product(x, feature[0])
-    return finish(integers.shapes, integers.activation, newest, time[0], bias, state)
+    return finish(params.shapes, params.activation, newest, time[0], bias, state)
 
 
 def finish(

@@ -9,9 +9,9 @@ Source: TFLite kernels/activations.cc (TanhEval).
 from __future__ import annotations
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import from_float32, to_float32
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics import transcendental
+from tflq.interpreter.numerics.bfloat16 import from_float32, to_float32
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
@@ -21,6 +21,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    return (from_float32(integers.dtype, transcendental.tanh(to_float32(integers.dtype, x))),)
+    return (from_float32(params.dtype, transcendental.tanh(to_float32(params.dtype, x))),)

@@ -12,8 +12,8 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow, sequential_transposed
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.transpose_conv_shapes import transposed_window
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.transpose_conv import transposed_window
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,14 @@ def lower(node: Node, operands: Operands) -> FloatTransposeConv:
 
 
 def run(
-    integers: FloatTransposeConv, _shape: Array, weights: Array, x: Array, bias: Array | None = None
+    params: FloatTransposeConv, _shape: Array, weights: Array, x: Array, bias: Array | None = None
 ) -> tuple[Array, ...]:
     """Run TRANSPOSE_CONV: weights [S or 1, O, KH, KW, C], x [S, N, H, W, C], bias [S or 1, O] -> [S, N, OH, OW, O]."""
     kernels, images = np.asarray(weights, np.float32), np.asarray(x, np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
         if weights.shape[0] == 1:
-            total = sequential_transposed(images, kernels[0], integers.place)
+            total = sequential_transposed(images, kernels[0], params.place)
         else:
-            each = [sequential_transposed(images[s % len(x)][None], w, integers.place) for s, w in enumerate(kernels)]
+            each = [sequential_transposed(images[s % len(x)][None], w, params.place) for s, w in enumerate(kernels)]
             total = np.concatenate(each)
-        return (
-            finish(total, None if bias is None else np.asarray(bias, np.float32), integers.minimum, integers.maximum),
-        )
+        return (finish(total, None if bias is None else np.asarray(bias, np.float32), params.minimum, params.maximum),)

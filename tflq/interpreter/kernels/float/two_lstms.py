@@ -16,7 +16,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Floats, Matrix, run_lstm
-from tflq.interpreter.kernels.lstm_operands import GATES
+from tflq.interpreter.operands.lstm import GATES
 
 LowerOne = Callable[[Node, Operands], FloatLstm]
 """Gathers the constants of one LSTM from 20 operands (lstm_operands.py)."""

@@ -18,7 +18,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.rnn_cell import Floats, RnnCell, check_cell, run_cell, spread
 from tflq.interpreter.kernels.float.simple_rnn import MakeAddend
 from tflq.interpreter.kernels.float.vector_activation import require_activation
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 INPUT_COUNT = 12
 _FORWARD, _BACKWARD = (1, 2, 3, 4), (5, 6, 7, 8)

@@ -15,6 +15,6 @@ def lower(node: Node, operands: Operands) -> FloatLstm:
     return lower_float(node, operands, sequence=True)
 
 
-def run(integers: FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it: float32[S, B, T, I] or [S, T, B, I] -> [S, B, T, O] or [S, T, B, O], output state, cell state."""
-    return run_float(integers, arrays)
+    return run_float(params, arrays)

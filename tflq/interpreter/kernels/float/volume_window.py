@@ -9,7 +9,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Operands
 from tflq.interpreter.accumulate.volumes import Triple, VolumeWindow
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_sums
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.rounding import norm
 from tflq.interpreter.kernels.gap9.windows import window_of_node
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class AveragePoolIntegers:
+class AveragePoolParams:
     """The integers of one pool.
 
     Attributes:
@@ -36,13 +36,13 @@ class AveragePoolIntegers:
     magnitude: int
 
 
-def lower(node: Node, operands: Operands) -> AveragePoolIntegers:
+def lower(node: Node, operands: Operands) -> AveragePoolParams:
     """Decide the integers of AVERAGE_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
     window = window_of_node(node, x.shape)
     affine = x.affine
     outside = window.taps - window_counts(window, (x.shape[1], x.shape[2]))
-    return AveragePoolIntegers(
+    return AveragePoolParams(
         window,
         65536 // window.taps,
         int(affine.zero_point[0]),
@@ -53,9 +53,9 @@ def lower(node: Node, operands: Operands) -> AveragePoolIntegers:
     )
 
 
-def run(integers: AveragePoolIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: AveragePoolParams, x: Array) -> tuple[Array, ...]:
     """Run AVERAGE_POOL_2D: clip(norm(sum * factor, 16)), codes [S, N, H, W, C] -> [S, N, OH, OW, C]."""
-    sums = window_sums(integers.window, x, integers.magnitude).astype(np.int64)
-    sums += integers.zero_point * integers.outside[:, :, None]
-    y = np.clip(norm(sums * integers.factor, 16), integers.minimum, integers.maximum)
+    sums = window_sums(params.window, x, params.magnitude).astype(np.int64)
+    sums += params.zero_point * params.outside[:, :, None]
+    y = np.clip(norm(sums * params.factor, 16), params.minimum, params.maximum)
     return (y.astype(x.dtype),)

@@ -9,12 +9,12 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution
-from tflq.interpreter.kernels.gap9.filter import FilterIntegers, finish, input_magnitude, lower_filter
+from tflq.interpreter.kernels.gap9.filter import FilterParams, finish, input_magnitude, lower_filter
 from tflq.interpreter.kernels.gap9.windows import window_of_node
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionIntegers:
+class ConvolutionParams:
     """The integers of one convolution.
 
     Attributes:
@@ -23,12 +23,12 @@ class ConvolutionIntegers:
         prepared: the weights made ready for accumulation, and the window.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     groups: int
     prepared: Convolution
 
 
-def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionParams:
     """Decide the integers of CONV_2D.
 
     Raises:
@@ -38,19 +38,19 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
     return lower_convolution(node, operands, channel_axis=0)
 
 
-def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ConvolutionParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, O]."""
-    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.input_zero_point)
-    return (finish(integers.filter, accumulators),)
+    accumulators = accumulate_in_order(params.prepared, x, params.filter.input_zero_point)
+    return (finish(params.filter, accumulators),)
 
 
-def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+def samples_last(params: ConvolutionParams, operands: Operands) -> float | None:
     """Return what images with samples last gain, as `gain_in_order`."""
     _, height, width, _ = operands.input(0).shape
-    return gain_in_order(integers.prepared, integers.filter.rescaling.step_map is not None, (height, width))
+    return gain_in_order(params.prepared, params.filter.rescaling.step_map is not None, (height, width))
 
 
-def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:
+def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionParams:
     """Decide the integers of a convolution.
 
     Args:
@@ -68,4 +68,4 @@ def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> Conv
     window = window_of_node(node, x.shape, weights.shape)
     groups = channels // depth
     prepared = prepare_convolution(shaped, window, groups, input_magnitude(operands))
-    return ConvolutionIntegers(found, groups, prepared)
+    return ConvolutionParams(found, groups, prepared)

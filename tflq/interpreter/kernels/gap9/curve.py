@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.graph import Array, Tensor
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 
 CurveRule = Callable[[Integers], Integers]
 _BLOCK = 1 << 15

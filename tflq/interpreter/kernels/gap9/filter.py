@@ -14,16 +14,16 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
 from tflq.interpreter.kernels.gap9.rescaling import Rescaling, make_rescaling
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 
 LARGEST_PRE_NORMALIZATION = 8
 
 
 @dataclass(frozen=True, eq=False)
-class FilterIntegers:
+class FilterParams:
     """The integers of one filter, but for its window.
 
     Attributes:
@@ -52,7 +52,7 @@ class FilterIntegers:
         return self.rescaling.mul_bias
 
 
-def lower_filter(operands: Operands, channel_axis: int) -> FilterIntegers:
+def lower_filter(operands: Operands, channel_axis: int) -> FilterParams:
     """Decide M, N and the stored bias.
 
     Args:
@@ -78,7 +78,7 @@ def lower_filter(operands: Operands, channel_axis: int) -> FilterIntegers:
     _refuse_overflow(lower + stored, "the smallest accumulator", "use narrower weights, features of 8 bits, or SQ8")
     _refuse_overflow(upper + stored, "the largest accumulator", "use narrower weights, features of 8 bits, or SQ8")
     rescaling = make_rescaling(stored, found, prenorm, y, lower, upper)
-    return FilterIntegers(
+    return FilterParams(
         codes,
         int(weights.zero_point[0]),
         weights.bits,
@@ -101,9 +101,9 @@ def input_magnitude(operands: Operands) -> int:
     return max(-x.minimum_code, x.maximum_code)
 
 
-def finish(integers: FilterIntegers, accumulators: Array) -> Array:
+def finish(params: FilterParams, accumulators: Array) -> Array:
     """Return codes for accumulators [..., O]."""
-    return integers.rescaling.apply(accumulators, integers.output_dtype)
+    return params.rescaling.apply(accumulators, params.output_dtype)
 
 
 def _offset(codes: Integers, input_zero_point: int, output: Affine, scale: FloatArray) -> Integers:

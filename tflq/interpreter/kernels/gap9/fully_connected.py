@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.gap9.filter import FilterIntegers, finish, input_magnitude, lower_filter
+from tflq.interpreter.kernels.gap9.filter import FilterParams, finish, input_magnitude, lower_filter
 
 
 @dataclass(frozen=True, eq=False)
-class ProductIntegers:
+class ProductParams:
     """The integers of one fully connected layer.
 
     Attributes:
@@ -19,19 +19,19 @@ class ProductIntegers:
         shape: of the output.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     prepared: MatrixProduct
     shape: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> ProductIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> ProductParams:  # noqa: ARG001
     """Decide the integers of FULLY_CONNECTED; raises as `lower_filter`."""
     found = lower_filter(operands, 0)
-    return ProductIntegers(found, prepare_product(found.weights, input_magnitude(operands)), operands.output().shape)
+    return ProductParams(found, prepare_product(found.weights, input_magnitude(operands)), operands.output().shape)
 
 
-def run(integers: ProductIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run FULLY_CONNECTED: codes [S, *any] whose elements make rows of K -> codes [S, *shape]."""
-    rows = x.reshape(x.shape[0], -1, integers.filter.weights.shape[1])
-    y = finish(integers.filter, accumulate_product(integers.prepared, rows))
-    return (y.reshape(x.shape[0], *integers.shape),)
+    rows = x.reshape(x.shape[0], -1, params.filter.weights.shape[1])
+    y = finish(params.filter, accumulate_product(params.prepared, rows))
+    return (y.reshape(x.shape[0], *params.shape),)

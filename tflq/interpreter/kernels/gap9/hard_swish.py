@@ -8,15 +8,15 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
-from tflq.interpreter.lookup_tables import Table
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table
 
 
 @dataclass(frozen=True, eq=False)
-class HardSwishIntegers:
+class HardSwishParams:
     """The integers of one hard swish.
 
     Attributes:
@@ -46,7 +46,7 @@ class HardSwishIntegers:
         return np.clip(y, self.minimum, self.maximum)
 
 
-def lower(node: Node, operands: Operands) -> HardSwishIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> HardSwishParams:  # noqa: ARG001
     """Decide the integers of HARD_SWISH.
 
     Raises:
@@ -60,7 +60,7 @@ def lower(node: Node, operands: Operands) -> HardSwishIntegers:  # noqa: ARG001
             f"output '{output.name}' has {output.affine.bits} bits; hard swish takes 8, its product would overflow"
         )
     s_i, y = float(x.affine.scale[0]), output.affine
-    integers = HardSwishIntegers(
+    params = HardSwishParams(
         int(round_half_up(3 / s_i)),
         int(round_half_up(6 / s_i)),
         mul_bias(s_i * s_i / (6 * float(y.scale[0]))),
@@ -69,9 +69,9 @@ def lower(node: Node, operands: Operands) -> HardSwishIntegers:  # noqa: ARG001
         y.maximum_code,
         output.dtype.storage,
     )
-    return replace(integers, table=curve_table(integers.exact, x, output))
+    return replace(params, table=curve_table(params.exact, x, output))
 
 
-def run(integers: HardSwishIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: HardSwishParams, x: Array) -> tuple[Array, ...]:
     """Run HARD_SWISH: int32 or int8 [S, *shape] -> codes [S, *shape]."""
-    return (run_curve(integers.table, integers.exact, x, integers.dtype),)
+    return (run_curve(params.table, params.exact, x, params.dtype),)

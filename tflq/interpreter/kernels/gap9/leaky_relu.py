@@ -8,16 +8,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.rounding import norm
-from tflq.interpreter.lookup_tables import Table
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table
 
 _LOWEST, _HIGHEST = -1.0, 0.996
 
 
 @dataclass(frozen=True, eq=False)
-class LeakyReluIntegers:
+class LeakyReluParams:
     """The integers of one leaky ReLU.
 
     Attributes:
@@ -42,7 +42,7 @@ class LeakyReluIntegers:
         return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
 
 
-def lower(node: Node, operands: Operands) -> LeakyReluIntegers:
+def lower(node: Node, operands: Operands) -> LeakyReluParams:
     """Decide the integers of LEAKY_RELU.
 
     Raises:
@@ -57,10 +57,10 @@ def lower(node: Node, operands: Operands) -> LeakyReluIntegers:
         raise UnsupportedError(f"input '{x.name}' must have zero point 0 and the scale of the output")
     y = output.affine
     slope = int(np.trunc(0.5 + alpha * 128))
-    integers = LeakyReluIntegers(slope, int(y.zero_point[0]), y.minimum_code, y.maximum_code, output.dtype.storage)
-    return replace(integers, table=curve_table(integers.exact, x, output))
+    params = LeakyReluParams(slope, int(y.zero_point[0]), y.minimum_code, y.maximum_code, output.dtype.storage)
+    return replace(params, table=curve_table(params.exact, x, output))
 
 
-def run(integers: LeakyReluIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:
     """Run LEAKY_RELU: int32 or int8 [S, *shape] -> codes [S, *shape]."""
-    return (run_curve(integers.table, integers.exact, x, integers.dtype),)
+    return (run_curve(params.table, params.exact, x, params.dtype),)

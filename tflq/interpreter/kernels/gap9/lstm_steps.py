@@ -8,16 +8,16 @@ import numpy as np
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias
 from tflq.interpreter.kernels.gap9.rounding import norm
 from tflq.interpreter.kernels.gap9.sigmoid_tanh import sigmoid_q15, tanh_q15
+from tflq.interpreter.numerics.fixed_point import Integers
 
 _LARGEST_ARGUMENT = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
-class LstmIntegers:
+class LstmParams:
     """The integers of one layer; the gates i, f, c, o lie behind each other.
 
     Attributes:
@@ -57,56 +57,56 @@ class LstmIntegers:
     dtype: np.dtype[np.generic]
 
 
-def run_lstm(integers: LstmIntegers, x: Array) -> Array:
+def run_lstm(params: LstmParams, x: Array) -> Array:
     """Run a layer: codes [S, N, T, I] or [S, T, N, I] -> codes of the output, likewise with H."""
-    time_axis = 1 if integers.time_major else 2
+    time_axis = 1 if params.time_major else 2
     steps = np.moveaxis(x, time_axis, 0)
-    products = accumulate_product(integers.input_product, steps).astype(np.int64)
-    from_input = _input_part(integers, products)
-    h = np.full((*steps.shape[1:3], integers.units), integers.state_zero_point, integers.dtype)
+    products = accumulate_product(params.input_product, steps).astype(np.int64)
+    from_input = _input_part(params, products)
+    h = np.full((*steps.shape[1:3], params.units), params.state_zero_point, params.dtype)
     c = np.zeros(h.shape, np.int64)
     outputs = []
     for part in from_input:
-        recurrent = accumulate_product(integers.recurrent_product, h).astype(np.int64)
-        gates = _gates(integers, part, recurrent)
-        h, c = _cell(integers, gates, c)
+        recurrent = accumulate_product(params.recurrent_product, h).astype(np.int64)
+        gates = _gates(params, part, recurrent)
+        h, c = _cell(params, gates, c)
         outputs.append(h)
     return np.moveaxis(np.stack(outputs), 0, time_axis)
 
 
-def _input_part(integers: LstmIntegers, products: Integers) -> Integers:
+def _input_part(params: LstmParams, products: Integers) -> Integers:
     """Bring W x to the scale of R h: NE16 (p * M_i + bias) >> N_i, SQ8 norm(p * M_i, N_i)."""
-    m = integers.input_mul_bias
-    if integers.on_ne16:
-        return np.asarray((products * m.multiplier + integers.input_bias) >> m.shift, np.int64)
+    m = params.input_mul_bias
+    if params.on_ne16:
+        return np.asarray((products * m.multiplier + params.input_bias) >> m.shift, np.int64)
     return norm(products * m.multiplier, m.shift)
 
 
-def _gates(integers: LstmIntegers, from_input: Integers, recurrent: Integers) -> list[Integers]:
+def _gates(params: LstmParams, from_input: Integers, recurrent: Integers) -> list[Integers]:
     """Return i, f, g, o in Q15."""
-    m = integers.recurrent_mul_bias
+    m = params.recurrent_mul_bias
     total = from_input + recurrent
-    if integers.on_ne16:
-        q12 = (total * m.multiplier + integers.bias) >> m.shift
+    if params.on_ne16:
+        q12 = (total * m.multiplier + params.bias) >> m.shift
     else:
-        q12 = norm((total + integers.bias) * m.multiplier, m.shift)
+        q12 = norm((total + params.bias) * m.multiplier, m.shift)
     i, f, c, o = np.split(_clipped(q12), 4, axis=-1)
     return [sigmoid_q15(i), sigmoid_q15(f), tanh_q15(c), sigmoid_q15(o)]
 
 
-def _cell(integers: LstmIntegers, gates: list[Integers], c: Integers) -> tuple[Array, Integers]:
+def _cell(params: LstmParams, gates: list[Integers], c: Integers) -> tuple[Array, Integers]:
     """Return the new output and cell; tanh takes the cell before it is cut to 8 bits."""
     i, f, g, o = gates
-    kept = _times(c * f, integers.cell_in)
-    if integers.on_ne16:
+    kept = _times(c * f, params.cell_in)
+    if params.on_ne16:
         total = kept + norm(i * g, 15)  # Q15
         curve = norm(o * tanh_q15(_clipped(norm(total, 3))), 15)
     else:
         total = kept + norm(i * g, 18)  # Q12
         curve = (o * tanh_q15(_clipped(total))) >> 15  # not rounded
-    cell = np.clip(_times(total, integers.cell_out), -128, 127)
-    h = np.clip(_times(curve, integers.state_out) + integers.state_zero_point, integers.minimum, integers.maximum)
-    return h.astype(integers.dtype), np.asarray(cell, np.int64)
+    cell = np.clip(_times(total, params.cell_out), -128, 127)
+    h = np.clip(_times(curve, params.state_out) + params.state_zero_point, params.minimum, params.maximum)
+    return h.astype(params.dtype), np.asarray(cell, np.int64)
 
 
 def _times(x: Integers, m: MulBias) -> Integers:

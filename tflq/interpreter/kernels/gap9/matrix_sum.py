@@ -8,16 +8,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.pairs import pair_table, run_pairs
 from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.numerics.fixed_point import Integers
 
 _LARGEST_BIAS = 32767
 
 
 @dataclass(frozen=True, eq=False)
-class SumIntegers:
+class SumParams:
     """The integers of one addition or subtraction.
 
     Attributes:
@@ -52,7 +52,7 @@ class SumIntegers:
         return np.clip(y, self.minimum, self.maximum)
 
 
-def lower_sum(operands: Operands, sign: int, vendor_signs: bool = False) -> SumIntegers:
+def lower_sum(operands: Operands, sign: int, vendor_signs: bool = False) -> SumParams:
     """Decide the integers.
 
     bias = round(Z_y - (S_o / S_y) * (+-Z_o +- (S_s / S_o) * Z_s)), each sign that of its operand; round half to even.
@@ -73,7 +73,7 @@ def lower_sum(operands: Operands, sign: int, vendor_signs: bool = False) -> SumI
     scaled = 1 if scales[1] > scales[0] else 0
     s_s, s_o, s_y = scales[scaled], scales[1 - scaled], float(y.scale[0])
     bias = _bias(types, y, scaled, 1 if vendor_signs else sign)
-    integers = SumIntegers(
+    params = SumParams(
         sign,
         scaled,
         mul_bias(s_s / s_o),
@@ -83,12 +83,12 @@ def lower_sum(operands: Operands, sign: int, vendor_signs: bool = False) -> SumI
         y.maximum_code,
         output.dtype.storage,
     )
-    return replace(integers, table=pair_table(integers.exact, *tensors, output))
+    return replace(params, table=pair_table(params.exact, *tensors, output))
 
 
-def run_sum(integers: SumIntegers, first: Array, second: Array) -> tuple[Array, ...]:
+def run_sum(params: SumParams, first: Array, second: Array) -> tuple[Array, ...]:
     """Run Add or Sub: codes [S or 1, *shape] twice, shapes broadcast -> codes [S, *shape]."""
-    return (run_pairs(integers.table, integers.exact, first, second, integers.dtype),)
+    return (run_pairs(params.table, params.exact, first, second, params.dtype),)
 
 
 def _bias(types: tuple[Affine, ...], y: Affine, scaled: int, sign: int) -> int:

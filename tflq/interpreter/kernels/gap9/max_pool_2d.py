@@ -12,7 +12,7 @@ from tflq.interpreter.kernels.gap9.windows import window_of_node
 
 
 @dataclass(frozen=True, eq=False)
-class MaxPoolIntegers:
+class MaxPoolParams:
     """The integers of one pool.
 
     Attributes:
@@ -27,19 +27,19 @@ class MaxPoolIntegers:
     minimum: int
 
 
-def lower(node: Node, operands: Operands) -> MaxPoolIntegers:
+def lower(node: Node, operands: Operands) -> MaxPoolParams:
     """Decide the integers of MAX_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
     window = window_of_node(node, x.shape)
     partial = window_counts(window, (x.shape[1], x.shape[2])) < window.taps
     least = x.affine.minimum_code
     if not partial.any():
-        return MaxPoolIntegers(window, None, least)
+        return MaxPoolParams(window, None, least)
     floor = np.where(partial, int(x.affine.zero_point[0]), least)[:, :, None].astype(x.dtype.storage)
-    return MaxPoolIntegers(window, floor, least)
+    return MaxPoolParams(window, floor, least)
 
 
-def run(integers: MaxPoolIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: MaxPoolParams, x: Array) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: codes [S, N, H, W, C] -> [S, N, OH, OW, C]."""
-    y = window_maxima(integers.window, x, integers.minimum)
-    return (y if integers.floor is None else np.maximum(y, integers.floor),)
+    y = window_maxima(params.window, x, params.minimum)
+    return (y if params.floor is None else np.maximum(y, params.floor),)

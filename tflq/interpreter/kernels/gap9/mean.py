@@ -14,7 +14,7 @@ _FRACTION_BITS = 7
 
 
 @dataclass(frozen=True, eq=False)
-class MeanIntegers:
+class MeanParams:
     """The integers of one mean.
 
     Attributes:
@@ -34,12 +34,12 @@ class MeanIntegers:
     shape: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> MeanIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> MeanParams:  # noqa: ARG001
     """Decide the integers of MEAN: input and output are symmetric; raises as `mul_bias`."""
     x, output = operands.input(0), operands.output()
     axes = tuple(sorted(int(a) % len(x.shape) for a in operands.constant(1).reshape(-1)))
     ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * (1 << _FRACTION_BITS))
-    return MeanIntegers(
+    return MeanParams(
         axes,
         int(np.prod([x.shape[a] for a in axes])),
         mul_bias(ratio),
@@ -49,10 +49,10 @@ def lower(node: Node, operands: Operands) -> MeanIntegers:  # noqa: ARG001
     )
 
 
-def run(integers: MeanIntegers, x: Array, _axes: Array) -> tuple[Array, ...]:
+def run(params: MeanParams, x: Array, _axes: Array) -> tuple[Array, ...]:
     """Run MEAN: clip(norm(trunc((sum << 7) / n) * M, N)); the division truncates toward zero."""
-    sums = x.sum(axis=tuple(a + 1 for a in integers.axes), dtype=np.int64) << _FRACTION_BITS
-    means = np.sign(sums) * (np.abs(sums) // integers.count)
-    y = norm(means * integers.mul_bias.multiplier, integers.mul_bias.shift)
-    codes = np.clip(y, integers.minimum, integers.maximum).astype(x.dtype)
-    return (codes.reshape(x.shape[0], *integers.shape),)
+    sums = x.sum(axis=tuple(a + 1 for a in params.axes), dtype=np.int64) << _FRACTION_BITS
+    means = np.sign(sums) * (np.abs(sums) // params.count)
+    y = norm(means * params.mul_bias.multiplier, params.mul_bias.shift)
+    codes = np.clip(y, params.minimum, params.maximum).astype(x.dtype)
+    return (codes.reshape(x.shape[0], *params.shape),)

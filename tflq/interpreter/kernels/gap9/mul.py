@@ -8,10 +8,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.pairs import pair_table, run_pairs
 from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,10 @@ def lower(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: ARG001
             raise UnsupportedError(f"'{tensor.name}' has zero point {tensor.affine.zero_point[0]}; a product takes 0")
     a, b, y = (float(t.affine.scale[0]) for t in (*tensors, output))
     affine = output.affine
-    integers = ProductOfTensors(mul_bias(a * b / y), affine.minimum_code, affine.maximum_code, output.dtype.storage)
-    return replace(integers, table=pair_table(integers.exact, *tensors, output))
+    params = ProductOfTensors(mul_bias(a * b / y), affine.minimum_code, affine.maximum_code, output.dtype.storage)
+    return replace(params, table=pair_table(params.exact, *tensors, output))
 
 
-def run(integers: ProductOfTensors, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: ProductOfTensors, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MUL: codes [S or 1, *shape] twice, shapes broadcast -> codes [S, *shape]."""
-    return (run_pairs(integers.table, integers.exact, first, second, integers.dtype),)
+    return (run_pairs(params.table, params.exact, first, second, params.dtype),)

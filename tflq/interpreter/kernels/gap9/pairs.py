@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.graph import Array, DType, Tensor
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
 from tflq.interpreter.samples import align
 
 PairRule = Callable[[Integers, Integers], Integers]

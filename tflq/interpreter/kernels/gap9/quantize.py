@@ -8,11 +8,11 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizeIntegers:
+class QuantizeParams:
     """The whole operator as a table.
 
     Attributes:
@@ -22,12 +22,12 @@ class QuantizeIntegers:
     table: Table
 
 
-def lower(node: Node, operands: Operands) -> QuantizeIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
     """Tabulate clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64."""
     x, y = operands.input(0), operands.output()
-    return QuantizeIntegers(make_table(lambda q: quantise(dequantise(q, x.affine), y.affine), x.dtype, y.dtype))
+    return QuantizeParams(make_table(lambda q: quantise(dequantise(q, x.affine), y.affine), x.dtype, y.dtype))
 
 
-def run(integers: QuantizeIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: codes [S, *shape] -> codes [S, *shape]."""
-    return (np.asarray(look_up(integers.table, x)),)
+    return (np.asarray(look_up(params.table, x)),)

@@ -8,7 +8,7 @@ from tflq.graph import Array, Node, Operands
 
 
 @dataclass(frozen=True)
-class GlobalMaxIntegers:
+class GlobalMaxParams:
     """Where to look.
 
     Attributes:
@@ -20,14 +20,14 @@ class GlobalMaxIntegers:
     shape: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> GlobalMaxIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> GlobalMaxParams:  # noqa: ARG001
     """Decide the axes."""
     rank = len(operands.input(0).shape)
     axes = tuple(sorted(int(a) % rank for a in operands.constant(1).reshape(-1)))
-    return GlobalMaxIntegers(axes, operands.output().shape)
+    return GlobalMaxParams(axes, operands.output().shape)
 
 
-def run(integers: GlobalMaxIntegers, x: Array, _axes: Array) -> tuple[Array, ...]:
+def run(params: GlobalMaxParams, x: Array, _axes: Array) -> tuple[Array, ...]:
     """Run REDUCE_MAX: codes [S, *shape] -> codes [S, *reduced shape]."""
-    largest = x.max(axis=tuple(a + 1 for a in integers.axes))
-    return (largest.reshape(x.shape[0], *integers.shape),)
+    largest = x.max(axis=tuple(a + 1 for a in params.axes))
+    return (largest.reshape(x.shape[0], *params.shape),)

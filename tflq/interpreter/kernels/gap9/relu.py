@@ -8,15 +8,15 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import norm
-from tflq.interpreter.lookup_tables import Table
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table
 
 
 @dataclass(frozen=True, eq=False)
-class ReluIntegers:
+class ReluParams:
     """The clamp.
 
     Attributes:
@@ -48,7 +48,7 @@ class ReluIntegers:
         return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
 
 
-def lower(node: Node, operands: Operands) -> ReluIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
     """Decide the clamp, and M, N where input and output differ.
 
     Raises:
@@ -64,22 +64,20 @@ def lower(node: Node, operands: Operands) -> ReluIntegers:  # noqa: ARG001
     bound = int(x.zero_point[0])
     ratio = None if _equal(x, y) else mul_bias(float(x.scale[0]) / float(y.scale[0]))
     idle = ratio is None and bound <= y.minimum_code
-    integers = ReluIntegers(
-        bound, idle, ratio, int(y.zero_point[0]), y.minimum_code, y.maximum_code, target.dtype.storage
-    )
-    return integers if ratio is None else replace(integers, table=curve_table(integers.exact, source, target))
+    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), y.minimum_code, y.maximum_code, target.dtype.storage)
+    return params if ratio is None else replace(params, table=curve_table(params.exact, source, target))
 
 
-def run(integers: ReluIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ReluParams, x: Array) -> tuple[Array, ...]:
     """Run RELU: codes [S, *shape] -> codes [S, *shape]."""
-    if integers.mul_bias is not None:
-        return (run_curve(integers.table, integers.exact, x, integers.dtype),)
-    return (x if integers.idle else np.maximum(x, x.dtype.type(integers.lower_bound)),)
+    if params.mul_bias is not None:
+        return (run_curve(params.table, params.exact, x, params.dtype),)
+    return (x if params.idle else np.maximum(x, x.dtype.type(params.lower_bound)),)
 
 
-def samples_last(integers: ReluIntegers, operands: Operands) -> float | None:
+def samples_last(params: ReluParams, operands: Operands) -> float | None:
     """Return 0 where codes are compared with one bound, which goes as fast in any order; None for tables."""
-    return 0.0 if integers.mul_bias is None and len(operands.input(0).shape) == 4 else None
+    return 0.0 if params.mul_bias is None and len(operands.input(0).shape) == 4 else None
 
 
 def _equal(x: Affine, y: Affine) -> bool:

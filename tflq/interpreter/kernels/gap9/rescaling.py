@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Affine, Array
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias
 from tflq.interpreter.kernels.gap9.rounding import norm
-from tflq.interpreter.requantise import Exact, StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.requantise import Exact, StepMap, fit_step_map, requantise
 
 _BLOCK = 1 << 15
 """Elements at a time: the block stays in the second-level cache."""

@@ -8,12 +8,12 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import norm
-from tflq.interpreter.lookup_tables import Table
-from tflq.interpreter.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table
+from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
 
 Q12, Q15 = 2.0**-12, 2.0**-15
 ALONE_SHIFT = 8
@@ -45,7 +45,7 @@ def _entry(x: Integers, shift: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class CurveIntegers:
+class CurveParams:
     """The integers of one sigmoid or tanh.
 
     Attributes:
@@ -75,7 +75,7 @@ class CurveIntegers:
         return np.clip(y, self.minimum, self.maximum)
 
 
-def lower_curve(operands: Operands, is_tanh: bool) -> CurveIntegers:
+def lower_curve(operands: Operands, is_tanh: bool) -> CurveParams:
     """Decide the integers.
 
     Raises:
@@ -86,7 +86,7 @@ def lower_curve(operands: Operands, is_tanh: bool) -> CurveIntegers:
     if int(x.affine.zero_point[0]) or (wide and float(x.affine.scale[0]) != Q12):
         raise UnsupportedError(f"input '{x.name}' must be symmetric, and 2^-12 its scale where it has 32 bits")
     y = output.affine
-    integers = CurveIntegers(
+    params = CurveParams(
         is_tanh,
         0 if wide else ALONE_SHIFT,
         mul_bias(Q15 / float(y.scale[0])),
@@ -95,9 +95,9 @@ def lower_curve(operands: Operands, is_tanh: bool) -> CurveIntegers:
         y.maximum_code,
         output.dtype.storage,
     )
-    return replace(integers, table=curve_table(integers.exact, x, output))
+    return replace(params, table=curve_table(params.exact, x, output))
 
 
-def run_sigmoid_tanh(integers: CurveIntegers, x: Array) -> tuple[Array, ...]:
+def run_sigmoid_tanh(params: CurveParams, x: Array) -> tuple[Array, ...]:
     """Run either: int32 (Q12) or int8 [S, *shape] -> codes [S, *shape]."""
-    return (run_curve(integers.table, integers.exact, x, integers.dtype),)
+    return (run_curve(params.table, params.exact, x, params.dtype),)

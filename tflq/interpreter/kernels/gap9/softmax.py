@@ -11,13 +11,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.gap9.exponential import exp_q15
 from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxIntegers:
+class SoftmaxParams:
     """The integers of one softmax.
 
     Attributes:
@@ -36,7 +36,7 @@ class SoftmaxIntegers:
     dtype: np.dtype[np.generic]
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> SoftmaxParams:  # noqa: ARG001
     """Decide the integers of SOFTMAX.
 
     Raises:
@@ -54,29 +54,29 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:  # noqa: ARG001
     table = None
     if x.bits == 8:
         table = exp_q15(-(np.arange(256, dtype=np.int64) << (14 + int(exponent))))
-    return SoftmaxIntegers(
+    return SoftmaxParams(
         table, 15 if wide else 23, float(x.scale[0]), y.minimum_code, y.maximum_code, output.dtype.storage
     )
 
 
-def run(integers: SoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run SOFTMAX: int8[S, ..., C] -> int16[S, ..., C] (or int8).
 
     y = clip(|norm(e * inv, shift)|), inv = (32767 << 15) // sum(e), e = exp_q15 of (x - max) * S_i.
     """
     codes = x.astype(np.int64)
     below = codes.max(axis=-1, keepdims=True) - codes
-    if integers.exponentials is None:
-        return (_in_float(integers, below),)
-    e = integers.exponentials[below]
+    if params.exponentials is None:
+        return (_in_float(params, below),)
+    e = params.exponentials[below]
     inverse = (32767 << 15) // e.sum(axis=-1, keepdims=True)
-    y = np.abs(norm(e * inverse, integers.shift))
-    return (np.clip(y, integers.minimum, integers.maximum).astype(integers.dtype),)
+    y = np.abs(norm(e * inverse, params.shift))
+    return (np.clip(y, params.minimum, params.maximum).astype(params.dtype),)
 
 
-def _in_float(integers: SoftmaxIntegers, below: Integers) -> Array:
-    e = np.exp(-below * integers.input_scale)
+def _in_float(params: SoftmaxParams, below: Integers) -> Array:
+    e = np.exp(-below * params.input_scale)
     share = e / e.sum(axis=-1, keepdims=True)
-    steps = 1 << (15 if integers.shift == 15 else 7)
-    codes: Array = np.clip(np.floor(share * steps + 0.5), integers.minimum, integers.maximum).astype(integers.dtype)
+    steps = 1 << (15 if params.shift == 15 else 7)
+    codes: Array = np.clip(np.floor(share * steps + 0.5), params.minimum, params.maximum).astype(params.dtype)
     return codes

@@ -12,7 +12,7 @@ from tflq.interpreter.kernels.gap9.rounding import norm
 
 
 @dataclass(frozen=True, eq=False)
-class SumPoolIntegers:
+class SumPoolParams:
     """The integers of one global sum.
 
     Attributes:
@@ -30,17 +30,17 @@ class SumPoolIntegers:
     shape: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> SumPoolIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> SumPoolParams:  # noqa: ARG001
     """Decide the integers of SUM: input and output are symmetric; raises as `mul_bias`."""
     x, output = operands.input(0), operands.output()
     axes = tuple(sorted(int(a) % len(x.shape) for a in operands.constant(1).reshape(-1)))
     ratio = x.affine.scale.astype(np.float64) / output.affine.scale.astype(np.float64)
-    return SumPoolIntegers(axes, mul_bias(ratio), output.affine.minimum_code, output.affine.maximum_code, output.shape)
+    return SumPoolParams(axes, mul_bias(ratio), output.affine.minimum_code, output.affine.maximum_code, output.shape)
 
 
-def run(integers: SumPoolIntegers, x: Array, _axes: Array) -> tuple[Array, ...]:
+def run(params: SumPoolParams, x: Array, _axes: Array) -> tuple[Array, ...]:
     """Run SUM: clip(norm(sum * M, N))."""
-    sums = x.sum(axis=tuple(a + 1 for a in integers.axes), dtype=np.int64)
-    y = norm(sums * integers.mul_bias.multiplier, integers.mul_bias.shift)
-    codes = np.clip(y, integers.minimum, integers.maximum).astype(x.dtype)
-    return (codes.reshape(x.shape[0], *integers.shape),)
+    sums = x.sum(axis=tuple(a + 1 for a in params.axes), dtype=np.int64)
+    y = norm(sums * params.mul_bias.multiplier, params.mul_bias.shift)
+    codes = np.clip(y, params.minimum, params.maximum).astype(x.dtype)
+    return (codes.reshape(x.shape[0], *params.shape),)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tflq.graph import Node, Operands
-from tflq.interpreter.kernels.gap9.sigmoid_tanh import CurveIntegers, lower_curve
+from tflq.interpreter.kernels.gap9.sigmoid_tanh import CurveParams, lower_curve
 from tflq.interpreter.kernels.gap9.sigmoid_tanh import run_sigmoid_tanh as run
 
 __all__ = ["lower", "run"]
 
 
-def lower(node: Node, operands: Operands) -> CurveIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> CurveParams:  # noqa: ARG001
     """Decide the integers of TANH; raises as `lower_curve`."""
     return lower_curve(operands, is_tanh=True)

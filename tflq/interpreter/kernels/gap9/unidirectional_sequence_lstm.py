@@ -7,10 +7,10 @@ import numpy as np
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import prepare_product
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.gap9.lstm_steps import LstmIntegers, run_lstm
+from tflq.interpreter.kernels.gap9.lstm_steps import LstmParams, run_lstm
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
+from tflq.interpreter.numerics.fixed_point import Integers
 
 GATES = ("i", "f", "c", "o")
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 14, 15)
@@ -18,7 +18,7 @@ INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 
 Q12, Q15 = 2.0**-12, 2.0**-15
 
 
-def lower(node: Node, operands: Operands) -> LstmIntegers:
+def lower(node: Node, operands: Operands) -> LstmParams:
     """Decide M, N and biases of all gates and of the cell.
 
     Operands: input and output in GAP9's types, weights as codes with their scales, biases as real numbers in float32;
@@ -36,7 +36,7 @@ def lower(node: Node, operands: Operands) -> LstmIntegers:
     middle = Q15 if on_ne16 else Q12
     cell_ratio = cell_scale if on_ne16 else cell_scale * Q15 / Q12
     w, r = np.concatenate(inputs), np.concatenate(recurrent)
-    return LstmIntegers(
+    return LstmParams(
         on_ne16=on_ne16,
         time_major=node.attributes.boolean("time_major", False),
         input_product=prepare_product(w, 255),
@@ -56,9 +56,9 @@ def lower(node: Node, operands: Operands) -> LstmIntegers:
     )
 
 
-def run(integers: LstmIntegers, x: Array, *_constants: Array | None) -> tuple[Array, ...]:
+def run(params: LstmParams, x: Array, *_constants: Array | None) -> tuple[Array, ...]:
     """Run the layer: codes [S, N, T, I] (or [S, T, N, I]) -> codes [S, N, T, H]; h and c begin at 0 in each sample."""
-    return (run_lstm(integers, x),)
+    return (run_lstm(params, x),)
 
 
 _Gate = tuple[MulBias, MulBias, Integers, Integers]

@@ -12,7 +12,7 @@ from math import prod
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.block_shapes import Blocks, lower_blocks
+from tflq.interpreter.operands.blocks import Blocks, lower_blocks
 
 
 def lower(node: Node, operands: Operands) -> Blocks:
@@ -32,14 +32,14 @@ def lower(node: Node, operands: Operands) -> Blocks:
     return blocks
 
 
-def run(integers: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def run(params: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run BATCH_TO_SPACE_ND: T[S, N * blocks, *spatial, C] -> T[S, N, *spatial * block less crops, C]."""
     samples, batches, *spatial, channels = x.shape
-    lengths, rank = integers.lengths, len(integers.lengths)
+    lengths, rank = params.lengths, len(params.lengths)
     split = x.reshape(samples, *lengths, batches // prod(lengths), *spatial, channels)
     order = [0, rank + 1, *(axis for i in range(rank) for axis in (rank + 2 + i, 1 + i)), split.ndim - 1]
     sizes = [size * block for size, block in zip(spatial, lengths, strict=True)]
     whole = split.transpose(order).reshape(samples, batches // prod(lengths), *sizes, channels)
-    kept = [slice(before, size - after) for size, (before, after) in zip(sizes, integers.amounts, strict=True)]
+    kept = [slice(before, size - after) for size, (before, after) in zip(sizes, params.amounts, strict=True)]
     where = (slice(None), slice(None), *kept)
     return (whole[where],)

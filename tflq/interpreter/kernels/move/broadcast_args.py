@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.movable import INDEX_TYPES
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import INDEX_TYPES
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def lower(node: Node, operands: Operands) -> BroadcastArgs:  # noqa: ARG001
     return BroadcastArgs(max(first.shape[0], second.shape[0]))
 
 
-def run(integers: BroadcastArgs, *shapes: Array) -> tuple[Array, ...]:
+def run(params: BroadcastArgs, *shapes: Array) -> tuple[Array, ...]:
     """Run BROADCAST_ARGS: int[S or 1, R1], int[S or 1, R2] -> int[S, max(R1, R2)].
 
     Raises:
@@ -46,7 +46,7 @@ def run(integers: BroadcastArgs, *shapes: Array) -> tuple[Array, ...]:
     """
     one = shapes[0].dtype.type(1)
     first, second = (
-        np.concatenate([np.full((x.shape[0], integers.rank - x.shape[1]), one), x], 1) for x in equal_samples(*shapes)
+        np.concatenate([np.full((x.shape[0], params.rank - x.shape[1]), one), x], 1) for x in equal_samples(*shapes)
     )
     wrong = (first != second) & (first != 1) & (second != 1)
     if wrong.any():

@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_vector, require_movable, shape_of
-from tflq.interpreter.operand_checks import MAXIMUM_RANK
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import MAXIMUM_RANK
+from tflq.interpreter.operands.movable import constant_vector, require_movable, shape_of
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -44,7 +44,7 @@ def lower(node: Node, operands: Operands) -> BroadcastTo:
     return BroadcastTo(shape)
 
 
-def run(integers: BroadcastTo, x: Array, *_shape: Array) -> tuple[Array, ...]:
+def run(params: BroadcastTo, x: Array, *_shape: Array) -> tuple[Array, ...]:
     """Run BROADCAST_TO: T[S, *shape] -> T[S, *new shape], a view of the input."""
-    aligned = x.reshape(x.shape[0], *(1,) * (len(integers.shape) + 1 - x.ndim), *x.shape[1:])
-    return (np.broadcast_to(aligned, (x.shape[0], *integers.shape)),)
+    aligned = x.reshape(x.shape[0], *(1,) * (len(params.shape) + 1 - x.ndim), *x.shape[1:])
+    return (np.broadcast_to(aligned, (x.shape[0], *params.shape)),)

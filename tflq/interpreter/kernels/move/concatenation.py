@@ -12,9 +12,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_tflite_type
-from tflq.interpreter.operand_checks import require_same_type, resolve_axis
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type, resolve_axis
+from tflq.interpreter.operands.movable import require_tflite_type
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,
@@ -42,17 +42,17 @@ def lower(node: Node, operands: Operands) -> Concatenation:
     """
     inputs = [operands.input(i) for i in range(len(operands.inputs))]
     output = operands.output()
-    integers = check_shapes(node, operands)
+    params = check_shapes(node, operands)
     require_same_type(*inputs, output)
     for tensor in inputs:
         if tensor.quantisation != output.quantisation:
             raise UnsupportedError(f"input '{tensor.name}' is quantised otherwise than the output '{output.name}'")
-    return integers
+    return params
 
 
-def run(integers: Concatenation, *arrays: Array) -> tuple[Array, ...]:
+def run(params: Concatenation, *arrays: Array) -> tuple[Array, ...]:
     """Run CONCATENATION: T[S or 1, *shape_i] -> T[S, *shape]."""
-    return (concatenate(integers, arrays),)
+    return (concatenate(params, arrays),)
 
 
 def check_shapes(node: Node, operands: Operands) -> Concatenation:
@@ -79,8 +79,8 @@ def check_shapes(node: Node, operands: Operands) -> Concatenation:
     return Concatenation(axis)
 
 
-def concatenate(integers: Concatenation, arrays: Sequence[Array]) -> Array:
+def concatenate(params: Concatenation, arrays: Sequence[Array]) -> Array:
     """Join along the axis; a shared array is repeated for each sample if another one is sampled."""
     samples = max(x.shape[0] for x in arrays)
     full = [x if x.shape[0] == samples else np.broadcast_to(x, (samples, *x.shape[1:])) for x in arrays]
-    return np.concatenate(full, integers.axis + 1)
+    return np.concatenate(full, params.axis + 1)

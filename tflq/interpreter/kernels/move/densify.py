@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.operands.movable import require_movable
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
 
@@ -30,6 +30,6 @@ def lower(node: Node, operands: Operands) -> Densify:
     return Densify()
 
 
-def run(integers: Densify, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Densify, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run DENSIFY: T[1, *shape] -> T[1, *shape]."""
     return (x,)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.operands.movable import require_movable
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.INT64)
 
@@ -38,10 +38,10 @@ def lower(node: Node, operands: Operands) -> DepthToSpace:
     return DepthToSpace(block)
 
 
-def run(integers: DepthToSpace, x: Array) -> tuple[Array, ...]:
+def run(params: DepthToSpace, x: Array) -> tuple[Array, ...]:
     """Run DEPTH_TO_SPACE: T[S, N, H, W, C * block * block] -> T[S, N, H * block, W * block, C]."""
     samples, n, h, w, c = x.shape
-    block = integers.block
+    block = params.block
     split = x.reshape(samples, n, h, w, block, block, c // (block * block))
     shape = (samples, n, h * block, w * block, c // (block * block))
     return (split.transpose(0, 1, 2, 4, 3, 5, 6).reshape(shape),)

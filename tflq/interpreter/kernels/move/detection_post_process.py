@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.heap import partial_sort
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.suppression import corner_overlap
-from tflq.interpreter.operand_checks import per_tensor, require_type
+from tflq.interpreter.kernels.move.suppression import corner_overlap
+from tflq.interpreter.numerics.heap import partial_sort
+from tflq.interpreter.operands.checks import per_tensor, require_type
+from tflq.interpreter.operands.indexing import equal_samples
 from tflq.schemas.tflite.flexbuffer import FlexValue, decode_flexbuffer
 
 Floats = NDArray[np.float32]
@@ -71,7 +71,7 @@ def lower(node: Node, operands: Operands) -> DetectionPostProcess:
     encodings, predictions, anchors = (operands.input(i) for i in range(3))
     classes = int(_number(options, "num_classes"))
     _check_shapes(encodings, predictions, anchors, classes)
-    integers = DetectionPostProcess(
+    params = DetectionPostProcess(
         max_detections=int(_number(options, "max_detections")),
         max_classes=int(_number(options, "max_classes_per_detection")),
         per_class=int(_number(options, "detections_per_class", _DETECTIONS_PER_CLASS)),
@@ -82,18 +82,18 @@ def lower(node: Node, operands: Operands) -> DetectionPostProcess:
         scales=tuple(np.float32(_number(options, f"{axis}_scale")) for axis in "yxhw"),
         quantisations=(*_shared_type(encodings, anchors), _quantisation(predictions)),
     )
-    if integers.max_detections < 1 or integers.max_classes < 1 or integers.per_class < 1:
+    if params.max_detections < 1 or params.max_classes < 1 or params.per_class < 1:
         raise GraphError("max_detections, max_classes_per_detection and detections_per_class are 1 or more; one is not")
-    if not 0 < integers.overlap <= 1:
-        raise GraphError(f"nms_iou_threshold is {integers.overlap}; it is above 0, and 1 at most")
-    return integers
+    if not 0 < params.overlap <= 1:
+        raise GraphError(f"nms_iou_threshold is {params.overlap}; it is above 0, and 1 at most")
+    return params
 
 
-def run(integers: DetectionPostProcess, encodings: Array, predictions: Array, anchors: Array) -> tuple[Array, ...]:
+def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anchors: Array) -> tuple[Array, ...]:
     """Run TFLite_Detection_PostProcess.
 
     Args:
-        integers: of `lower`.
+        params: of `lower`.
         encodings: T[S or 1, 1, n, 4 or more]: y, x, height, width of each box.
         predictions: T[S or 1, 1, n, classes with background].
         anchors: T[S or 1, n, 4].
@@ -106,41 +106,41 @@ def run(integers: DetectionPostProcess, encodings: Array, predictions: Array, an
         InputError: a box that decodes to a negative size.
     """
     given = equal_samples(encodings, anchors, predictions)
-    boxes_in, centres, scores = (_real(x, q) for x, q in zip(given, integers.quantisations, strict=True))
-    samples, slots = boxes_in.shape[0], integers.max_detections * integers.max_classes
+    boxes_in, centres, scores = (_real(x, q) for x, q in zip(given, params.quantisations, strict=True))
+    samples, slots = boxes_in.shape[0], params.max_detections * params.max_classes
     boxes = np.zeros((samples, 1, slots, 4), np.float32)
     classes, kept = (np.zeros((samples, 1, slots), np.float32) for _ in range(2))
     counts = np.zeros((samples, 1), np.float32)
-    choose = _regular if integers.regular else _fast
+    choose = _regular if params.regular else _fast
     for s in range(samples):
-        decoded = _decode(integers, boxes_in[s, 0, :, :4], centres[s])
+        decoded = _decode(params, boxes_in[s, 0, :, :4], centres[s])
         if (decoded[:, :2] > decoded[:, 2:]).any():
             raise InputError(f"sample {s}: a box has a negative height or width; anchors and scales are 0 or more")
-        found, count = choose(integers, decoded, scores[s, 0, :, -integers.classes :])
+        found, count = choose(params, decoded, scores[s, 0, :, -params.classes :])
         for slot, box, label, score in found:
             boxes[s, 0, slot], classes[s, 0, slot], kept[s, 0, slot] = decoded[box], label, score
         counts[s, 0] = count
     return boxes, classes, kept, counts
 
 
-def _fast(integers: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
-    selected = _suppress(integers, boxes, scores.max(-1), integers.max_detections)
-    labels = min(integers.max_classes, integers.classes)
+def _fast(params: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
+    selected = _suppress(params, boxes, scores.max(-1), params.max_detections)
+    labels = min(params.max_classes, params.classes)
     found: list[_Found] = []
     for place, box in enumerate(selected):
         best = _best_labels(scores[box].tolist(), labels)
-        first = place * integers.max_classes
+        first = place * params.max_classes
         found += [(first + i, box, label, float(scores[box, label])) for i, label in enumerate(best)]
     return found, len(selected)
 
 
-def _regular(integers: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
+def _regular(params: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
     best: list[tuple[int, int, float]] = []
-    for label in range(integers.classes):
-        limit = min(integers.per_class, integers.max_detections)
-        selected = _suppress(integers, boxes, scores[:, label], limit)
+    for label in range(params.classes):
+        limit = min(params.per_class, params.max_detections)
+        selected = _suppress(params, boxes, scores[:, label], limit)
         best += [(box, label, float(scores[box, label])) for box in selected]
-        best = sorted(best, key=lambda found: -found[2])[: integers.max_detections]  # stable, as std::inplace_merge
+        best = sorted(best, key=lambda found: -found[2])[: params.max_detections]  # stable, as std::inplace_merge
     return [(slot, *found) for slot, found in enumerate(best)], len(best)
 
 
@@ -150,21 +150,21 @@ def _best_labels(row: list[float], count: int) -> list[int]:
     return partial_sort(list(range(len(row))), count, lambda a, b: row[a] > row[b])
 
 
-def _suppress(integers: DetectionPostProcess, boxes: Floats, scores: Floats, limit: int) -> list[int]:
-    candidates = np.flatnonzero(scores >= integers.score_threshold)
+def _suppress(params: DetectionPostProcess, boxes: Floats, scores: Floats, limit: int) -> list[int]:
+    candidates = np.flatnonzero(scores >= params.score_threshold)
     candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
     taken: list[int] = []
     for box in candidates.tolist():
         if len(taken) >= limit:
             break
         low, high = boxes[box, :2], boxes[box, 2:]
-        if all(corner_overlap(boxes[t, :2], boxes[t, 2:], low, high) <= integers.overlap for t in taken):
+        if all(corner_overlap(boxes[t, :2], boxes[t, 2:], low, high) <= params.overlap for t in taken):
             taken.append(box)
     return taken
 
 
-def _decode(integers: DetectionPostProcess, encodings: Floats, anchors: Floats) -> Floats:
-    scaled = encodings.astype(np.float64) / np.array(integers.scales, np.float64)
+def _decode(params: DetectionPostProcess, encodings: Floats, anchors: Floats) -> Floats:
+    scaled = encodings.astype(np.float64) / np.array(params.scales, np.float64)
     sizes = anchors[:, 2:].astype(np.float64)
     centres = (scaled[:, :2] * sizes + anchors[:, :2].astype(np.float64)).astype(np.float32)
     grown = np.array([[_exp(x) for x in row] for row in scaled[:, 2:].tolist()]).reshape(-1, 2)

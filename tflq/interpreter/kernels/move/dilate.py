@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_vector, require_movable
-from tflq.interpreter.operand_checks import require_same_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type
+from tflq.interpreter.operands.movable import constant_vector, require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -45,9 +45,9 @@ def lower(node: Node, operands: Operands) -> Dilate:
     return Dilate(dilations)
 
 
-def run(integers: Dilate, x: Array, _dilations: Array | None, value: Array) -> tuple[Array, ...]:
+def run(params: Dilate, x: Array, _dilations: Array | None, value: Array) -> tuple[Array, ...]:
     """Run DILATE: T[S or 1, *shape], T[S or 1] -> T[S, *((shape - 1) * dilation + 1)]."""
-    return (dilated(x, integers.dilations, value.reshape(-1)),)
+    return (dilated(x, params.dilations, value.reshape(-1)),)
 
 
 def dilated(x: Array, dilations: tuple[int, ...], value: Array) -> Array:

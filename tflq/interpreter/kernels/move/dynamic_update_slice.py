@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.movable import INDEX_TYPES, require_movable
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type, require_type
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_same_type, require_type
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import INDEX_TYPES, require_movable
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8 or dtype is DType.INT4)
 
@@ -46,9 +46,9 @@ def lower(node: Node, operands: Operands) -> DynamicUpdateSlice:
     return DynamicUpdateSlice(tuple(n - b for b, n in zip(box.shape, source.shape, strict=True)))
 
 
-def run(integers: DynamicUpdateSlice, x: Array, box: Array, start: Array) -> tuple[Array, ...]:
+def run(params: DynamicUpdateSlice, x: Array, box: Array, start: Array) -> tuple[Array, ...]:
     """Run DYNAMIC_UPDATE_SLICE: T[S or 1, *shape], T[S or 1, *box], int[S or 1, rank] -> T[S, *shape]."""
-    first = np.clip(start.astype(np.int64), 0, np.array(integers.last, np.int64))
+    first = np.clip(start.astype(np.int64), 0, np.array(params.last, np.int64))
     result, boxes = equal_samples(x, box)
     if first.shape[0] == 1:
         result = result.copy()

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.block_scales import block_scales
-from tflq.interpreter.kernels.indexing import checked_indices, sample_index
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
-from tflq.interpreter.sound_scales import require_sound_tensor
+from tflq.interpreter.operands.block_scales import block_scales
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import checked_indices, sample_index
+from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 HYBRID = (DType.UINT8, DType.INT8, DType.INT4, DType.INT2)
 
@@ -71,23 +71,23 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookup:  # noqa: ARG001
     return EmbeddingLookup(scale, output.dtype.storage.name, per_byte)
 
 
-def run(integers: EmbeddingLookup, indices: Array, table: Array) -> tuple[Array, ...]:
+def run(params: EmbeddingLookup, indices: Array, table: Array) -> tuple[Array, ...]:
     """Run EMBEDDING_LOOKUP: int32[S or 1, n], T[S or 1, rows, *row] -> U[S, n, *row].
 
     Raises:
         InputError: an index out of range.
     """
     rows = checked_indices(indices, table.shape[1], "the table")
-    if integers.scale is None:
+    if params.scale is None:
         return (table[sample_index(table, 2), rows],)
     size = prod(table.shape[2:])
-    begin = rows * size // integers.per_byte * integers.per_byte
+    begin = rows * size // params.per_byte * params.per_byte
     flat = table.reshape(table.shape[0], -1).view(np.int8)
     codes = flat[sample_index(table, 3), begin[..., None] + np.arange(size)]
-    blocks = integers.scale.shape[1]
-    scale = np.repeat(integers.scale, size // blocks, 1) if blocks > 1 else integers.scale
+    blocks = params.scale.shape[1]
+    scale = np.repeat(params.scale, size // blocks, 1) if blocks > 1 else params.scale
     values = codes.astype(np.float32) * scale[rows]
-    return (values.astype(integers.dtype).reshape(*values.shape[:2], *table.shape[2:]),)
+    return (values.astype(params.dtype).reshape(*values.shape[:2], *table.shape[2:]),)
 
 
 def _scales(table: Tensor, output: Tensor) -> NDArray[np.float32]:

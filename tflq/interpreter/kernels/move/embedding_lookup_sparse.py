@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import checked_indices, equal_samples
-from tflq.interpreter.kernels.movable import constant_vector, shape_of
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import checked_indices, equal_samples
+from tflq.interpreter.operands.movable import constant_vector, shape_of
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def lower(node: Node, operands: Operands) -> EmbeddingLookupSparse:
 
 
 def run(
-    integers: EmbeddingLookupSparse, rows: Array, places: Array, _shape: Array | None, weights: Array, table: Array
+    params: EmbeddingLookupSparse, rows: Array, places: Array, _shape: Array | None, weights: Array, table: Array
 ) -> tuple[Array, ...]:
     """Run EMBEDDING_LOOKUP_SPARSE: -> float32[S, *buckets, *row].
 
@@ -69,37 +69,37 @@ def run(
     """
     checked = checked_indices(rows, table.shape[1], "the table")
     flat = np.zeros(places.shape[:2], np.int64)
-    for i, size in enumerate(integers.buckets):
+    for i, size in enumerate(params.buckets):
         flat = flat * size + checked_indices(places[..., i], size, f"axis {i} of the buckets")
     given = equal_samples(checked, flat, weights, table.reshape(*table.shape[:2], -1))
-    result = np.stack([_combined(integers, *(x[s] for x in given)) for s in range(given[0].shape[0])])
-    return (result.reshape(result.shape[0], *integers.buckets, *table.shape[2:]),)
+    result = np.stack([_combined(params, *(x[s] for x in given)) for s in range(given[0].shape[0])])
+    return (result.reshape(result.shape[0], *params.buckets, *table.shape[2:]),)
 
 
 def _combined(
-    integers: EmbeddingLookupSparse, rows: Array, buckets: Array, weights: Array, table: Array
+    params: EmbeddingLookupSparse, rows: Array, buckets: Array, weights: Array, table: Array
 ) -> NDArray[np.float32]:
-    result = np.zeros((prod(integers.buckets), table.shape[1]), np.float32)
+    result = np.zeros((prod(params.buckets), table.shape[1]), np.float32)
     total, squares, count, current = np.float32(0), np.float32(0), 0, 0
     for row, bucket, weight in zip(rows, buckets, weights.astype(np.float32), strict=True):
         if bucket != current:
-            _finish(integers, result, current, count, total, squares)
+            _finish(params, result, current, count, total, squares)
             total, squares, count, current = np.float32(0), np.float32(0), 0, int(bucket)
         count += 1
         squares, total = squares + weight * weight, total + weight
         result[current] += table[row] * weight
-    _finish(integers, result, current, count, total, squares)
+    _finish(params, result, current, count, total, squares)
     return result
 
 
 def _finish(
-    integers: EmbeddingLookupSparse,
+    params: EmbeddingLookupSparse,
     result: NDArray[np.float32],
     bucket: int,
     count: int,
     total: np.float32,
     squares: np.float32,
 ) -> None:
-    if count and integers.combiner != "sum":
+    if count and params.combiner != "sum":
         with np.errstate(all="ignore"):
-            result[bucket] /= total if integers.combiner == "mean" else np.sqrt(squares)
+            result[bucket] /= total if params.combiner == "mean" else np.sqrt(squares)

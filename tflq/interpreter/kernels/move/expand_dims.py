@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import constant_integers, require_same_type, resolve_axis
+from tflq.interpreter.operands.checks import constant_integers, require_same_type, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,6 @@ def lower(node: Node, operands: Operands) -> ExpandDims:  # noqa: ARG001
     return ExpandDims(resolve_axis(int(given[0]), len(source.shape) + 1))
 
 
-def run(integers: ExpandDims, x: Array, *_axis: Array) -> tuple[Array, ...]:
+def run(params: ExpandDims, x: Array, *_axis: Array) -> tuple[Array, ...]:
     """Run EXPAND_DIMS: T[S, *shape] -> T[S, *shape with a 1]."""
-    return (np.expand_dims(x, integers.axis + 1),)
+    return (np.expand_dims(x, params.axis + 1),)

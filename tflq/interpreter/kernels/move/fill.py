@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import (
+from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
     constant_vector,
     require_movable,
@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.movable import (
     require_symmetric_int16,
     shape_of,
 )
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def lower(node: Node, operands: Operands) -> Fill:
     return Fill(shape)
 
 
-def run(integers: Fill, _shape: Array | None, value: Array) -> tuple[Array, ...]:
+def run(params: Fill, _shape: Array | None, value: Array) -> tuple[Array, ...]:
     """Run FILL: T[S] -> T[S, *shape], a view of the value."""
-    scalar = value.reshape(-1, *(1,) * len(integers.shape))
-    return (np.broadcast_to(scalar, (value.shape[0], *integers.shape)),)
+    scalar = value.reshape(-1, *(1,) * len(params.shape))
+    return (np.broadcast_to(scalar, (value.shape[0], *params.shape)),)

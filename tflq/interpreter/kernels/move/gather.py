@@ -14,10 +14,10 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.indexing import checked_indices, sample_index
-from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import require_type, resolve_axis
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type, resolve_axis
+from tflq.interpreter.operands.indexing import checked_indices, sample_index
+from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT4,
@@ -65,14 +65,14 @@ def lower(node: Node, operands: Operands) -> Gather:
     return Gather(axis, batch_dims)
 
 
-def run(integers: Gather, x: Array, indices: Array) -> tuple[Array, ...]:
+def run(params: Gather, x: Array, indices: Array) -> tuple[Array, ...]:
     """Run GATHER: T[S or 1, *B, *outer, N, *inner], [S or 1, *B, *places] -> T[S, *B, *outer, *places, *inner].
 
     Raises:
         InputError: an index out of range.
     """
-    axis, batches = integers.axis + 1, integers.batch_dims + 1
-    chosen = checked_indices(indices, x.shape[axis], f"axis {integers.axis} of the input")
+    axis, batches = params.axis + 1, params.batch_dims + 1
+    chosen = checked_indices(indices, x.shape[axis], f"axis {params.axis} of the input")
     outer, places, inner = x.shape[batches:axis], indices.shape[batches:], x.shape[axis + 1 :]
     if batches == 1 and chosen.shape[0] == 1:
         return (np.take(x, chosen[0], axis),)

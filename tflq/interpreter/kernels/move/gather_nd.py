@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import checked_indices, sample_index
-from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import checked_indices, sample_index
+from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT8,
@@ -44,14 +44,14 @@ def lower(node: Node, operands: Operands) -> GatherNd:
     return GatherNd(indices.shape[-1])
 
 
-def run(integers: GatherNd, x: Array, indices: Array) -> tuple[Array, ...]:
+def run(params: GatherNd, x: Array, indices: Array) -> tuple[Array, ...]:
     """Run GATHER_ND: T[S or 1, *indexed, *inner], [S or 1, *places, n] -> T[S, *places, *inner].
 
     Raises:
         InputError: an index out of range.
     """
     coordinates = [
-        checked_indices(indices[..., i], x.shape[i + 1], f"axis {i} of the input") for i in range(integers.axes)
+        checked_indices(indices[..., i], x.shape[i + 1], f"axis {i} of the input") for i in range(params.axes)
     ]
     where = (sample_index(x, indices.ndim - 1), *coordinates)
     return (x[where],)

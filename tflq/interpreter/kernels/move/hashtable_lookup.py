@@ -14,8 +14,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.indexing import equal_samples
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,18 @@ def lower(node: Node, operands: Operands) -> HashtableLookup:  # noqa: ARG001
     return HashtableLookup(keys.shape[0])
 
 
-def run(integers: HashtableLookup, wanted: Array, keys: Array, table: Array) -> tuple[Array, ...]:
+def run(params: HashtableLookup, wanted: Array, keys: Array, table: Array) -> tuple[Array, ...]:
     """Run HASHTABLE_LOOKUP: int32[S or 1, n], int32[S or 1, rows], T[S or 1, rows, *row] -> T[S, n, *row], uint8[S, n].
 
     The third array may be shared or sampled, as the others.
     """
     wanted, keys, table = equal_samples(wanted, keys, table)
     sample = np.arange(wanted.shape[0])[:, None]
-    low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, integers.rows)
+    low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, params.rows)
     place = np.full(wanted.shape, -1)
     while (searching := (low < high) & (place < 0)).any():
         middle = (low + high) // 2
-        order = wanted - keys[sample, np.minimum(middle, integers.rows - 1)]  # wraps, as the kernel's difference does
+        order = wanted - keys[sample, np.minimum(middle, params.rows - 1)]  # wraps, as the kernel's difference does
         place = np.where(searching & (order == 0), middle, place)
         high = np.where(searching & (order < 0), middle, high)
         low = np.where(searching & (order > 0), middle + 1, low)

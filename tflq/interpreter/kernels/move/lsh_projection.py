@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.fingerprint import fingerprint64
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.numerics.fingerprint import fingerprint64
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import equal_samples
 from tflq.schemas.tflite.packing import pack_strings
 
 MAXIMUM_BITS = 31
@@ -58,12 +58,12 @@ def lower(node: Node, operands: Operands) -> LshProjection:
     return LshProjection(kind == "sparse")
 
 
-def run(integers: LshProjection, seeds: Array, x: Array, weights: Array | None = None) -> tuple[Array, ...]:
+def run(params: LshProjection, seeds: Array, x: Array, weights: Array | None = None) -> tuple[Array, ...]:
     """Run LSH_PROJECTION: float32[S or 1, h, b], T[S or 1, n, *row], float32[S or 1, n] -> int32[S, h or h * b]."""
     given = equal_samples(seeds, x) if weights is None else equal_samples(seeds, x, weights)
     rows = [_bits(*(array[s] for array in given)) for s in range(given[0].shape[0])]
     bits = np.stack(rows).reshape(len(rows), *seeds.shape[1:])
-    if not integers.sparse:
+    if not params.sparse:
         return (bits.reshape(len(rows), -1).astype(np.int32),)
     hashes, width = seeds.shape[1:]
     places = np.int64(1) << np.arange(width - 1, -1, -1, dtype=np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32, DType.UINT32)
 
@@ -39,9 +39,9 @@ def lower(node: Node, operands: Operands) -> MatrixDiag:
     return MatrixDiag(source.shape[-1])
 
 
-def run(integers: MatrixDiag, x: Array) -> tuple[Array, ...]:
+def run(params: MatrixDiag, x: Array) -> tuple[Array, ...]:
     """Run MATRIX_DIAG: T[S, *rows, n] -> T[S, *rows, n, n]."""
-    result = np.zeros((*x.shape, integers.size), x.dtype)
-    places = np.arange(integers.size)
+    result = np.zeros((*x.shape, params.size), x.dtype)
+    places = np.arange(params.size)
     result[..., places, places] = x
     return (result,)

@@ -11,10 +11,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.matrix_diag import TYPES
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.operands.checks import require_same_type
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import require_movable
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ def lower(node: Node, operands: Operands) -> MatrixSetDiag:
     return MatrixSetDiag(min(source.shape[-2:]))
 
 
-def run(integers: MatrixSetDiag, x: Array, diagonal: Array) -> tuple[Array, ...]:
+def run(params: MatrixSetDiag, x: Array, diagonal: Array) -> tuple[Array, ...]:
     """Run MATRIX_SET_DIAG: T[S or 1, *rest, rows, columns], T[S or 1, *rest, n] -> T[S, *rest, rows, columns]."""
     result, values = equal_samples(x, diagonal)
     result = result.copy()
-    places = np.arange(integers.size)
+    places = np.arange(params.size)
     result[..., places, places] = values
     return (result,)

@@ -13,15 +13,15 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import (
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
+from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
     INDEX_TYPES,
     require_movable,
     require_same_quantisation,
     require_symmetric_int16,
 )
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def lower(node: Node, operands: Operands) -> MirrorPad:
     return MirrorPad(tuple(_mirrored(before, size, after, offset) for (before, after), size in pairs))
 
 
-def run(integers: MirrorPad, x: Array, *_amounts: Array) -> tuple[Array, ...]:
+def run(params: MirrorPad, x: Array, *_amounts: Array) -> tuple[Array, ...]:
     """Run MIRROR_PAD: T[S, *shape] -> T[S, *padded shape]."""
-    for axis, indices in enumerate(integers.indices):
+    for axis, indices in enumerate(params.indices):
         if len(indices) != x.shape[axis + 1]:
             x = np.take(x, indices, axis + 1)
     return (x,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.suppression import Suppression, lower_suppression, run_suppression
+from tflq.interpreter.kernels.move.suppression import Suppression, lower_suppression, run_suppression
 
 
 def lower(node: Node, operands: Operands) -> Suppression:  # noqa: ARG001
@@ -22,8 +22,8 @@ def lower(node: Node, operands: Operands) -> Suppression:  # noqa: ARG001
 
 
 def run(
-    integers: Suppression, boxes: Array, scores: Array, _size: Array | None, overlap: Array, threshold: Array
+    params: Suppression, boxes: Array, scores: Array, _size: Array | None, overlap: Array, threshold: Array
 ) -> tuple[Array, ...]:
     """Run NON_MAX_SUPPRESSION_V4: float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size], int32[S]."""
-    indices, _, count = run_suppression(integers, boxes, scores, overlap, threshold, np.zeros(1, np.float32))
+    indices, _, count = run_suppression(params, boxes, scores, overlap, threshold, np.zeros(1, np.float32))
     return indices, count

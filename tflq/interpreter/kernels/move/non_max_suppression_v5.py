@@ -8,7 +8,7 @@ Source: TFLite kernels/non_max_suppression.cc.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.suppression import Suppression, lower_suppression, run_suppression
+from tflq.interpreter.kernels.move.suppression import Suppression, lower_suppression, run_suppression
 
 
 def lower(node: Node, operands: Operands) -> Suppression:  # noqa: ARG001
@@ -22,7 +22,7 @@ def lower(node: Node, operands: Operands) -> Suppression:  # noqa: ARG001
 
 
 def run(
-    integers: Suppression,
+    params: Suppression,
     boxes: Array,
     scores: Array,
     _size: Array | None,
@@ -35,4 +35,4 @@ def run(
     Raises:
         InputError: a negative sigma.
     """
-    return run_suppression(integers, boxes, scores, overlap, threshold, sigma)
+    return run_suppression(params, boxes, scores, overlap, threshold, sigma)

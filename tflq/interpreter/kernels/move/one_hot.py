@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import INDEX_TYPES, constant_number, require_movable, shape_of
-from tflq.interpreter.operand_checks import require_same_type, require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.movable import INDEX_TYPES, constant_number, require_movable, shape_of
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.BOOL)
 
@@ -56,10 +56,10 @@ def lower(node: Node, operands: Operands) -> OneHot:
     return OneHot(axis, depth)
 
 
-def run(integers: OneHot, indices: Array, _depth: Array | None, on_value: Array, off_value: Array) -> tuple[Array, ...]:
+def run(params: OneHot, indices: Array, _depth: Array | None, on_value: Array, off_value: Array) -> tuple[Array, ...]:
     """Run ONE_HOT: int[S or 1, *shape], T[S or 1], T[S or 1] -> T[S, *shape with an axis of depth]."""
-    axis = integers.axis + 1
-    places = np.arange(integers.depth, dtype=np.int32).reshape(-1, *(1,) * (indices.ndim - axis))
+    axis = params.axis + 1
+    places = np.arange(params.depth, dtype=np.int32).reshape(-1, *(1,) * (indices.ndim - axis))
     chosen = np.expand_dims(indices.astype(np.int32), axis) == places
     on, off = (value.reshape(-1, *(1,) * (chosen.ndim - 1)) for value in (on_value, off_value))
     return (np.where(chosen, on, off),)

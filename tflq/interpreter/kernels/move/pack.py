@@ -11,10 +11,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.movable import require_movable, require_same_quantisation
-from tflq.interpreter.operand_checks import require_same_type, resolve_axis
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type, resolve_axis
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import require_movable, require_same_quantisation
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.UINT8, DType.UINT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
@@ -50,6 +50,6 @@ def lower(node: Node, operands: Operands) -> Pack:
     return Pack(resolve_axis(node.attributes.integer("axis", 0), len(inputs[0].shape) + 1))
 
 
-def run(integers: Pack, *arrays: Array) -> tuple[Array, ...]:
+def run(params: Pack, *arrays: Array) -> tuple[Array, ...]:
     """Run PACK: n of T[S or 1, *shape] -> T[S, *shape with an axis of n]."""
-    return (np.stack(equal_samples(*arrays), integers.axis + 1),)
+    return (np.stack(equal_samples(*arrays), params.axis + 1),)

@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor
+from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 MAXIMUM_RANK = 5
 """TFLite's kernel stops at this rank (internal/reference/pad.h)."""
@@ -55,11 +55,11 @@ def lower(node: Node, operands: Operands) -> Pad:
     return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
 
 
-def run(integers: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run PAD: T[S, *shape] -> T[S, *padded shape]."""
-    sizes = [sum(pair) + size for pair, size in zip(integers.paddings, x.shape[1:], strict=True)]
-    result = np.full((x.shape[0], *sizes), integers.value[0], x.dtype)
-    inside = [slice(before, before + size) for (before, _), size in zip(integers.paddings, x.shape[1:], strict=True)]
+    sizes = [sum(pair) + size for pair, size in zip(params.paddings, x.shape[1:], strict=True)]
+    result = np.full((x.shape[0], *sizes), params.value[0], x.dtype)
+    inside = [slice(before, before + size) for (before, _), size in zip(params.paddings, x.shape[1:], strict=True)]
     where = (slice(None), *inside)
     result[where] = x
     return (result,)

@@ -9,7 +9,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.move import pad
 from tflq.interpreter.kernels.move.pad import Pad, lower_paddings
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor, require_same_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_same_type
 
 
 def lower(node: Node, operands: Operands) -> Pad:
@@ -34,6 +34,6 @@ def lower(node: Node, operands: Operands) -> Pad:
     return Pad(paddings, operands.constant(2).reshape(1))
 
 
-def run(integers: Pad, x: Array, *operands: Array) -> tuple[Array, ...]:
+def run(params: Pad, x: Array, *operands: Array) -> tuple[Array, ...]:
     """Run PADV2: T[S, *shape] -> T[S, *padded shape]."""
-    return pad.run(integers, x, *operands)
+    return pad.run(params, x, *operands)

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type, require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,6 @@ def lower(node: Node, operands: Operands) -> Range:  # noqa: ARG001
     return Range(np.add.accumulate(steps, dtype=dtype.storage))
 
 
-def run(integers: Range, *_operands: Array) -> tuple[Array, ...]:
+def run(params: Range, *_operands: Array) -> tuple[Array, ...]:
     """Run RANGE: -> T[1, n], shared by all samples."""
-    return (integers.values[None],)
+    return (params.values[None],)

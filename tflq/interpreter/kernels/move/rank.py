@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 SHARED_RESULT = True
 
@@ -32,6 +32,6 @@ def lower(node: Node, operands: Operands) -> Rank:  # noqa: ARG001
     return Rank(len(operands.input(0).shape))
 
 
-def run(integers: Rank, *_operands: Array) -> tuple[Array, ...]:
+def run(params: Rank, *_operands: Array) -> tuple[Array, ...]:
     """Run RANK: -> int32[1], shared by all samples."""
-    return (np.array([integers.rank], np.int32),)
+    return (np.array([params.rank], np.int32),)

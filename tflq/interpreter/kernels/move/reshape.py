@@ -13,7 +13,7 @@ from math import prod
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.operands.checks import require_same_type
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ def lower(node: Node, operands: Operands) -> Reshape:
     return Reshape(_resolve(wanted, source.shape))
 
 
-def run(integers: Reshape, x: Array, *_shape: Array) -> tuple[Array, ...]:
+def run(params: Reshape, x: Array, *_shape: Array) -> tuple[Array, ...]:
     """Run RESHAPE: T[S, *old] -> T[S, *new]."""
-    return (x.reshape(x.shape[0], *integers.shape),)
+    return (x.reshape(x.shape[0], *params.shape),)
 
 
 def _wanted(node: Node, operands: Operands) -> tuple[int, ...]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import round_half_away
-from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.operands.movable import FIXED_SIZE, constant_vector, require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
 
@@ -49,9 +49,9 @@ def lower(node: Node, operands: Operands) -> ResizeNearestNeighbor:
     return ResizeNearestNeighbor(rows, columns)
 
 
-def run(integers: ResizeNearestNeighbor, x: Array, *_size: Array) -> tuple[Array, ...]:
+def run(params: ResizeNearestNeighbor, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_NEAREST_NEIGHBOR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
-    return (np.take(np.take(x, integers.rows, 2), integers.columns, 3),)
+    return (np.take(np.take(x, params.rows, 2), params.columns, 3),)
 
 
 def resized_shape(operands: Operands) -> tuple[int, int]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import INDEX_TYPES, require_movable
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.movable import INDEX_TYPES, require_movable
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT16, DType.INT32, DType.INT64)
 
@@ -50,16 +50,16 @@ def lower(node: Node, operands: Operands) -> ReverseSequence:
     return ReverseSequence(sequence, batch)
 
 
-def run(integers: ReverseSequence, x: Array, lengths: Array) -> tuple[Array, ...]:
+def run(params: ReverseSequence, x: Array, lengths: Array) -> tuple[Array, ...]:
     """Run REVERSE_SEQUENCE: T[S or 1, *shape], [S or 1, batches] -> T[S, *shape].
 
     Raises:
         InputError: a length above the size of the axis.
     """
-    sequence, batch = integers.sequence + 1, integers.batch + 1
+    sequence, batch = params.sequence + 1, params.batch + 1
     size = x.shape[sequence]
     if lengths.size and lengths.max() > size:
-        raise InputError(f"a sequence has length {lengths.max()}; axis {integers.sequence} of the input has {size}")
+        raise InputError(f"a sequence has length {lengths.max()}; axis {params.sequence} of the input has {size}")
     places = np.arange(size)
     ends = lengths.astype(np.int64)[:, :, None]
     indices = np.where(places < ends, ends - 1 - places, places)  # [S or 1, batches, size]

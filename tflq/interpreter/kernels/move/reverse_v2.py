@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_vector, require_movable
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, resolve_axis
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, resolve_axis
+from tflq.interpreter.operands.movable import constant_vector, require_movable
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT8,
@@ -47,6 +47,6 @@ def lower(node: Node, operands: Operands) -> ReverseV2:
     return ReverseV2(axes)
 
 
-def run(integers: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run REVERSE_V2: T[S, *shape] -> T[S, *shape], a view of the input."""
-    return (np.flip(x, tuple(axis + 1 for axis in integers.axes)),)
+    return (np.flip(x, tuple(axis + 1 for axis in params.axes)),)

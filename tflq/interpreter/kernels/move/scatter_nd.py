@@ -14,10 +14,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import checked_indices
-from tflq.interpreter.kernels.movable import constant_vector, require_movable, shape_of
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import checked_indices
+from tflq.interpreter.operands.movable import constant_vector, require_movable, shape_of
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.BOOL, DType.INT8, DType.INT64, DType.INT32)
 
@@ -51,7 +51,7 @@ def lower(node: Node, operands: Operands) -> ScatterNd:
     return ScatterNd(shape)
 
 
-def run(integers: ScatterNd, indices: Array, updates: Array, *_shape: Array) -> tuple[Array, ...]:
+def run(params: ScatterNd, indices: Array, updates: Array, *_shape: Array) -> tuple[Array, ...]:
     """Run SCATTER_ND: int32[S or 1, *outer, n], T[S or 1, *outer, *inner] -> T[S, *shape].
 
     Raises:
@@ -60,10 +60,10 @@ def run(integers: ScatterNd, indices: Array, updates: Array, *_shape: Array) -> 
     samples = max(indices.shape[0], updates.shape[0])
     axes = indices.shape[-1]
     flat = np.arange(samples).reshape(-1, *(1,) * (indices.ndim - 2))
-    for i, size in enumerate(integers.shape[:axes]):
+    for i, size in enumerate(params.shape[:axes]):
         flat = flat * size + checked_indices(indices[..., i], size, f"axis {i} of the result")
-    result = np.zeros((samples * prod(integers.shape[:axes]), prod(integers.shape[axes:])), updates.dtype)
+    result = np.zeros((samples * prod(params.shape[:axes]), prod(params.shape[axes:])), updates.dtype)
     rows = np.broadcast_to(updates, (samples, *updates.shape[1:])).reshape(-1, result.shape[1])
     add: np.ufunc = np.logical_or if updates.dtype == np.bool_ else np.add
     add.at(result, np.broadcast_to(flat, (samples, *indices.shape[1:-1])).reshape(-1), rows)
-    return (result.reshape(samples, *integers.shape),)
+    return (result.reshape(samples, *params.shape),)

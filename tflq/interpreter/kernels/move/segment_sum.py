@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_vector
-from tflq.interpreter.kernels.segments import Segments, run_segments
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.kernels.move.segments import Segments, run_segments
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.movable import constant_vector
 
 
 def lower(node: Node, operands: Operands) -> Segments:  # noqa: ARG001
@@ -31,6 +31,6 @@ def lower(node: Node, operands: Operands) -> Segments:  # noqa: ARG001
     return Segments("sum", 1, ids[-1] + 1 if ids else 0)
 
 
-def run(integers: Segments, x: Array, ids: Array) -> tuple[Array, ...]:
+def run(params: Segments, x: Array, ids: Array) -> tuple[Array, ...]:
     """Run SEGMENT_SUM: T[S or 1, rows, *rest], int32[1, rows] -> T[S, segments, *rest]; integers wrap."""
-    return (run_segments(integers, x, ids),)
+    return (run_segments(params, x, ids),)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.movable import INDEX_TYPES
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.movable import INDEX_TYPES
 
 SHARED_RESULT = True
 
@@ -39,6 +39,6 @@ def lower(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
     return Shape(operands.input(0).shape, dtype.value)
 
 
-def run(integers: Shape, *_operands: Array) -> tuple[Array, ...]:
+def run(params: Shape, *_operands: Array) -> tuple[Array, ...]:
     """Run SHAPE: -> int[1, rank], shared by all samples."""
-    return (np.array([integers.shape], integers.dtype).reshape(1, -1),)
+    return (np.array([params.shape], params.dtype).reshape(1, -1),)

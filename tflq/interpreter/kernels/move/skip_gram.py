@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 PER_SAMPLE = True
 _SPACES = b" \t\n\v\f\r"
@@ -53,10 +53,10 @@ def lower(node: Node, operands: Operands) -> SkipGram:
     return SkipGram(size, node.attributes.integer("max_skip_size", 0), shorter)
 
 
-def run(integers: SkipGram, x: Array) -> tuple[Array, ...]:
+def run(params: SkipGram, x: Array) -> tuple[Array, ...]:
     """Run SKIP_GRAM: string[1, *shape] -> string[1, found]."""
     words = _words(bytes(x.reshape(-1)[0]))
-    groups = list(_groups(integers, words)) if len(words) >= integers.size else []
+    groups = list(_groups(params, words)) if len(words) >= params.size else []
     result = np.empty((1, len(groups)), object)
     result[0, :] = groups
     return (result,)
@@ -72,22 +72,22 @@ def _words(text: bytes) -> list[bytes]:
     return [*words, text[begin:]] if len(text) > begin else words
 
 
-def _groups(integers: SkipGram, words: list[bytes]) -> Iterator[bytes]:
+def _groups(params: SkipGram, words: list[bytes]) -> Iterator[bytes]:
     """Walk the places of the group's words: the deepest one moves on until its skip or the words end."""
-    places, depth = [0] * integers.size, 1
+    places, depth = [0] * params.size, 1
     while depth >= 0:
-        if _may_advance(integers, places, depth, len(words)):
+        if _may_advance(params, places, depth, len(words)):
             places[depth] += 1
             depth += 1
-            if depth < integers.size:
+            if depth < params.size:
                 places[depth] = places[depth - 1]
             continue
-        if 0 < depth <= integers.size and (integers.shorter or depth == integers.size):
+        if 0 < depth <= params.size and (params.shorter or depth == params.size):
             yield b" ".join(words[place] for place in places[:depth])
         depth -= 1
 
 
-def _may_advance(integers: SkipGram, places: list[int], depth: int, count: int) -> bool:
-    if depth >= integers.size or places[depth] + 1 >= count:
+def _may_advance(params: SkipGram, places: list[int], depth: int, count: int) -> bool:
+    if depth >= params.size or places[depth] + 1 >= count:
         return False
-    return depth == 0 or places[depth] - places[depth - 1] <= integers.skip
+    return depth == 0 or places[depth] - places[depth - 1] <= params.skip

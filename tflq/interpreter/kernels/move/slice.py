@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.operands.checks import require_same_type
+from tflq.interpreter.operands.movable import FIXED_SIZE, constant_vector, require_movable
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ def lower(node: Node, operands: Operands) -> Slice:
     return Slice(begin, lengths)
 
 
-def run(integers: Slice, x: Array, *_box: Array) -> tuple[Array, ...]:
+def run(params: Slice, x: Array, *_box: Array) -> tuple[Array, ...]:
     """Run SLICE: T[S, *shape] -> T[S, *size], a view of the input."""
-    box = (slice(b, b + size) for b, size in zip(integers.begin, integers.size, strict=True))
+    box = (slice(b, b + size) for b, size in zip(params.begin, params.size, strict=True))
     where = (slice(None), *box)
     return (x[where],)

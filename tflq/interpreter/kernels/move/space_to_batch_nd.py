@@ -14,9 +14,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.block_shapes import Blocks, lower_blocks, pad_or_crop
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.blocks import Blocks, lower_blocks, pad_or_crop
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,10 @@ def lower(node: Node, operands: Operands) -> SpaceToBatchNd:
     return SpaceToBatchNd(blocks, np.array([zero]).astype(output.dtype.storage))
 
 
-def run(integers: SpaceToBatchNd, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def run(params: SpaceToBatchNd, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run SPACE_TO_BATCH_ND: T[S, N, *spatial, C] -> T[S, N * blocks, *spatial / block, C]."""
-    lengths = integers.blocks.lengths
-    padded = pad_or_crop(x, ((0, 0), *integers.blocks.amounts, (0, 0)), integers.value)
+    lengths = params.blocks.lengths
+    padded = pad_or_crop(x, ((0, 0), *params.blocks.amounts, (0, 0)), params.value)
     samples, batches, *spatial, channels = padded.shape
     cells = [size // block for size, block in zip(spatial, lengths, strict=True)]
     split = padded.reshape(samples, batches, *(n for pair in zip(cells, lengths, strict=True) for n in pair), channels)

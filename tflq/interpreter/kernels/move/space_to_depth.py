@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
+from tflq.interpreter.operands.movable import require_movable
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.INT64)
 
@@ -38,9 +38,9 @@ def lower(node: Node, operands: Operands) -> SpaceToDepth:
     return SpaceToDepth(block)
 
 
-def run(integers: SpaceToDepth, x: Array) -> tuple[Array, ...]:
+def run(params: SpaceToDepth, x: Array) -> tuple[Array, ...]:
     """Run SPACE_TO_DEPTH: T[S, N, H, W, C] -> T[S, N, H / block, W / block, block * block * C]."""
     samples, n, h, w, c = x.shape
-    block = integers.block
+    block = params.block
     split = x.reshape(samples, n, h // block, block, w // block, block, c)
     return (split.transpose(0, 1, 2, 4, 3, 5, 6).reshape(samples, n, h // block, w // block, block * block * c),)

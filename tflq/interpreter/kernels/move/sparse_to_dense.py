@@ -11,10 +11,10 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.indexing import checked_indices
-from tflq.interpreter.kernels.movable import INDEX_TYPES, constant_vector, require_movable, shape_of
-from tflq.interpreter.operand_checks import require_same_type, require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.indexing import checked_indices
+from tflq.interpreter.operands.movable import INDEX_TYPES, constant_vector, require_movable, shape_of
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8)
 MAXIMUM_AXES = 4
@@ -54,7 +54,7 @@ def lower(node: Node, operands: Operands) -> SparseToDense:
 
 
 def run(
-    integers: SparseToDense, indices: Array, _shape: Array | None, values: Array, default: Array
+    params: SparseToDense, indices: Array, _shape: Array | None, values: Array, default: Array
 ) -> tuple[Array, ...]:
     """Run SPARSE_TO_DENSE: int[S or 1, n, axes], T[S or 1, n or nothing], T[S or 1] -> T[S, *shape].
 
@@ -62,11 +62,11 @@ def run(
         InputError: an index out of range.
     """
     samples = max(x.shape[0] for x in (indices, values, default))
-    result = np.empty((samples, *integers.shape), values.dtype)
-    result[...] = default.reshape(-1, *(1,) * len(integers.shape))
-    rows = indices.reshape(indices.shape[0], -1, len(integers.shape))
-    places = [checked_indices(rows[..., i], size, f"axis {i} of the result") for i, size in enumerate(integers.shape)]
-    flat = np.ravel_multi_index(places, integers.shape) if rows.size else np.zeros((rows.shape[0], 0), np.int64)
+    result = np.empty((samples, *params.shape), values.dtype)
+    result[...] = default.reshape(-1, *(1,) * len(params.shape))
+    rows = indices.reshape(indices.shape[0], -1, len(params.shape))
+    places = [checked_indices(rows[..., i], size, f"axis {i} of the result") for i, size in enumerate(params.shape)]
+    flat = np.ravel_multi_index(places, params.shape) if rows.size else np.zeros((rows.shape[0], 0), np.int64)
     given = values.reshape(values.shape[0], -1)
     result.reshape(samples, -1)[np.arange(samples)[:, None], flat] = given
     return (result,)

@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.split_v import TYPES
-from tflq.interpreter.operand_checks import constant_integers, resolve_axis
+from tflq.interpreter.operands.checks import constant_integers, resolve_axis
+from tflq.interpreter.operands.movable import require_movable
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,6 @@ def lower(node: Node, operands: Operands) -> Split:
     return Split(axis, parts)
 
 
-def run(integers: Split, _axis: Array, x: Array) -> tuple[Array, ...]:
+def run(params: Split, _axis: Array, x: Array) -> tuple[Array, ...]:
     """Run SPLIT: T[S, *shape] -> that many T[S, *part], views of the input."""
-    return tuple(np.split(x, integers.parts, integers.axis + 1))
+    return tuple(np.split(x, params.parts, params.axis + 1))

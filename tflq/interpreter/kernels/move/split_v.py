@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_number, constant_vector, require_movable
-from tflq.interpreter.operand_checks import resolve_axis
+from tflq.interpreter.operands.checks import resolve_axis
+from tflq.interpreter.operands.movable import constant_number, constant_vector, require_movable
 
 TYPES = (
     DType.FLOAT32, DType.UINT8, DType.INT16, DType.INT32, DType.INT64, DType.INT8,
@@ -55,6 +55,6 @@ def lower(node: Node, operands: Operands) -> SplitV:
     return SplitV(axis, tuple(int(cut) for cut in np.cumsum(sizes)[:-1]))
 
 
-def run(integers: SplitV, x: Array, *_sizes: Array) -> tuple[Array, ...]:
+def run(params: SplitV, x: Array, *_sizes: Array) -> tuple[Array, ...]:
     """Run SPLIT_V: T[S, *shape] -> one T[S, *part] for each length, views of the input."""
-    return tuple(np.split(x, integers.cuts, integers.axis + 1))
+    return tuple(np.split(x, params.cuts, params.axis + 1))

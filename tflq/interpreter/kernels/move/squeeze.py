@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operand_checks import require_same_type, resolve_axis
+from tflq.interpreter.operands.checks import require_same_type, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ def lower(node: Node, operands: Operands) -> Squeeze:
     return Squeeze(tuple(size for axis, size in enumerate(source.shape) if axis not in axes))
 
 
-def run(integers: Squeeze, x: Array) -> tuple[Array, ...]:
+def run(params: Squeeze, x: Array) -> tuple[Array, ...]:
     """Run SQUEEZE: T[S, *shape] -> T[S, *shape without the axes]."""
-    return (x.reshape(x.shape[0], *integers.shape),)
+    return (x.reshape(x.shape[0], *params.shape),)

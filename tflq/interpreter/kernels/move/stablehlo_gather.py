@@ -16,10 +16,10 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.indexing import sample_index
-from tflq.interpreter.kernels.movable import FIXED_SIZE, INDEX_TYPES, require_movable
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.indexing import sample_index
+from tflq.interpreter.operands.movable import FIXED_SIZE, INDEX_TYPES, require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ def lower(node: Node, operands: Operands) -> StablehloGather:
     return StablehloGather(sizes, collapsed, mapped, axis, offsets)
 
 
-def run(integers: StablehloGather, x: Array, indices: Array) -> tuple[Array, ...]:
+def run(params: StablehloGather, x: Array, indices: Array) -> tuple[Array, ...]:
     """Run STABLEHLO_GATHER: T[S or 1, *shape], int[S or 1, *indices] -> T[S, *result]."""
-    vectors = np.moveaxis(indices.astype(np.int64), integers.vector_axis + 1, -1)
-    kept = [i for i in range(x.ndim - 1) if i not in integers.collapsed]
+    vectors = np.moveaxis(indices.astype(np.int64), params.vector_axis + 1, -1)
+    kept = [i for i in range(x.ndim - 1) if i not in params.collapsed]
     places: list[Array] = [sample_index(x, vectors.ndim - 1 + len(kept))]
-    for i, (size, length) in enumerate(zip(integers.sizes, x.shape[1:], strict=True)):
+    for i, (size, length) in enumerate(zip(params.sizes, x.shape[1:], strict=True)):
         first = np.zeros((1,) * (vectors.ndim - 1), np.int64)
-        if i in integers.mapped:
-            first = np.clip(vectors[..., integers.mapped.index(i)], 0, length - size)
+        if i in params.mapped:
+            first = np.clip(vectors[..., params.mapped.index(i)], 0, length - size)
         shape = [1] * len(kept)
         if i in kept:
             shape[kept.index(i)] = size
@@ -87,5 +87,5 @@ def run(integers: StablehloGather, x: Array, indices: Array) -> tuple[Array, ...
     where = tuple(np.broadcast_arrays(*places)) if x.size else tuple(places)
     result = x[where]
     batch = vectors.ndim - 1
-    target = tuple(offset + 1 for offset in sorted(integers.offsets))
+    target = tuple(offset + 1 for offset in sorted(params.offsets))
     return (np.moveaxis(result, tuple(range(batch, batch + len(kept))), target),)

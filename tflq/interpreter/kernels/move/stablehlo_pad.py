@@ -13,11 +13,11 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.block_shapes import pad_or_crop
-from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.dilate import dilated
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.blocks import pad_or_crop
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_same_type
+from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
@@ -65,9 +65,9 @@ def lower(node: Node, operands: Operands) -> StablehloPad:
     return StablehloPad(tuple(gap + 1 for gap in interior), tuple(zip(low, high, strict=True)), shape)
 
 
-def run(integers: StablehloPad, x: Array, value: Array) -> tuple[Array, ...]:
+def run(params: StablehloPad, x: Array, value: Array) -> tuple[Array, ...]:
     """Run STABLEHLO_PAD: T[S or 1, *shape], T[S or 1] -> T[S, *padded shape]."""
     fill = value.reshape(value.shape[0])
-    if 0 in integers.shape:
-        return (np.empty((max(x.shape[0], fill.shape[0]), *integers.shape), x.dtype),)
-    return (pad_or_crop(dilated(x, integers.steps, fill), integers.edges, fill),)
+    if 0 in params.shape:
+        return (np.empty((max(x.shape[0], fill.shape[0]), *params.shape), x.dtype),)
+    return (pad_or_crop(dilated(x, params.steps, fill), params.edges, fill),)

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.computations import COMPUTATION, UPDATE
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.kernels.movable import INDEX_TYPES, require_movable
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.computations import COMPUTATION, UPDATE
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import INDEX_TYPES, require_movable
 
 TYPES = (
     DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8,
@@ -83,12 +83,12 @@ def lower(node: Node, operands: Operands) -> StablehloScatter:
     return StablehloScatter(windows, kept, mapped, axis, computation)
 
 
-def run(integers: StablehloScatter, x: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
+def run(params: StablehloScatter, x: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
     """Run STABLEHLO_SCATTER: T[S or 1, *shape], int[S or 1, *indices], T[S or 1, *updates] -> T[S, *shape]."""
-    flat = _places(integers, x.shape[1:], indices, updates.shape[1:])
+    flat = _places(params, x.shape[1:], indices, updates.shape[1:])
     old, places, new = equal_samples(x.reshape(x.shape[0], -1), flat, updates.reshape(updates.shape[0], -1))
     result = old.copy()
-    compute = _COMPUTATIONS[integers.computation]
+    compute = _COMPUTATIONS[params.computation]
     with np.errstate(all="ignore"):
         for s in range(result.shape[0]):
             inside = places[s] >= 0
@@ -97,23 +97,23 @@ def run(integers: StablehloScatter, x: Array, indices: Array, updates: Array) ->
 
 
 def _places(
-    integers: StablehloScatter, shape: tuple[int, ...], indices: Array, updates: tuple[int, ...]
+    params: StablehloScatter, shape: tuple[int, ...], indices: Array, updates: tuple[int, ...]
 ) -> NDArray[np.int64]:
     """Return, for each element of the updates, its flat place in the input, -1 outside: int64[S or 1, elements]."""
-    vectors = np.moveaxis(indices.astype(np.int64), integers.vector_axis + 1, -1)
-    batch = [i for i in range(len(updates)) if i not in integers.windows]
+    vectors = np.moveaxis(indices.astype(np.int64), params.vector_axis + 1, -1)
+    batch = [i for i in range(len(updates)) if i not in params.windows]
     flat: NDArray[np.int64] = np.zeros((1,) * (len(updates) + 1), np.int64)
     inside = np.ones_like(flat, np.bool_)
     for axis, size in enumerate(shape):
         place: NDArray[np.int64] = np.zeros_like(flat[:1])
-        if axis in integers.mapped:
-            last = len(integers.mapped) - 1 - integers.mapped[::-1].index(axis)
+        if axis in params.mapped:
+            last = len(params.mapped) - 1 - params.mapped[::-1].index(axis)
             broadcast = [1] * len(updates)
             for i in batch:
                 broadcast[i] = updates[i]
             place = vectors[..., last].reshape(vectors.shape[0], *broadcast)
-        if axis in integers.kept:
-            window = integers.windows[integers.kept.index(axis)]
+        if axis in params.kept:
+            window = params.windows[params.kept.index(axis)]
             place = place + np.arange(updates[window]).reshape([-1 if i == window else 1 for i in range(len(updates))])
         inside = inside & (place >= 0) & (place < size)
         flat = flat * size + place

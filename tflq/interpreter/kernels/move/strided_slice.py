@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
+from tflq.interpreter.operands.movable import FIXED_SIZE, constant_vector, require_movable
 
 MAXIMUM_ENTRIES = 31
 """TFLite's masks have room for no more."""
@@ -65,9 +65,9 @@ def lower(node: Node, operands: Operands) -> StridedSlice:
     return StridedSlice(_picks(_expanded(node, len(source.shape), len(begin)), entries, source))
 
 
-def run(integers: StridedSlice, x: Array, *_entries: Array) -> tuple[Array, ...]:
+def run(params: StridedSlice, x: Array, *_entries: Array) -> tuple[Array, ...]:
     """Run STRIDED_SLICE: T[S, *shape] -> T[S, *taken], a view of the input."""
-    picks = (slice(*pick) if isinstance(pick, tuple) else pick for pick in integers.picks)
+    picks = (slice(*pick) if isinstance(pick, tuple) else pick for pick in params.picks)
     where = (slice(None), *picks)
     return (x[where],)
 

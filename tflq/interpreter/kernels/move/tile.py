@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import FIXED_SIZE, constant_vector, require_movable
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.movable import FIXED_SIZE, constant_vector, require_movable
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ def lower(node: Node, operands: Operands) -> Tile:
     return Tile(multiples)
 
 
-def run(integers: Tile, x: Array, *_multiples: Array) -> tuple[Array, ...]:
+def run(params: Tile, x: Array, *_multiples: Array) -> tuple[Array, ...]:
     """Run TILE: T[S, *shape] -> T[S, *shape * multiples]."""
-    return (np.tile(x, (1, *integers.multiples)),)
+    return (np.tile(x, (1, *params.multiples)),)

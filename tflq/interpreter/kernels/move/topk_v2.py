@@ -13,8 +13,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_number, require_movable
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.movable import constant_number, require_movable
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 INDICES = (DType.INT32, DType.INT16)
@@ -51,11 +51,11 @@ def lower(node: Node, operands: Operands) -> TopkV2:
     return TopkV2(k, places.dtype.value)
 
 
-def run(integers: TopkV2, x: Array, *_k: Array) -> tuple[Array, ...]:
+def run(params: TopkV2, x: Array, *_k: Array) -> tuple[Array, ...]:
     """Run TOPK_V2: T[S, *rows, n] -> T[S, *rows, k], int[S, *rows, k].
 
     NaN counts as smaller than every number.
     """
     descending = np.negative(x) if x.dtype.kind == "f" else np.invert(x)  # -(-128) would overflow, ~(-128) does not
-    places = np.argsort(descending, axis=-1, kind="stable")[..., : integers.k]
-    return np.take_along_axis(x, places, -1), places.astype(integers.index_dtype)
+    places = np.argsort(descending, axis=-1, kind="stable")[..., : params.k]
+    return np.take_along_axis(x, places, -1), places.astype(params.index_dtype)

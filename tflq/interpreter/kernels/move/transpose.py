@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, constant_integers, resolve_axis
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, constant_integers, resolve_axis
+from tflq.interpreter.operands.movable import require_movable
 
 TYPES = tuple(dtype for dtype in DType if 0 < dtype.bits <= 64)
 
@@ -43,6 +43,6 @@ def lower(node: Node, operands: Operands) -> Transpose:
     return Transpose(permutation)
 
 
-def run(integers: Transpose, x: Array, *_permutation: Array) -> tuple[Array, ...]:
+def run(params: Transpose, x: Array, *_permutation: Array) -> tuple[Array, ...]:
     """Run TRANSPOSE: T[S, *shape] -> T[S, *permuted shape]."""
-    return (np.ascontiguousarray(x.transpose(0, *(axis + 1 for axis in integers.permutation))),)
+    return (np.ascontiguousarray(x.transpose(0, *(axis + 1 for axis in params.permutation))),)

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import INDEX_TYPES
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.movable import INDEX_TYPES
 
 PER_SAMPLE = True
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
@@ -41,10 +41,10 @@ def lower(node: Node, operands: Operands) -> Unique:
     return Unique(places.dtype.value)
 
 
-def run(integers: Unique, x: Array) -> tuple[Array, ...]:
+def run(params: Unique, x: Array) -> tuple[Array, ...]:
     """Run UNIQUE: T[1, n] -> T[1, found], int[1, n]."""
     _, first, inverse = np.unique(x[0], return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    return x[:, first[order]], rank[inverse].astype(integers.index_dtype)[None]
+    return x[:, first[order]], rank[inverse].astype(params.index_dtype)[None]

@@ -11,8 +11,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import require_movable, require_same_quantisation
-from tflq.interpreter.operand_checks import resolve_axis
+from tflq.interpreter.operands.checks import resolve_axis
+from tflq.interpreter.operands.movable import require_movable, require_same_quantisation
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.BOOL,
@@ -48,6 +48,6 @@ def lower(node: Node, operands: Operands) -> Unpack:
     return Unpack(axis)
 
 
-def run(integers: Unpack, x: Array) -> tuple[Array, ...]:
+def run(params: Unpack, x: Array) -> tuple[Array, ...]:
     """Run UNPACK: T[S, *shape] -> one T[S, *shape without the axis] for each index, views of the input."""
-    return tuple(np.moveaxis(x, integers.axis + 1, 0))
+    return tuple(np.moveaxis(x, params.axis + 1, 0))

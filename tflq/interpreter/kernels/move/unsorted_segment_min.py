@@ -8,7 +8,7 @@ Source: TFLite kernels/unsorted_segment.cc.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.segments import Segments, lower_unsorted, run_segments
+from tflq.interpreter.kernels.move.segments import Segments, lower_unsorted, run_segments
 
 
 def lower(node: Node, operands: Operands) -> Segments:
@@ -22,10 +22,10 @@ def lower(node: Node, operands: Operands) -> Segments:
     return lower_unsorted("min", operands, node)
 
 
-def run(integers: Segments, x: Array, ids: Array, *_count: Array) -> tuple[Array, ...]:
+def run(params: Segments, x: Array, ids: Array, *_count: Array) -> tuple[Array, ...]:
     """Run UNSORTED_SEGMENT_MIN: T[S or 1, *ids, *rest], int32[S or 1, *ids] -> T[S, segments, *rest].
 
     Raises:
         InputError: an id that is not below the number of segments.
     """
-    return (run_segments(integers, x, ids),)
+    return (run_segments(params, x, ids),)

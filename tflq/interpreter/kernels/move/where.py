@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 PER_SAMPLE = True
 TYPES = (DType.BOOL, DType.FLOAT32, DType.INT64, DType.INT32, DType.INT8, DType.UINT8, DType.UINT32)
@@ -38,6 +38,6 @@ def lower(node: Node, operands: Operands) -> Where:  # noqa: ARG001
     return Where(len(operands.input(0).shape))
 
 
-def run(integers: Where, x: Array) -> tuple[Array, ...]:
+def run(params: Where, x: Array) -> tuple[Array, ...]:
     """Run WHERE: T[1, *shape] -> int64[1, found, rank]."""
-    return (np.argwhere(x[0]).astype(np.int64).reshape(1, -1, integers.rank),)
+    return (np.argwhere(x[0]).astype(np.int64).reshape(1, -1, params.rank),)

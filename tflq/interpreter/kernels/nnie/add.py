@@ -13,6 +13,6 @@ def lower(node: Node, operands: Operands) -> Quantised:
     return lower_quantised(node, operands, add.lower)
 
 
-def run(integers: Quantised, first: Floats, second: Floats) -> tuple[Array, ...]:
+def run(params: Quantised, first: Floats, second: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, *shape] twice -> float32[S, *shape]."""
-    return run_quantised(integers, add.run, first, second)
+    return run_quantised(params, add.run, first, second)

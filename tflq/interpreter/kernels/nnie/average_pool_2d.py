@@ -13,6 +13,6 @@ def lower(node: Node, operands: Operands) -> Quantised:
     return lower_quantised(node, operands, average_pool_2d.lower)
 
 
-def run(integers: Quantised, x: Floats) -> tuple[Array, ...]:
+def run(params: Quantised, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
-    return run_quantised(integers, average_pool_2d.run, x)
+    return run_quantised(params, average_pool_2d.run, x)

@@ -13,6 +13,6 @@ def lower(node: Node, operands: Operands) -> Quantised:
     return lower_quantised(node, operands, concatenation.lower)
 
 
-def run(integers: Quantised, *arrays: Floats) -> tuple[Array, ...]:
+def run(params: Quantised, *arrays: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, *shape] each -> float32[S, *shape]."""
-    return run_quantised(integers, concatenation.run, *arrays)
+    return run_quantised(params, concatenation.run, *arrays)

@@ -32,11 +32,11 @@ def lower(node: Node, operands: Operands) -> LogarithmicConvolution:
     return lower_logarithmic(node, operands, channels_last=False)
 
 
-def run(integers: LogarithmicConvolution, x: Floats, _weights: Array, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: LogarithmicConvolution, x: Floats, _weights: Array, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run it: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
-    weights = integers.layer.weights[None]
-    shaped = np.swapaxes(weights, -4, -1) if integers.channels_last else weights
-    return run_convolution(integers.window, integers.layer.inputs.apply(x), shaped, bias)
+    weights = params.layer.weights[None]
+    shaped = np.swapaxes(weights, -4, -1) if params.channels_last else weights
+    return run_convolution(params.window, params.layer.inputs.apply(x), shaped, bias)
 
 
 def lower_logarithmic(node: Node, operands: Operands, channels_last: bool) -> LogarithmicConvolution:

@@ -28,7 +28,7 @@ def lower(node: Node, operands: Operands) -> LogarithmicProduct:
     return LogarithmicProduct(lower_weights(node, operands), fully_connected.lower(node, operands))
 
 
-def run(integers: LogarithmicProduct, x: Floats, _weights: Array, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: LogarithmicProduct, x: Floats, _weights: Array, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run it: [S, ..., K], bias [O] -> [S, rows, O], float32."""
-    quantised = integers.layer.inputs.apply(x)
-    return fully_connected.run(integers.product, quantised, integers.layer.weights[None], bias)
+    quantised = params.layer.inputs.apply(x)
+    return fully_connected.run(params.product, quantised, params.layer.weights[None], bias)

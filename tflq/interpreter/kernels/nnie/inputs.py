@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflq.errors import InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.nnie.logarithm import Floats, Scheme, fake_quantise, scheme_of, z_of
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,6 @@ def lower_quantised(node: Node, operands: Operands, lower: Callable[[Node, Opera
     return Quantised(input_quantiser(node, operands), lower(node, operands))
 
 
-def run_quantised(integers: Quantised, run: Callable[..., tuple[Array, ...]], *arrays: Floats) -> tuple[Array, ...]:
+def run_quantised(params: Quantised, run: Callable[..., tuple[Array, ...]], *arrays: Floats) -> tuple[Array, ...]:
     """Quantise all inputs with the one z and run the float kernel."""
-    return run(integers.inner, *(integers.inputs.apply(x) for x in arrays))
+    return run(params.inner, *(params.inputs.apply(x) for x in arrays))

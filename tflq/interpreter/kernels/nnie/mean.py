@@ -6,7 +6,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.float import mean
 from tflq.interpreter.kernels.nnie.inputs import Quantised, lower_quantised
 from tflq.interpreter.kernels.nnie.logarithm import Floats
-from tflq.interpreter.kernels.reduction import Reduction
+from tflq.interpreter.operands.reduction_axes import Reduction
 
 
 def lower(node: Node, operands: Operands) -> Quantised:
@@ -14,7 +14,7 @@ def lower(node: Node, operands: Operands) -> Quantised:
     return lower_quantised(node, operands, mean.lower)
 
 
-def run(integers: Quantised, x: Floats, *axes: Array) -> tuple[Array, ...]:
+def run(params: Quantised, x: Floats, *axes: Array) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, C], or with axes of 1 kept."""
-    assert isinstance(integers.inner, Reduction)
-    return mean.run(integers.inner, integers.inputs.apply(x), *axes)
+    assert isinstance(params.inner, Reduction)
+    return mean.run(params.inner, params.inputs.apply(x), *axes)

@@ -13,6 +13,6 @@ def lower(node: Node, operands: Operands) -> Quantised:
     return lower_quantised(node, operands, mul.lower)
 
 
-def run(integers: Quantised, first: Floats, second: Floats) -> tuple[Array, ...]:
+def run(params: Quantised, first: Floats, second: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, *shape] twice -> float32[S, *shape]."""
-    return run_quantised(integers, mul.run, first, second)
+    return run_quantised(params, mul.run, first, second)

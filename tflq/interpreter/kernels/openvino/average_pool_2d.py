@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_of, window_sums
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.openvino.averages import AverageNumbers, lower_average
+from tflq.interpreter.kernels.openvino.averages import AverageParams, lower_average
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class AveragePoolNumbers:
+class AveragePoolParams:
     """The numbers of one pool.
 
     Attributes:
@@ -24,19 +24,19 @@ class AveragePoolNumbers:
     window: Window
     counts: Integers
     magnitude: int
-    average: AverageNumbers
+    average: AverageParams
 
 
-def lower(node: Node, operands: Operands) -> AveragePoolNumbers:
+def lower(node: Node, operands: Operands) -> AveragePoolParams:
     """Decide the numbers of AVERAGE_POOL_2D; raises as `lower_average`."""
     x = operands.input(0)
     size = (x.shape[1], x.shape[2])
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     window = window_of(node.attributes, size, kernel)
     counts = window_counts(window, size)[:, :, None]
-    return AveragePoolNumbers(window, counts, -x.dtype.minimum, lower_average(node, operands))
+    return AveragePoolParams(window, counts, -x.dtype.minimum, lower_average(node, operands))
 
 
-def run(integers: AveragePoolNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: AveragePoolParams, x: Array) -> tuple[Array, ...]:
     """Run AVERAGE_POOL_2D: codes [S, N, H, W, C] -> codes or float32 [S, N, OH, OW, C]."""
-    return (integers.average.apply(window_sums(integers.window, x, integers.magnitude), integers.counts),)
+    return (params.average.apply(window_sums(params.window, x, params.magnitude), params.counts),)

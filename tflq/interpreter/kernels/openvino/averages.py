@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers, activation_bounds
 from tflq.interpreter.kernels.openvino.levels import CODES, Levels, clamp_reals, finish, levels_of
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True, eq=False)
-class AverageNumbers:
+class AverageParams:
     """How sums of codes become means.
 
     Attributes:
@@ -35,7 +35,7 @@ class AverageNumbers:
         return finish(clamp_reals(real, self.minimum, self.maximum), self.levels)
 
 
-def lower_average(node: Node, operands: Operands) -> AverageNumbers:
+def lower_average(node: Node, operands: Operands) -> AverageParams:
     """Decide the numbers.
 
     Raises:
@@ -43,7 +43,7 @@ def lower_average(node: Node, operands: Operands) -> AverageNumbers:
     """
     require_type(operands.input(0), CODES)
     low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
-    return AverageNumbers(
+    return AverageParams(
         operands.input(0).affine,
         -np.inf if low is None else low,
         np.inf if high is None else high,

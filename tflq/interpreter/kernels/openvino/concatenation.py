@@ -17,11 +17,11 @@ from tflq.interpreter.kernels.openvino.levels import (
     real_values,
     same_input_and_output,
 )
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True, eq=False)
-class ConcatenationNumbers:
+class ConcatenationParams:
     """The numbers of one concatenation.
 
     Attributes:
@@ -37,7 +37,7 @@ class ConcatenationNumbers:
     levels: Levels | None
 
 
-def lower(node: Node, operands: Operands) -> ConcatenationNumbers:
+def lower(node: Node, operands: Operands) -> ConcatenationParams:
     """Decide the numbers of CONCATENATION.
 
     Raises:
@@ -51,13 +51,13 @@ def lower(node: Node, operands: Operands) -> ConcatenationNumbers:
     sources = tuple(t.affine if t.dtype.is_integer else None for t in tensors)
     unified = output.dtype.is_floating or same_input_and_output(input_rule(node, output))
     kept = tuple(unified and t.dtype.is_integer and t.quantisation == output.quantisation for t in tensors)
-    return ConcatenationNumbers(place, sources, kept, levels_of(node, output))
+    return ConcatenationParams(place, sources, kept, levels_of(node, output))
 
 
-def run(integers: ConcatenationNumbers, *arrays: Array) -> tuple[Array, ...]:
+def run(params: ConcatenationParams, *arrays: Array) -> tuple[Array, ...]:
     """Run CONCATENATION: codes or reals [S or 1, *shape_i] -> codes or float32 [S, *shape]."""
     parts = []
-    for x, affine, kept in zip(arrays, integers.sources, integers.kept, strict=True):
+    for x, affine, kept in zip(arrays, params.sources, params.kept, strict=True):
         real = x.astype(np.float64) if affine is None else real_values(x, affine)
-        parts.append(x if kept else finish(real, integers.levels))
-    return (concatenate(integers.place, parts),)
+        parts.append(x if kept else finish(real, params.levels))
+    return (concatenate(params.place, parts),)

@@ -9,11 +9,11 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution, window_of
-from tflq.interpreter.kernels.openvino.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.openvino.filter import FilterParams, lower_filter
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionIntegers:
+class ConvolutionParams:
     """The numbers of one convolution.
 
     Attributes:
@@ -22,29 +22,29 @@ class ConvolutionIntegers:
         prepared: the weights made ready for accumulation, and the window.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     groups: int
     prepared: Convolution
 
 
-def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionParams:
     """Decide the numbers of CONV_2D; raises as `lower_convolution`."""
     return lower_convolution(node, operands, channel_axis=0)
 
 
-def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ConvolutionParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: codes [S, N, H, W, C] -> codes or float32 [S, N, OH, OW, O]."""
-    found = integers.filter
-    return (found.finish(accumulate_in_order(integers.prepared, found.shifted(x), found.pad_value)),)
+    found = params.filter
+    return (found.finish(accumulate_in_order(params.prepared, found.shifted(x), found.pad_value)),)
 
 
-def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+def samples_last(params: ConvolutionParams, operands: Operands) -> float | None:
     """Return what images with samples last gain, as `gain_in_order`."""
     _, height, width, _ = operands.input(0).shape
-    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))
+    return gain_in_order(params.prepared, params.filter.step_map is not None, (height, width))
 
 
-def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:
+def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionParams:
     """Decide the numbers of a convolution.
 
     Args:
@@ -68,4 +68,4 @@ def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> Conv
     magnitude = max(-x.dtype.minimum, x.dtype.maximum) * (2 if found.is_per_channel else 1)
     width = window.output_size(size)[1]
     prepared = prepare_convolution(shaped, window, channels // depth, magnitude, width)
-    return ConvolutionIntegers(found, channels // depth, prepared)
+    return ConvolutionParams(found, channels // depth, prepared)

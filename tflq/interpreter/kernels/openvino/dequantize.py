@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.graph import Affine, Array, DType, Node, Operands
 from tflq.interpreter.kernels.openvino.levels import CODES, real_values
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 def lower(node: Node, operands: Operands) -> Affine:  # noqa: ARG001
@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> Affine:  # noqa: ARG001
     return operands.input(0).affine
 
 
-def run(integers: Affine, x: Array) -> tuple[Array, ...]:
+def run(params: Affine, x: Array) -> tuple[Array, ...]:
     """Run it: codes [S, ..., C] -> float32[S, ..., C]."""
-    return (real_values(x, integers).astype("float32"),)
+    return (real_values(x, params).astype("float32"),)

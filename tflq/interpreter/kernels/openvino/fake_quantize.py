@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, FakeQuantize, Node, Operands
 from tflq.interpreter.kernels.openvino.fake_quantise import Floats, level_indices, level_values, require_sound
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 def lower(node: Node, operands: Operands) -> FakeQuantize:  # noqa: ARG001
@@ -25,6 +25,6 @@ def lower(node: Node, operands: Operands) -> FakeQuantize:  # noqa: ARG001
     return rule
 
 
-def run(integers: FakeQuantize, x: Floats) -> tuple[Array, ...]:
+def run(params: FakeQuantize, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, ..., C] -> float32[S, ..., C]."""
-    return (level_values(level_indices(x, integers), integers),)
+    return (level_values(level_indices(x, params), params),)

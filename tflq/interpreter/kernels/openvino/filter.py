@@ -13,14 +13,14 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.fixed_point import Integers, activation_bounds
 from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Levels, clamp_reals, finish, levels_of
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True, eq=False)
-class FilterIntegers:
+class FilterParams:
     """The numbers of one filter, but for its window.
 
     Attributes:
@@ -77,7 +77,7 @@ class FilterIntegers:
         return requantise(self.step_map, self.exact, accumulators, self.levels.dtype)
 
 
-def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterIntegers:
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
     """Decide the numbers of one filter.
 
     Args:
@@ -104,7 +104,7 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterInt
     sums = codes.reshape(outputs, -1).sum(axis=1)
     folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
     low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
-    found = FilterIntegers(
+    found = FilterParams(
         codes,
         multiplier,
         _bias(operands, outputs),
@@ -140,7 +140,7 @@ def _bias(operands: Operands, outputs: int) -> Doubles:
     return bias
 
 
-def _fitted(found: FilterIntegers, x: Tensor) -> StepMap | None:
+def _fitted(found: FilterParams, x: Tensor) -> StepMap | None:
     levels = found.levels
     if levels is None or levels.scale.size > 1:
         return None

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape
-from tflq.interpreter.kernels.openvino.filter import FilterIntegers, lower_filter
+from tflq.interpreter.kernels.openvino.filter import FilterParams, lower_filter
+from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
 
 
 @dataclass(frozen=True, eq=False)
-class ProductIntegers:
+class ProductParams:
     """The numbers of one fully connected layer.
 
     Attributes:
@@ -20,12 +20,12 @@ class ProductIntegers:
         keep: whether the output keeps the input's axes.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     prepared: MatrixProduct
     keep: bool
 
 
-def lower(node: Node, operands: Operands) -> ProductIntegers:
+def lower(node: Node, operands: Operands) -> ProductParams:
     """Decide the numbers of FULLY_CONNECTED.
 
     Raises:
@@ -35,12 +35,12 @@ def lower(node: Node, operands: Operands) -> ProductIntegers:
     x = operands.input(0)
     keep = check_shapes(node, x, operands.input(1))
     found = lower_filter(node, operands, 0)
-    return ProductIntegers(found, prepare_product(found.weights, max(-x.dtype.minimum, x.dtype.maximum)), keep)
+    return ProductParams(found, prepare_product(found.weights, max(-x.dtype.minimum, x.dtype.maximum)), keep)
 
 
-def run(integers: ProductIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run FULLY_CONNECTED: codes [S, *any] whose elements make rows of K -> codes or float32 [S, rows, O]."""
-    weights = integers.filter.weights
+    weights = params.filter.weights
     rows = x.reshape(x.shape[0], -1, weights.shape[1])
-    y = integers.filter.finish(accumulate_product(integers.prepared, rows))
-    return (y.reshape(output_shape(x.shape, weights.shape, integers.keep)),)
+    y = params.filter.finish(accumulate_product(params.prepared, rows))
+    return (y.reshape(output_shape(x.shape, weights.shape, params.keep)),)

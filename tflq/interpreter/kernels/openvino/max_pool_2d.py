@@ -8,11 +8,11 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima, window_of
 from tflq.interpreter.kernels.openvino.levels import CODES
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True)
-class MaxPoolNumbers:
+class MaxPoolParams:
     """The numbers of one pool.
 
     Attributes:
@@ -24,7 +24,7 @@ class MaxPoolNumbers:
     lowest: int
 
 
-def lower(node: Node, operands: Operands) -> MaxPoolNumbers:
+def lower(node: Node, operands: Operands) -> MaxPoolParams:
     """Decide the window of MAX_POOL_2D.
 
     Raises:
@@ -35,9 +35,9 @@ def lower(node: Node, operands: Operands) -> MaxPoolNumbers:
     if output.quantisation != x.quantisation or node.attributes.text("fused_activation_function", "none") != "none":
         raise UnsupportedError("a max pool on codes keeps its input's range and has no activation")
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
-    return MaxPoolNumbers(window_of(node.attributes, (x.shape[1], x.shape[2]), kernel), x.dtype.minimum)
+    return MaxPoolParams(window_of(node.attributes, (x.shape[1], x.shape[2]), kernel), x.dtype.minimum)
 
 
-def run(integers: MaxPoolNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: MaxPoolParams, x: Array) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    return (window_maxima(integers.window, x, integers.lowest),)
+    return (window_maxima(params.window, x, params.lowest),)

@@ -8,12 +8,12 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.openvino.averages import AverageNumbers, lower_average
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction
+from tflq.interpreter.kernels.openvino.averages import AverageParams, lower_average
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction
 
 
 @dataclass(frozen=True, eq=False)
-class MeanNumbers:
+class MeanParams:
     """The numbers of one mean.
 
     Attributes:
@@ -22,10 +22,10 @@ class MeanNumbers:
     """
 
     reduction: Reduction
-    average: AverageNumbers
+    average: AverageParams
 
 
-def lower(node: Node, operands: Operands) -> MeanNumbers:
+def lower(node: Node, operands: Operands) -> MeanParams:
     """Decide the numbers of MEAN.
 
     Raises:
@@ -38,11 +38,11 @@ def lower(node: Node, operands: Operands) -> MeanNumbers:
         raise UnsupportedError("the mean of channels that have ranges of their own")
     if found.count < 1:
         raise UnsupportedError(f"the mean of no element: shape {x.shape}")
-    return MeanNumbers(found, average)
+    return MeanParams(found, average)
 
 
-def run(integers: MeanNumbers, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: MeanParams, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run MEAN: codes [S, *shape] -> codes or float32 [S, *shape without the axes, or with 1 there]."""
-    axes = tuple(axis + 1 for axis in integers.reduction.axes)
-    sums = x.sum(axis=axes, dtype=np.int64, keepdims=integers.reduction.keep_dims)
-    return (integers.average.apply(sums, integers.reduction.count),)
+    axes = tuple(axis + 1 for axis in params.reduction.axes)
+    sums = x.sum(axis=axes, dtype=np.int64, keepdims=params.reduction.keep_dims)
+    return (params.average.apply(sums, params.reduction.count),)

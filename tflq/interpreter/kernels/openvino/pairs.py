@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import activation_bounds
 from tflq.interpreter.kernels.openvino.levels import (
     CODES,
     Doubles,
@@ -21,14 +20,15 @@ from tflq.interpreter.kernels.openvino.levels import (
     levels_of,
     real_values,
 )
-from tflq.interpreter.operand_checks import require_broadcast, require_type
+from tflq.interpreter.numerics.fixed_point import activation_bounds
+from tflq.interpreter.operands.checks import require_broadcast, require_type
 from tflq.interpreter.samples import align
 
 Rule = Callable[[Doubles, Doubles], Doubles]
 
 
 @dataclass(frozen=True, eq=False)
-class PairNumbers:
+class PairParams:
     """The numbers of one elementwise operator.
 
     Attributes:
@@ -44,7 +44,7 @@ class PairNumbers:
     levels: Levels | None
 
 
-def lower_pair(node: Node, operands: Operands) -> PairNumbers:
+def lower_pair(node: Node, operands: Operands) -> PairParams:
     """Decide the numbers.
 
     Raises:
@@ -57,7 +57,7 @@ def lower_pair(node: Node, operands: Operands) -> PairNumbers:
     require_broadcast(*tensors)
     first, second = (t.affine if t.dtype.is_integer else None for t in tensors)
     low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
-    return PairNumbers(
+    return PairParams(
         (first, second),
         -np.inf if low is None else low,
         np.inf if high is None else high,
@@ -65,7 +65,7 @@ def lower_pair(node: Node, operands: Operands) -> PairNumbers:
     )
 
 
-def run_pair(numbers: PairNumbers, rule: Rule, first: Array, second: Array) -> tuple[Array, ...]:
+def run_pair(numbers: PairParams, rule: Rule, first: Array, second: Array) -> tuple[Array, ...]:
     """Run it: [S or 1, *shape] twice, shapes broadcast -> codes or float32 [S, *shape]."""
     x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
     real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))

@@ -12,11 +12,11 @@ import numpy as np
 from tflq.graph import Affine, Array, DType, FakeQuantize, Node, Operands
 from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, require_sound
 from tflq.interpreter.kernels.openvino.levels import CODES, Levels, input_rule, levels_of, real_values
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizeNumbers:
+class QuantizeParams:
     """The numbers of one quantisation.
 
     Attributes:
@@ -30,7 +30,7 @@ class QuantizeNumbers:
     source: Affine | None
 
 
-def lower(node: Node, operands: Operands) -> QuantizeNumbers:
+def lower(node: Node, operands: Operands) -> QuantizeParams:
     """Decide the numbers.
 
     Raises:
@@ -44,12 +44,12 @@ def lower(node: Node, operands: Operands) -> QuantizeNumbers:
     require_sound(rule, f"'{output.name}'")
     levels = levels_of(node, output)
     assert levels is not None  # the output has codes
-    return QuantizeNumbers(rule, levels, source.affine if source.dtype.is_integer else None)
+    return QuantizeParams(rule, levels, source.affine if source.dtype.is_integer else None)
 
 
-def run(integers: QuantizeNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     """Run it: float32 or codes [S, ..., C] -> codes [S, ..., C]."""
-    if integers.source is not None:
-        return (integers.levels.codes(real_values(x, integers.source)),)
-    index = level_indices(np.asarray(x, np.float32), integers.rule)
-    return ((index + np.float32(integers.levels.first)).astype(integers.levels.dtype),)
+    if params.source is not None:
+        return (params.levels.codes(real_values(x, params.source)),)
+    index = level_indices(np.asarray(x, np.float32), params.rule)
+    return ((index + np.float32(params.levels.first)).astype(params.levels.dtype),)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array
-from tflq.interpreter.kernels.openvino.pairs import PairNumbers, run_pair
+from tflq.interpreter.kernels.openvino.pairs import PairParams, run_pair
 from tflq.interpreter.kernels.openvino.pairs import lower_pair as lower
 
 __all__ = ["lower", "run"]
 
 
-def run(integers: PairNumbers, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: PairParams, first: Array, second: Array) -> tuple[Array, ...]:
     """Run SUB: codes or reals [S or 1, *shape] twice -> codes or float32 [S, *shape]."""
-    return run_pair(integers, np.subtract, first, second)
+    return run_pair(params, np.subtract, first, second)

@@ -10,7 +10,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.operands.checks import require_same_type
 
 
 def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
@@ -31,9 +31,9 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.FLOAT32, DType.INT32))
 
 
-def run(integers: Elementwise, *arrays: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, *arrays: Array) -> tuple[Array, ...]:
     """Run ADD_N: T[S or 1, *shape] of each -> T[S, *shape]."""
-    total = np.zeros((1,) * arrays[0].ndim, integers.dtype.storage)
+    total = np.zeros((1,) * arrays[0].ndim, params.dtype.storage)
     with np.errstate(over="ignore", invalid="ignore"):
         for array in arrays:
             total = np.add(total, array)

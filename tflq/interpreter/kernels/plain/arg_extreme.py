@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type, resolve_axis
+from tflq.interpreter.operands.checks import require_type, resolve_axis
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.BOOL)
 
@@ -50,13 +50,13 @@ def lower_arg_extreme(node: Node, operands: Operands) -> ArgExtreme:
     return ArgExtreme(axis, output.dtype)
 
 
-def run_arg_extreme(integers: ArgExtreme, x: Array, largest: bool) -> tuple[Array, ...]:
+def run_arg_extreme(params: ArgExtreme, x: Array, largest: bool) -> tuple[Array, ...]:
     """Return the index of the extreme: T[S, *shape] -> int32 or int64 [S, *shape without the axis]."""
-    axis = integers.axis + 1
+    axis = params.axis + 1
     find = np.argmax if largest else np.argmin
     if x.dtype.kind == "f" and bool(np.isnan(x).any()):
         number = ~np.isnan(x)
         compared = np.where(number, x, np.float32(-np.inf if largest else np.inf))
         best = np.take_along_axis(compared, np.expand_dims(find(compared, axis=axis), axis), axis)
-        return (np.argmax(number & (compared == best), axis=axis).astype(integers.output.storage),)
-    return (find(x, axis=axis).astype(integers.output.storage),)
+        return (np.argmax(number & (compared == best), axis=axis).astype(params.output.storage),)
+    return (find(x, axis=axis).astype(params.output.storage),)

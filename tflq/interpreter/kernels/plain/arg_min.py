@@ -11,6 +11,6 @@ def lower(node: Node, operands: Operands) -> ArgExtreme:
     return lower_arg_extreme(node, operands)
 
 
-def run(integers: ArgExtreme, x: Array, *_axis: Array) -> tuple[Array, ...]:
+def run(params: ArgExtreme, x: Array, *_axis: Array) -> tuple[Array, ...]:
     """Run ARG_MIN: T[S, *shape] -> int32 or int64 [S, *shape without the axis]."""
-    return run_arg_extreme(integers, x, largest=False)
+    return run_arg_extreme(params, x, largest=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import narrow, numbers
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.numerics.bfloat16 import narrow, numbers
 
 TYPES = (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16)
 
@@ -26,9 +26,9 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, TYPES)
 
 
-def run(integers: Elementwise, y: Array, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, y: Array, x: Array) -> tuple[Array, ...]:
     """Run ATAN2: T[S or 1, *shape] twice -> T[S, *shape]."""
-    dtype = integers.dtype
+    dtype = params.dtype
     angle = np.arctan2(*(numbers(dtype, array).astype(np.float64) for array in (y, x)))
     if dtype is DType.BFLOAT16:
         return (narrow(angle),)

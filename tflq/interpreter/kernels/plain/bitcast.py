@@ -44,14 +44,14 @@ def lower(node: Node, operands: Operands) -> Bitcast:  # noqa: ARG001
     return Bitcast(output.dtype, source.shape[:-1])
 
 
-def run(integers: Bitcast, x: Array) -> tuple[Array, ...]:
+def run(params: Bitcast, x: Array) -> tuple[Array, ...]:
     """Run BITCAST: T[S, *shape] -> U[S, *shape], with or without a last axis."""
-    output = integers.output
+    output = params.output
     raw = x.reshape(x.shape[0], -1).copy().view(output.storage)
     if output.bits < 8:
         codes = raw.astype(np.int16) & ((1 << output.bits) - 1)
         raw = np.where(codes > output.maximum, codes - (1 << output.bits), codes).astype(output.storage)
-    return (raw.reshape(x.shape[0], *integers.shape),)
+    return (raw.reshape(x.shape[0], *params.shape),)
 
 
 def _bytes_of(tensor: Tensor) -> int:

@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, TYPES)
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run BITWISE_XOR: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
     return (np.asarray(np.bitwise_xor(*align(first, second))),)

@@ -41,7 +41,7 @@ def lower(node: Node, operands: Operands) -> Bucketize:
     return Bucketize(boundaries)
 
 
-def run(integers: Bucketize, x: Array) -> tuple[Array, ...]:
+def run(params: Bucketize, x: Array) -> tuple[Array, ...]:
     """Run BUCKETIZE: T[S, *shape] -> int32[S, *shape]."""
     compared = x if x.dtype == np.float64 else x.astype(np.float32)
-    return (np.searchsorted(integers.boundaries, compared, side="right").astype(np.int32),)
+    return (np.searchsorted(params.boundaries, compared, side="right").astype(np.int32),)

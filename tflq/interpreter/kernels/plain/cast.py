@@ -15,8 +15,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import narrow, numbers
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.numerics.bfloat16 import narrow, numbers
+from tflq.interpreter.operands.checks import require_type
 
 NARROW = (DType.INT2, DType.INT4, DType.UINT4)
 TYPES = (
@@ -58,10 +58,10 @@ def lower(node: Node, operands: Operands) -> Cast:  # noqa: ARG001
     return Cast(source, target)
 
 
-def run(integers: Cast, x: Array) -> tuple[Array, ...]:
+def run(params: Cast, x: Array) -> tuple[Array, ...]:
     """Run CAST: T[S, *shape] -> U[S, *shape]."""
-    target, value = integers.target, numbers(integers.source, x)
-    if target is integers.source:
+    target, value = params.target, numbers(params.source, x)
+    if target is params.source:
         return (x,)
     if value.dtype.kind == "c":
         value = np.ascontiguousarray(value.real)

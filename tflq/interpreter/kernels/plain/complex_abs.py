@@ -17,7 +17,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.COMPLEX64, DType.COMPLEX128), result)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run COMPLEX_ABS: complex[S, *shape] -> float[S, *shape]."""
     with np.errstate(all="ignore"):
         return (np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64)).astype(x.real.dtype),)

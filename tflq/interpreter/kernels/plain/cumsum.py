@@ -12,7 +12,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.operand_checks import require_type, resolve_axis
+from tflq.interpreter.operands.checks import require_type, resolve_axis
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ def lower(node: Node, operands: Operands) -> Cumsum:
     return Cumsum(axis, node.attributes.boolean("exclusive", False), node.attributes.boolean("reverse", False))
 
 
-def run(integers: Cumsum, x: Array, *_axis: Array) -> tuple[Array, ...]:
+def run(params: Cumsum, x: Array, *_axis: Array) -> tuple[Array, ...]:
     """Run CUMSUM: T[S, *shape] -> T[S, *shape]."""
-    moved = np.moveaxis(x, integers.axis + 1, 0)
-    moved = moved[::-1] if integers.reverse else moved
+    moved = np.moveaxis(x, params.axis + 1, 0)
+    moved = moved[::-1] if params.reverse else moved
     sums = np.zeros((moved.shape[0] + 1, *moved.shape[1:]), x.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for i, row in enumerate(moved):
             np.add(sums[i], row, out=sums[i + 1])
-    result = sums[:-1] if integers.exclusive else sums[1:]
-    result = result[::-1] if integers.reverse else result
-    return (np.ascontiguousarray(np.moveaxis(result, 0, integers.axis + 1)),)
+    result = sums[:-1] if params.exclusive else sums[1:]
+    result = result[::-1] if params.reverse else result
+    return (np.ascontiguousarray(np.moveaxis(result, 0, params.axis + 1)),)

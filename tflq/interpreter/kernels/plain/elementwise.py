@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from tflq.graph import DType, Operands
-from tflq.interpreter.operand_checks import require_broadcast, require_same_type, require_type
+from tflq.interpreter.operands.checks import require_broadcast, require_same_type, require_type
 
 
 @dataclass(frozen=True)

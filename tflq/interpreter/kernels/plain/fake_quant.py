@@ -16,9 +16,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import round_half_away
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def lower(node: Node, operands: Operands) -> FakeQuant:
     return FakeQuant(scale, -zero_point * scale, (top - zero_point) * scale)
 
 
-def run(integers: FakeQuant, x: Array) -> tuple[Array, ...]:
+def run(params: FakeQuant, x: Array) -> tuple[Array, ...]:
     """Run FAKE_QUANT: float32[S, *shape] -> float32[S, *shape]."""
-    number = np.where(np.isnan(x), integers.low, x).astype(np.float32)
-    clamped = clamp_in_place(number, integers.low, integers.high)
-    steps = round_half_away((clamped - integers.low) * (np.float32(1) / integers.scale))
-    return (np.asarray(steps * integers.scale + integers.low, np.float32),)
+    number = np.where(np.isnan(x), params.low, x).astype(np.float32)
+    clamped = clamp_in_place(number, params.low, params.high)
+    steps = round_half_away((clamped - params.low) * (np.float32(1) / params.scale))
+    return (np.asarray(steps * params.scale + params.low, np.float32),)

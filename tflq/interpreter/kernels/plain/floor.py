@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import by_number
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics.bfloat16 import by_number
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run FLOOR: T[S, *shape] -> T[S, *shape]."""
-    return (by_number(integers.dtype, x, np.floor),)
+    return (by_number(params.dtype, x, np.floor),)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import float_to_int32
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.numerics.fixed_point import float_to_int32
 from tflq.interpreter.samples import align
 
 TYPES = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
@@ -21,7 +21,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, TYPES)
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
     """Run FLOOR_DIV: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Raises:
@@ -32,6 +32,6 @@ def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]
         raise UnsupportedError("floor_div: a divisor is 0; TFLite refuses it")
     with np.errstate(all="ignore"):
         quotient = np.floor(x.astype(np.float64) / y.astype(np.float64))
-        if integers.dtype is DType.FLOAT32:
+        if params.dtype is DType.FLOAT32:
             return (np.asarray(quotient.astype(np.float32)),)
     return (float_to_int32(quotient).astype(x.dtype),)

@@ -15,7 +15,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.kernels.transcendental import Floats
+from tflq.interpreter.numerics.transcendental import Floats
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ def lower(node: Node, operands: Operands) -> LocalResponseNormalization:
     return LocalResponseNormalization(node.attributes.integer("radius", 0), bias, alpha, beta)
 
 
-def run(integers: LocalResponseNormalization, x: Floats) -> tuple[Array, ...]:
+def run(params: LocalResponseNormalization, x: Floats) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, H, W, C]."""
     with np.errstate(all="ignore"):
         squares = x * x
         total = np.zeros_like(x)
         for c in range(x.shape[-1]):
-            for other in range(max(0, c - integers.radius), min(x.shape[-1], c + integers.radius)):
+            for other in range(max(0, c - params.radius), min(x.shape[-1], c + params.radius)):
                 total[..., c] += squares[..., other]
-        factor = np.power(integers.bias + integers.alpha * total.astype(np.float64), -integers.beta)
+        factor = np.power(params.bias + params.alpha * total.astype(np.float64), -params.beta)
         return (x * factor.astype(np.float32),)

@@ -13,6 +13,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.BOOL,))
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run LOGICAL_NOT: bool[S, *shape] -> bool[S, *shape]."""
     return (np.asarray(np.logical_not(x)),)

@@ -14,6 +14,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, (DType.BOOL,))
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run LOGICAL_OR: bool[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
     return (np.asarray(np.logical_or(*align(first, second))),)

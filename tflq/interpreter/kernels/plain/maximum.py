@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import numbers
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.numerics.bfloat16 import numbers
 from tflq.interpreter.samples import align
 
 TYPES = (
@@ -30,10 +30,10 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, TYPES)
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MAXIMUM: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
     x, y = align(first, second)
-    if integers.dtype.is_integer:
+    if params.dtype.is_integer:
         return (np.asarray(np.maximum(x, y)),)
-    taken = np.greater(numbers(integers.dtype, x), numbers(integers.dtype, y))
+    taken = np.greater(numbers(params.dtype, x), numbers(params.dtype, y))
     return (np.where(taken, x, y),)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.philox import Words, philox, seeds_of, uniform_doubles
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.numerics.philox import Words, philox, seeds_of, uniform_doubles
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.result_size import require_result
 
 STATEFUL = True
 
@@ -60,7 +60,7 @@ def lower(node: Node, operands: Operands) -> Multinomial:
 
 
 def run(
-    integers: Multinomial,
+    params: Multinomial,
     logits: Array,
     count: Array,  # noqa: ARG001
     state: Array | None = None,
@@ -68,15 +68,15 @@ def run(
     """Run it: float32[1, B, C] -> int[1, B, N] and the new state."""
     position = 0 if state is None else int(state.astype(np.int64)[0, 0])
     rows = cast(NDArray[np.float32], logits)[0]
-    drawn = integers.count * len(rows)
-    words: Words = philox(integers.seeds, position, -(-drawn // 2)).reshape(-1, 2)[:drawn]
-    u = uniform_doubles(np.ascontiguousarray(words[:, 0]), words[:, 1]).reshape(len(rows), integers.count)
-    result = np.empty((1, len(rows), integers.count), integers.dtype.storage)
+    drawn = params.count * len(rows)
+    words: Words = philox(params.seeds, position, -(-drawn // 2)).reshape(-1, 2)[:drawn]
+    u = uniform_doubles(np.ascontiguousarray(words[:, 0]), words[:, 1]).reshape(len(rows), params.count)
+    result = np.empty((1, len(rows), params.count), params.dtype.storage)
     for b, row in enumerate(rows):
         finite = np.isfinite(row)
         largest = row[finite].max(initial=np.finfo(np.float32).min).astype(np.float64)
         odds = np.where(finite, np.exp(np.where(finite, row, 0).astype(np.float64) - largest), 0.0)
         sums = np.add.accumulate(odds)
         result[0, b] = np.searchsorted(sums, u[b] * sums[-1], side="right")
-    used = len(rows) * -(-integers.count // 4) * 4 * _RESERVED
+    used = len(rows) * -(-params.count // 4) * 4 * _RESERVED
     return result, np.array([[position + used]], np.int64)

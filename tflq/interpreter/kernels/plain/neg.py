@@ -26,8 +26,8 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run NEG: T[S, *shape] -> T[S, *shape]."""
-    if integers.dtype is DType.BFLOAT16:
+    if params.dtype is DType.BFLOAT16:
         return (np.asarray(np.bitwise_xor(x, np.uint16(0x8000))),)
     return (np.asarray(np.negative(x)),)

@@ -14,10 +14,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import float_to_int32, round_half_away
+from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
-from tflq.interpreter.kernels.plain_binary import clamp_in_place
-from tflq.interpreter.kernels.transcendental import power
+from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
+from tflq.interpreter.numerics.transcendental import power
 from tflq.interpreter.samples import align
 
 LARGEST = np.finfo(np.float32).max
@@ -29,22 +29,22 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, (DType.FLOAT32, DType.INT32))
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
     """Run POW: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Raises:
         UnsupportedError: an integer exponent is negative.
     """
-    if integers.dtype is DType.INT32 and np.any(np.less(second, 0)):
+    if params.dtype is DType.INT32 and np.any(np.less(second, 0)):
         raise UnsupportedError("pow: an integer exponent is negative; TFLite refuses it")
     broadcast = first.shape[1:] != second.shape[1:]
     if not broadcast or second[0].size != 1:
-        return (_power(integers.dtype, *align(first, second)),)
+        return (_power(params.dtype, *align(first, second)),)
     samples = max(first.shape[0], second.shape[0]) if second.shape[0] > 1 else 1
     results = []
     for s in range(samples):
         base = first if samples == 1 else first[s % len(first)][None]
-        results.append(_one_exponent(integers.dtype, base, second[s]))
+        results.append(_one_exponent(params.dtype, base, second[s]))
     return (np.concatenate(results),)
 
 

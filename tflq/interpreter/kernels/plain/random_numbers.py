@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.philox import Words, philox, seeds_of
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.numerics.philox import Words, philox, seeds_of
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.result_size import require_result
 
 GROUP = 4
 
@@ -51,11 +51,11 @@ def lower_random(node: Node, operands: Operands) -> RandomNumbers:
     return RandomNumbers(shape, seeds_of(node.attributes))
 
 
-def draw(integers: RandomNumbers, state: Array | None) -> tuple[Words, Array]:
+def draw(params: RandomNumbers, state: Array | None) -> tuple[Words, Array]:
     """Return words enough for the shape, uint64[groups, 4], and the new state int64[1, 1]."""
     position = 0 if state is None else int(state.astype(np.int64)[0, 0])
-    groups = -(-int(np.prod(integers.shape, dtype=np.int64)) // GROUP)
-    return philox(integers.seeds, position, groups), np.array([[position + groups]], np.int64)
+    groups = -(-int(np.prod(params.shape, dtype=np.int64)) // GROUP)
+    return philox(params.seeds, position, groups), np.array([[position + groups]], np.int64)
 
 
 def shaped(numbers: Array, shape: tuple[int, ...]) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.plain.random_numbers import RandomNumbers, draw, lower_random, shaped
-from tflq.interpreter.kernels.transcendental import cos, log, sin
-from tflq.interpreter.philox import uniform_floats
+from tflq.interpreter.numerics.philox import uniform_floats
+from tflq.interpreter.numerics.transcendental import cos, log, sin
 
 STATEFUL = True
 
@@ -23,11 +23,11 @@ def lower(node: Node, operands: Operands) -> RandomNumbers:
     return lower_random(node, operands)
 
 
-def run(integers: RandomNumbers, shape: Array, state: Array | None = None) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: RandomNumbers, shape: Array, state: Array | None = None) -> tuple[Array, ...]:  # noqa: ARG001
     """Run it: float32[1, *shape] and the new state."""
-    words, new = draw(integers, state)
+    words, new = draw(params, state)
     uniform = uniform_floats(words).reshape(-1, 2)
     radius = np.sqrt(np.float32(-2) * log(np.maximum(uniform[:, 0], np.float32(1e-7))))
     angle = (2 * np.pi * uniform[:, 1].astype(np.float64)).astype(np.float32)
     pairs = np.stack([sin(angle) * radius, cos(angle) * radius], axis=-1)
-    return shaped(pairs, integers.shape), new
+    return shaped(pairs, params.shape), new

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.plain.random_numbers import RandomNumbers, draw, lower_random, shaped
-from tflq.interpreter.philox import uniform_floats
+from tflq.interpreter.numerics.philox import uniform_floats
 
 STATEFUL = True
 
@@ -17,7 +17,7 @@ def lower(node: Node, operands: Operands) -> RandomNumbers:
     return lower_random(node, operands)
 
 
-def run(integers: RandomNumbers, shape: Array, state: Array | None = None) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: RandomNumbers, shape: Array, state: Array | None = None) -> tuple[Array, ...]:  # noqa: ARG001
     """Run it: float32[1, *shape] and the new state."""
-    words, new = draw(integers, state)
-    return shaped(uniform_floats(words), integers.shape), new
+    words, new = draw(params, state)
+    return shaped(uniform_floats(words), params.shape), new

@@ -17,6 +17,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.COMPLEX64, DType.COMPLEX128), result)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run REAL: complex[S, *shape] -> float[S, *shape]."""
     return (np.ascontiguousarray(x.real),)

@@ -11,6 +11,6 @@ def lower(node: Node, operands: Operands) -> PlainReduction:
     return lower_plain_reduction(node, operands, (DType.BOOL,))
 
 
-def run(integers: PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run REDUCE_ANY: bool[S, *shape] -> bool[S, *shape without the axes, or with 1 there]."""
-    return run_extreme(integers, x, largest=True)
+    return run_extreme(params, x, largest=True)

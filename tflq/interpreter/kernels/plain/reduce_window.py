@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.movable import constant_vector
 from tflq.interpreter.kernels.plain.window_fold import WindowFold, fold_windows, require_fold, require_foldable
+from tflq.interpreter.operands.movable import constant_vector
 
 
 def lower(node: Node, operands: Operands) -> WindowFold:
@@ -36,6 +36,6 @@ def _sizes(operands: Operands, position: int, rank: int) -> tuple[int, ...]:
     return sizes
 
 
-def run(integers: WindowFold, x: Array, start: Array, *_: Array) -> tuple[Array, ...]:
+def run(params: WindowFold, x: Array, start: Array, *_: Array) -> tuple[Array, ...]:
     """Run REDUCE_WINDOW: T[S or 1, *shape], T[S or 1], the sizes -> T[S, *output shape]."""
-    return (fold_windows(integers, x, start),)
+    return (fold_windows(params, x, start),)

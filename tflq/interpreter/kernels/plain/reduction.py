@@ -20,8 +20,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, require_same_type, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, require_same_type, require_type
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 
 EXTREMES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16, DType.BOOL)
 """Types of REDUCE_MAX and REDUCE_MIN."""
@@ -58,42 +58,42 @@ def lower_plain_reduction(node: Node, operands: Operands, allowed: Collection[DT
     return PlainReduction(reduction, dtype, len(reduction.axes) == len(source.shape))
 
 
-def run_extreme(integers: PlainReduction, x: Array, largest: bool) -> tuple[Array, ...]:
+def run_extreme(params: PlainReduction, x: Array, largest: bool) -> tuple[Array, ...]:
     """Return the largest or smallest element of each place: T[S, *shape] -> T[S, *shape without the axes]."""
-    shape = shape_of_result(integers.reduction, x)
-    rows = rows_of(integers.reduction, x)
-    start = _start(integers.dtype, largest)
-    if integers.dtype is DType.FLOAT32:
-        result = _extreme_float(rows, start, largest, integers.takes_all)
+    shape = shape_of_result(params.reduction, x)
+    rows = rows_of(params.reduction, x)
+    start = _start(params.dtype, largest)
+    if params.dtype is DType.FLOAT32:
+        result = _extreme_float(rows, start, largest, params.takes_all)
     else:
         reduce = np.maximum.reduce if largest else np.minimum.reduce
         result = np.asarray(reduce(rows, axis=0, initial=start), x.dtype)
     return (np.asarray(result.reshape(shape)),)
 
 
-def run_fold(integers: PlainReduction, x: Array, operation: np.ufunc) -> tuple[Array, ...]:
+def run_fold(params: PlainReduction, x: Array, operation: np.ufunc) -> tuple[Array, ...]:
     """Return the sum or product of each place, in the tensor's own type: integers wrap, floats go in order.
 
     A fold of floats starts at the operation's identity, or at the first element where all axes go.
 
     Args:
-        integers: of `lower_plain_reduction`.
+        params: of `lower_plain_reduction`.
         x: T[S, *shape].
         operation: np.add or np.multiply.
 
     Returns:
         T[S, *shape without the axes, or with 1 there].
     """
-    rows = rows_of(integers.reduction, x)
-    if not integers.dtype.is_floating:
+    rows = rows_of(params.reduction, x)
+    if not params.dtype.is_floating:
         result = np.asarray(operation.reduce(rows, axis=0, dtype=x.dtype))
     else:
-        first = integers.takes_all and rows.shape[0] > 0
+        first = params.takes_all and rows.shape[0] > 0
         result = rows[0].copy() if first else np.full(rows.shape[1], operation.identity, x.dtype)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             for row in rows[int(first) :]:
                 operation(result, row, out=result)
-    return (np.asarray(result.reshape(shape_of_result(integers.reduction, x))),)
+    return (np.asarray(result.reshape(shape_of_result(params.reduction, x))),)
 
 
 def rows_of(reduction: Reduction, x: Array) -> Array:

@@ -15,8 +15,8 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.result_size import require_result
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def lower(node: Node, operands: Operands) -> Rfft2d:  # noqa: ARG001
     return Rfft2d(height, width)
 
 
-def run(integers: Rfft2d, x: Array, *_lengths: Array) -> tuple[Array, ...]:
+def run(params: Rfft2d, x: Array, *_lengths: Array) -> tuple[Array, ...]:
     """Run RFFT2D: float32[S, ..., H, W] -> complex64[S, ..., height, width // 2 + 1]."""
-    size = (integers.height, integers.width)
+    size = (params.height, params.width)
     return (np.fft.rfft2(x.astype(np.float64), s=size, axes=(-2, -1)).astype(np.complex64),)

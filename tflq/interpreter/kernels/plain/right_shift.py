@@ -21,7 +21,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_binary(operands, TYPES)
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run RIGHT_SHIFT: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
     x, y = align(first, second)
     return (np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1))),)

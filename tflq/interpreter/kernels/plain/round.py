@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.bfloat16 import narrow, numbers
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics.bfloat16 import narrow, numbers
 
 TYPES = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 
@@ -19,9 +19,9 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
     """Run ROUND: T[S, *shape] -> T[S, *shape]."""
-    value = numbers(integers.dtype, x)
+    value = numbers(params.dtype, x)
     rounded = np.asarray(np.rint(value))
     rounded[(rounded == 0) & np.less(value, 0)] = 0
-    return (narrow(rounded) if integers.dtype is DType.BFLOAT16 else rounded,)
+    return (narrow(rounded) if params.dtype is DType.BFLOAT16 else rounded,)

@@ -47,10 +47,10 @@ def lower(node: Node, operands: Operands) -> Select:  # noqa: ARG001
     return Select(x, condition + (1,) * (len(x) - len(condition)))
 
 
-def run(integers: Select, condition: Array, x: Array, y: Array) -> tuple[Array, ...]:
+def run(params: Select, condition: Array, x: Array, y: Array) -> tuple[Array, ...]:
     """Run SELECT: bool[S or 1, ...], T[S or 1, *shape] twice -> T[S, *shape]."""
     arrays = [
         array.reshape(array.shape[0], *shape)
-        for array, shape in ((condition, integers.condition_shape), (x, integers.shape), (y, integers.shape))
+        for array, shape in ((condition, params.condition_shape), (x, params.shape), (y, params.shape))
     ]
     return (np.where(*arrays),)

@@ -12,8 +12,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import MAXIMUM_RANK, require_same_type, require_type
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_same_type, require_type
+from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.samples import align
 
 
@@ -45,10 +45,10 @@ def lower(node: Node, operands: Operands) -> Select:  # noqa: ARG001
     return Select(shape)
 
 
-def run(integers: Select, condition: Array, x: Array, y: Array) -> tuple[Array, ...]:
+def run(params: Select, condition: Array, x: Array, y: Array) -> tuple[Array, ...]:
     """Run SELECT_V2: bool[S or 1, *shape], T[S or 1, *shape] twice -> T[S, *shape]."""
     result = np.where(*align(condition, x, y))
-    return (result.reshape(result.shape[0], *integers.shape),)
+    return (result.reshape(result.shape[0], *params.shape),)
 
 
 def shape_of_single(operands: Operands) -> tuple[int, ...] | None:

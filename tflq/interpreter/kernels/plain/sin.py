@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
+from tflq.interpreter.numerics import transcendental
 
 TYPES = (DType.FLOAT32, DType.FLOAT16)
 
@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run SIN: T[S, *shape] -> T[S, *shape]."""
     return (transcendental.sin(x.astype(np.float32)).astype(x.dtype),)

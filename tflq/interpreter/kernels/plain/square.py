@@ -18,7 +18,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run SQUARE: T[S, *shape] -> T[S, *shape]."""
     with np.errstate(all="ignore"):
         return (np.asarray(np.multiply(x, x)),)

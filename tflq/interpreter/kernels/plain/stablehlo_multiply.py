@@ -17,7 +17,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_stablehlo(operands, NUMBERS)
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run STABLEHLO_MULTIPLY: T[S or 1, *shape] twice -> T[S, *shape]."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return (np.asarray(np.multiply(first, second)),)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.computations import COMPUTATION
-from tflq.interpreter.kernels.block_shapes import pad_or_crop
 from tflq.interpreter.kernels.move.dilate import dilated
 from tflq.interpreter.kernels.plain.window_fold import WindowFold, fold_windows, require_fold, require_foldable
-from tflq.interpreter.result_size import require_result
+from tflq.interpreter.operands.blocks import pad_or_crop
+from tflq.interpreter.operands.computations import COMPUTATION
+from tflq.interpreter.operands.result_size import require_result
 
 _FOLD_OF = {
     "stablehlo_add": "add",
@@ -71,7 +71,7 @@ def lower(node: Node, operands: Operands) -> StablehloReduceWindow:
     )
 
 
-def run(integers: StablehloReduceWindow, x: Array, start: Array) -> tuple[Array, ...]:
+def run(params: StablehloReduceWindow, x: Array, start: Array) -> tuple[Array, ...]:
     """Run STABLEHLO_REDUCE_WINDOW: T[S or 1, *shape], T[S or 1] -> T[S, *output shape]."""
     fill = start.reshape(start.shape[0], -1)[:, 0]
-    return (fold_windows(integers.windows, pad_or_crop(dilated(x, integers.steps, fill), integers.edges, fill), start),)
+    return (fold_windows(params.windows, pad_or_crop(dilated(x, params.steps, fill), params.edges, fill), start),)

@@ -17,9 +17,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import require_type
-from tflq.interpreter.philox import Words, philox_words
-from tflq.interpreter.threefry import threefry_words
+from tflq.interpreter.numerics.philox import Words, philox_words
+from tflq.interpreter.numerics.threefry import threefry_words
+from tflq.interpreter.operands.checks import require_type
 
 TYPES = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)
 _STATES = {"threefry": (2,), "philox": (2, 3), "default": (2, 3)}
@@ -73,23 +73,23 @@ def lower(node: Node, operands: Operands) -> RandomBits:
     return RandomBits(algorithm == "threefry", words.shape, words.dtype)
 
 
-def run(integers: RandomBits, state: Array) -> tuple[Array, ...]:
+def run(params: RandomBits, state: Array) -> tuple[Array, ...]:
     """Run it: uint64[S or 1, 2 or 3] -> the new state, and T[S or 1, *shape]."""
     before = state.astype(np.uint64)
-    steps = np.arange(integers.groups, dtype=np.uint64)
-    words = _words(integers, before, before[:, 1:2] + steps)
+    steps = np.arange(params.groups, dtype=np.uint64)
+    words = _words(params, before, before[:, 1:2] + steps)
     after = before.copy()
-    after[:, 1] += np.uint64(integers.groups)
-    bits = words.reshape(len(before), -1).astype("<u4")[:, : prod(integers.shape) * (integers.dtype.bits // 32)]
-    drawn = np.ascontiguousarray(bits).view(integers.dtype.storage)
-    return after, drawn.reshape(len(before), *integers.shape)
+    after[:, 1] += np.uint64(params.groups)
+    bits = words.reshape(len(before), -1).astype("<u4")[:, : prod(params.shape) * (params.dtype.bits // 32)]
+    drawn = np.ascontiguousarray(bits).view(params.dtype.storage)
+    return after, drawn.reshape(len(before), *params.shape)
 
 
-def _words(integers: RandomBits, state: Words, counter: Words) -> Words:
+def _words(params: RandomBits, state: Words, counter: Words) -> Words:
     """Return 32-bit words uint64[S, groups, 2 or 4] of the values of a counter uint64[S, groups]."""
     key = [state[:, :1] & _LOW, state[:, :1] >> _HALF]
     lower_half = [counter & _LOW, counter >> _HALF]
-    if integers.is_threefry:
+    if params.is_threefry:
         return threefry_words(key, lower_half)
     upper = np.broadcast_to(state[:, 2:] if state.shape[1] > 2 else state[:, :1], counter.shape)
     return philox_words(key, [*lower_half, upper & _LOW, upper >> _HALF])

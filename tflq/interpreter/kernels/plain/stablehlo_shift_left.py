@@ -18,7 +18,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_stablehlo(operands, (DType.INT8, DType.INT16, DType.INT32))
 
 
-def run(integers: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run STABLEHLO_SHIFT_LEFT: T[S or 1, *shape] twice -> T[S, *shape]."""
     count = second.astype(np.int32) & 31
     return (np.left_shift(first.astype(np.int32), count).astype(first.dtype),)

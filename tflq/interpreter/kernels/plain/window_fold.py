@@ -19,8 +19,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Operands
-from tflq.interpreter.kernels.indexing import equal_samples
-from tflq.interpreter.operand_checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.indexing import equal_samples
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.BOOL,
@@ -88,25 +88,25 @@ def require_fold(name: str) -> str:
     return name
 
 
-def fold_windows(integers: WindowFold, x: Array, start: Array) -> Array:
+def fold_windows(params: WindowFold, x: Array, start: Array) -> Array:
     """Fold all windows: T[S or 1, *shape], T[S or 1, ...] -> T[S, *output shape]."""
     x, start = equal_samples(x, start.reshape(start.shape[0], -1)[:, 0])
     kind = np.dtype(np.int8) if x.dtype == np.bool_ else x.dtype
-    shape = integers.output_shape(x.shape[1:])
-    source, fold = x.view(kind), _FOLDS[integers.fold]
+    shape = params.output_shape(x.shape[1:])
+    source, fold = x.view(kind), _FOLDS[params.fold]
     first = start.view(kind).reshape(-1, *(1,) * len(shape))
     folded: Array = np.broadcast_to(first, (x.shape[0], *shape)).copy()
     if folded.size:
         with np.errstate(all="ignore"):
-            for place in product(*(range(n) for n in integers.window)):
-                taps = (slice(None), *_taps(integers, place, shape))
+            for place in product(*(range(n) for n in params.window)):
+                taps = (slice(None), *_taps(params, place, shape))
                 folded = fold(folded, source[taps]).astype(kind, copy=False)
     return np.asarray(folded.view(x.dtype))
 
 
-def _taps(integers: WindowFold, place: Sequence[int], shape: Sequence[int]) -> list[slice]:
+def _taps(params: WindowFold, place: Sequence[int], shape: Sequence[int]) -> list[slice]:
     """Return where the element at `place` of every window lies."""
     return [
         slice(k * dilation, k * dilation + (count - 1) * step + 1, step)
-        for k, dilation, count, step in zip(place, integers.dilations, shape, integers.strides, strict=True)
+        for k, dilation, count, step in zip(place, params.dilations, shape, params.strides, strict=True)
     ]

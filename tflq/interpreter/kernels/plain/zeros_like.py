@@ -18,6 +18,6 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, TYPES)
 
 
-def run(integers: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+def run(params: Elementwise, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run ZEROS_LIKE: T[S, *shape] -> T[S, *shape]."""
     return (np.zeros_like(x),)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,6 @@ def lower(node: Node, operands: Operands) -> Abs | Elementwise:  # noqa: ARG001
     return Abs(zi, zo, int(multiplier), int(shift), make_table(entry, dtype, dtype))
 
 
-def run(integers: Abs | Elementwise, x: Array) -> tuple[Array, ...]:
+def run(params: Abs | Elementwise, x: Array) -> tuple[Array, ...]:
     """Run ABS: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x) if isinstance(integers, Abs) else np.asarray(np.abs(x)),)
+    return (look_up(params.table, x) if isinstance(params, Abs) else np.asarray(np.abs(x)),)

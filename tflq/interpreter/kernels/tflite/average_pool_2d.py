@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_sums
-from tflq.interpreter.kernels.pool_window import pool_window
 from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
+from tflq.interpreter.operands.pool_window import pool_window
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +50,23 @@ def lower(node: Node, operands: Operands) -> AveragePool:
     return AveragePool(window, window_counts(window, (height, width)), minimum, maximum, operands.input(0).dtype)
 
 
-def run(integers: AveragePool, x: Array) -> tuple[Array, ...]:
+def run(params: AveragePool, x: Array) -> tuple[Array, ...]:
     """Run AVERAGE_POOL_2D: T[S, N, H, W, C] -> T[S, N, OH, OW, C].
 
     The quotient is taken in float64: |acc| < 2^32 and n < 2^16, so a quotient that is no integer is at least 1/n away
     from one, far more than float64's error, and trunc gives the integer division's result.
     """
-    magnitude = max(-integers.dtype.minimum, integers.dtype.maximum)
-    total = window_sums(integers.window, x, magnitude).astype(np.float64)
-    counts = integers.counts[:, :, None]
+    magnitude = max(-params.dtype.minimum, params.dtype.maximum)
+    total = window_sums(params.window, x, magnitude).astype(np.float64)
+    counts = params.counts[:, :, None]
     total += np.copysign(counts // 2, total)  # a sum of 0 stays below 1 in magnitude, whichever its sign
     total /= counts
     np.trunc(total, out=total)
-    total.clip(integers.minimum, integers.maximum, out=total)
-    return (total.astype(integers.dtype.storage),)
+    total.clip(params.minimum, params.maximum, out=total)
+    return (total.astype(params.dtype.storage),)
 
 
-def samples_last(integers: AveragePool, operands: Operands) -> float | None:
+def samples_last(params: AveragePool, operands: Operands) -> float | None:
     """Return 0 for windows that cover the image, whose sums are as fast along any axis; None for others."""
     image = operands.input(0).shape[1:3]
-    return 0.0 if integers.window.kernel == image else None
+    return 0.0 if params.window.kernel == image else None

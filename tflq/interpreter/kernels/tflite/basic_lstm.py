@@ -19,18 +19,18 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturate,
     wrap_int32,
 )
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.gemmlowp_int16 import Table, logistic_table, tanh_table
-from tflq.interpreter.kernels.basic_lstm_operands import basic_results, require_basic
-from tflq.interpreter.lookup_tables import look_up
-from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
+from tflq.interpreter.numerics.lookup_tables import look_up
+from tflq.interpreter.operands.basic_lstm import basic_results, require_basic
+from tflq.interpreter.operands.checks import per_tensor
 
 _TYPES = (DType.UINT8, DType.UINT8, DType.UINT8, DType.INT32, DType.INT16)
 _RESULTS = (DType.UINT8, DType.INT16, DType.UINT8, DType.INT16)

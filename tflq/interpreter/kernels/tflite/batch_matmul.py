@@ -15,11 +15,11 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
-from tflq.interpreter.fixed_point import wrap_int32
-from tflq.interpreter.kernels.batch_matmul_shapes import factors, require_product
 from tflq.interpreter.kernels.tflite.hybrid_batch_matmul import HybridBatchMatmul, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
-from tflq.interpreter.operand_checks import per_tensor, require_same_type, require_type, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import wrap_int32
+from tflq.interpreter.operands.batch_matmul import factors, require_product
+from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_type, require_zero_points_of_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +69,15 @@ def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
     return BatchMatmul(adj_x, adj_y, (zx, zy), magnitude, rescale)
 
 
-def run(integers: BatchMatmul | HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+def run(params: BatchMatmul | HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
     """Run BATCH_MATMUL: T[S or 1, ..., A, K], U[S or 1, ..., K, B] -> T or int32 [S, ..., A, B]."""
-    if isinstance(integers, HybridBatchMatmul):
-        return run_hybrid(integers, x, y)
+    if isinstance(params, HybridBatchMatmul):
+        return run_hybrid(params, x, y)
     left, right = (
         array.astype(np.int32) - zero
-        for array, zero in zip(factors(x, y, integers.adj_x, integers.adj_y), integers.zero_points, strict=True)
+        for array, zero in zip(factors(x, y, params.adj_x, params.adj_y), params.zero_points, strict=True)
     )
-    total = exact_products(left, right, integers.magnitude)
-    if integers.rescale is None:
+    total = exact_products(left, right, params.magnitude)
+    if params.rescale is None:
         return (wrap_int32(total.astype(np.int64)).astype(np.int32),)
-    return (integers.rescale.apply(total.reshape(-1, 1)).reshape(total.shape),)
+    return (params.rescale.apply(total.reshape(-1, 1)).reshape(total.shape),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Tensor
-from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.operands.checks import per_tensor
 
 TOLERANCE = 0.02
 

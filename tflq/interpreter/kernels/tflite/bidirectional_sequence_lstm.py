@@ -9,7 +9,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_sequence import Matrix
 from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, lower_hybrid
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
 
 
 def lower(node: Node, operands: Operands) -> TwoLstms:
@@ -23,6 +23,6 @@ def lower(node: Node, operands: Operands) -> TwoLstms:
     return lower_two(node, operands, lambda n, o: lower_hybrid(n, o, sequence=True), matrix)
 
 
-def run(integers: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it; see `run_two`."""
-    return run_two(integers, arrays)
+    return run_two(params, arrays)

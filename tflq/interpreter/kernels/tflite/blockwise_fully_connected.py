@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Blockwise, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.block_scales import block_scales
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_default_layout
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_asymmetric
-from tflq.interpreter.operand_checks import require_bias_size, require_type
+from tflq.interpreter.operands.block_scales import block_scales
+from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_default_layout
 
 Floats = NDArray[np.float32]
 _LARGEST_CODE = 128

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Operands
-from tflq.interpreter.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import (
     per_tensor,
     require_same_type,
     require_type,
@@ -76,6 +76,6 @@ def lower_clamped(operands: Operands, bounds: tuple[str, str], allowed: Collecti
     return Clamped(zi, zo, multiplier, shift, low, high, make_table(entry, dtype, dtype))
 
 
-def run_clamped(integers: Clamped, x: Array) -> tuple[Array, ...]:
+def run_clamped(params: Clamped, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)

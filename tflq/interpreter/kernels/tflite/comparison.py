@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Operands, Tensor
-from tflq.interpreter.fixed_point import quantize_multiplier
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.kernels.plain_comparison import (
+from tflq.interpreter.kernels.plain.comparison import (
     COMPARISONS,
     PlainComparison,
     check_comparison,
@@ -28,8 +26,10 @@ from tflq.interpreter.kernels.plain_comparison import (
     run_plain_comparison,
 )
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.lookup_tables import all_codes, look_up
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
 from tflq.interpreter.samples import align
 
 LEFT_SHIFT = 8
@@ -74,13 +74,13 @@ def lower_comparison(operator: str, operands: Operands) -> QuantisedComparison |
     return QuantisedComparison(operator, (z1, z2), (m1, m2), (e1, e2), *tables)
 
 
-def run_comparison(integers: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+def run_comparison(params: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
     """Compare: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
-    if isinstance(integers, PlainComparison):
-        return run_plain_comparison(integers, first, second)
+    if isinstance(params, PlainComparison):
+        return run_plain_comparison(params, first, second)
     x, y = align(first, second)
-    compare = COMPARISONS[integers.operator]
-    return (np.asarray(compare(look_up(integers.first, x), look_up(integers.second, y))),)
+    compare = COMPARISONS[params.operator]
+    return (np.asarray(compare(look_up(params.first, x), look_up(params.second, y))),)
 
 
 def _multiplier(tensor: Tensor) -> tuple[int, int]:

@@ -15,10 +15,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers, float_to_int32, round_half_away
 from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes, concatenate
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +59,10 @@ def lower(node: Node, operands: Operands) -> RescaledConcatenation:
     return RescaledConcatenation(move, (None,) * len(inputs))
 
 
-def run(integers: RescaledConcatenation, *arrays: Array) -> tuple[Array, ...]:
+def run(params: RescaledConcatenation, *arrays: Array) -> tuple[Array, ...]:
     """Run CONCATENATION: T[S or 1, *shape_i] -> T[S, *shape]."""
-    parts = [x if table is None else look_up(table, x) for table, x in zip(integers.tables, arrays, strict=True)]
-    return (concatenate(integers.move, parts),)
+    parts = [x if table is None else look_up(table, x) for table, x in zip(params.tables, arrays, strict=True)]
+    return (concatenate(params.move, parts),)
 
 
 def _table(source: Tensor, output: Tensor) -> Table | None:

@@ -6,7 +6,6 @@ Source: TFLite kernels/conv.cc; the arithmetic is in quantised_convolution.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.conv_2d_strides import require_strides
 from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
@@ -14,6 +13,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
     lower_convolution,
     run_convolution,
 )
+from tflq.interpreter.operands.conv_2d_strides import require_strides
 
 
 def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvolution:
@@ -25,14 +25,14 @@ def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvol
 
 
 def run(
-    integers: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
+    params: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
 ) -> tuple[Array, ...]:
     """Run CONV_2D: T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]."""
-    if isinstance(integers, HybridConvolution):
-        return run_hybrid(integers, x, weights, bias, depthwise=False)
-    return run_convolution(integers, x, weights, bias)
+    if isinstance(params, HybridConvolution):
+        return run_hybrid(params, x, weights, bias, depthwise=False)
+    return run_convolution(params, x, weights, bias)
 
 
-def samples_last(integers: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
+def samples_last(params: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
     """Return what images with samples last gain; None for hybrid layers, and as `gain_of_samples_last`."""
-    return None if isinstance(integers, HybridConvolution) else gain_of_samples_last(integers, operands)
+    return None if isinstance(params, HybridConvolution) else gain_of_samples_last(params, operands)

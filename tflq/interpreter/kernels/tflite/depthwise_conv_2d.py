@@ -27,15 +27,15 @@ def lower(node: Node, operands: Operands) -> QuantisedConvolution | HybridConvol
 
 
 def run(
-    integers: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
+    params: QuantisedConvolution | HybridConvolution, x: Array, weights: Array, bias: Array | None = None
 ) -> tuple[Array, ...]:
     """Run DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]."""
-    if isinstance(integers, HybridConvolution):
-        return run_hybrid(integers, x, weights, bias, depthwise=True)
-    own = weights if integers.constants else as_grouped(weights, channels_last=True)  # constants are prepared already
-    return run_convolution(integers, x, own, bias)
+    if isinstance(params, HybridConvolution):
+        return run_hybrid(params, x, weights, bias, depthwise=True)
+    own = weights if params.constants else as_grouped(weights, channels_last=True)  # constants are prepared already
+    return run_convolution(params, x, own, bias)
 
 
-def samples_last(integers: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
+def samples_last(params: QuantisedConvolution | HybridConvolution, operands: Operands) -> float | None:
     """Return what images with samples last gain; None for hybrid layers, and as `gain_of_samples_last`."""
-    return None if isinstance(integers, HybridConvolution) else gain_of_samples_last(integers, operands)
+    return None if isinstance(params, HybridConvolution) else gain_of_samples_last(params, operands)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.lookup_tables import all_codes, look_up
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
 
 NARROW = (DType.INT2, DType.INT4, DType.UINT4)
 
@@ -52,24 +52,24 @@ def lower(node: Node, operands: Operands) -> Dequantize:  # noqa: ARG001
     scale, zero_point = per_tensor(source)
     if dtype is DType.INT16 and zero_point:
         raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {zero_point}; the kernel takes 0 only")
-    integers = Dequantize(np.array([scale], np.float64), np.array([zero_point], np.int64))
+    params = Dequantize(np.array([scale], np.float64), np.array([zero_point], np.int64))
     if dtype not in EIGHT_BITS:
-        return integers
-    table = _evaluate(integers, all_codes(dtype))
+        return params
+    table = _evaluate(params, all_codes(dtype))
     table.setflags(write=False)
-    return Dequantize(integers.scale, integers.zero_point, table)
+    return Dequantize(params.scale, params.zero_point, table)
 
 
-def run(integers: Dequantize, x: Array) -> tuple[Array, ...]:
+def run(params: Dequantize, x: Array) -> tuple[Array, ...]:
     """Run DEQUANTIZE: T[S, *shape] -> float32[S, *shape]."""
-    if integers.table is not None:
-        return (look_up(integers.table, x),)
-    return (_evaluate(integers, x.astype(np.int64)),)
+    if params.table is not None:
+        return (look_up(params.table, x),)
+    return (_evaluate(params, x.astype(np.int64)),)
 
 
-def _evaluate(integers: Dequantize, code: Integers) -> NDArray[np.float32]:
-    difference = (code - integers.zero_point).astype(integers.scale.dtype)
-    return np.asarray(difference * integers.scale, np.float32)
+def _evaluate(params: Dequantize, code: Integers) -> NDArray[np.float32]:
+    difference = (code - params.zero_point).astype(params.scale.dtype)
+    return np.asarray(difference * params.scale, np.float32)
 
 
 def _per_channel(source: Tensor) -> Dequantize:

@@ -18,14 +18,14 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.gemmlowp import bit_length, reciprocal
-from tflq.interpreter.kernels.plain_binary import PlainBinary, clamp_in_place, lower_plain
+from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_broadcast, require_same_type, require_type
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_broadcast, require_same_type, require_type
 from tflq.interpreter.samples import align
 
 
@@ -71,48 +71,48 @@ def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
     multiplier, shift = quantize_multiplier(float(s1 / (s2 * so)))
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
-    integers = Quotient((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    params = Quotient((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype is DType.INT16:
-        return integers
+        return params
     codes = all_codes(dtype)
     divisors = np.where(codes == z2, 1, codes - z2)  # the entry of a divisor of 0 is never read
-    pairs = _divide(integers, (codes - z1)[:, None], divisors[None]).astype(dtype.storage).reshape(-1)
+    pairs = _divide(params, (codes - z1)[:, None], divisors[None]).astype(dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    return replace(integers, pairs=pairs)
+    return replace(params, pairs=pairs)
 
 
-def run(integers: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
     """Run DIV: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Raises:
         UnsupportedError: a divisor is 0.
     """
     x, y = align(first, second)
-    zero = 0 if isinstance(integers, PlainBinary) else integers.input_zero_points[1]
+    zero = 0 if isinstance(params, PlainBinary) else params.input_zero_points[1]
     if np.any(np.equal(y, zero)):
         raise UnsupportedError(f"div: a divisor is 0 (code {zero}); TFLite refuses it")
-    if isinstance(integers, PlainBinary):
-        return (_divide_plain(integers, x, y),)
-    if integers.pairs is not None:
-        return (look_up_pairs(integers.pairs, x, y),)
-    z1, z2 = integers.input_zero_points
-    return (_divide(integers, x.astype(np.int64) - z1, y.astype(np.int64) - z2).astype(integers.dtype.storage),)
+    if isinstance(params, PlainBinary):
+        return (_divide_plain(params, x, y),)
+    if params.pairs is not None:
+        return (look_up_pairs(params.pairs, x, y),)
+    z1, z2 = params.input_zero_points
+    return (_divide(params, x.astype(np.int64) - z1, y.astype(np.int64) - z2).astype(params.dtype.storage),)
 
 
-def _divide(integers: Quotient, a: Integers, b: Integers) -> Integers:
+def _divide(params: Quotient, a: Integers, b: Integers) -> Integers:
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     mantissa, over_unit = reciprocal(b, 31)
     headroom = 31 - bit_length(np.where(a < 0, -a - 1, a))
     quotient = srdhm(wrap_int32(a << headroom), mantissa)
-    scaled = srdhm(quotient, integers.multiplier)
-    result = rounding_divide_by_pot_x86(scaled, over_unit + headroom - integers.shift)
-    return np.clip(wrap_int32(result + integers.output_zero_point), integers.minimum, integers.maximum)
+    scaled = srdhm(quotient, params.multiplier)
+    result = rounding_divide_by_pot_x86(scaled, over_unit + headroom - params.shift)
+    return np.clip(wrap_int32(result + params.output_zero_point), params.minimum, params.maximum)
 
 
-def _divide_plain(integers: PlainBinary, x: Array, y: Array) -> Array:
+def _divide_plain(params: PlainBinary, x: Array, y: Array) -> Array:
     dividend, divisor = x.astype(np.int64), y.astype(np.int64)
     if np.any((dividend == -(1 << 31)) & (divisor == -1)):
         raise UnsupportedError("div: -2^31 / -1 does not fit int32; TFLite ends the process there")
     quotient = np.abs(dividend) // np.abs(divisor)
     signed = np.where((dividend < 0) != (divisor < 0), -quotient, quotient)
-    return clamp_in_place(signed.astype(np.int32), integers.minimum, integers.maximum)
+    return clamp_in_place(signed.astype(np.int32), params.minimum, params.maximum)

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Operands, Tensor
 from tflq.interpreter.accumulate import prepare_product
-from tflq.interpreter.fixed_point import quantize_multiplier
-from tflq.interpreter.kernels.lstm_operands import (
+from tflq.interpreter.kernels.tflite.integer_lstm import Scale, ScaledProduct, clip_code, require_integer_types
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier
+from tflq.interpreter.operands.checks import per_tensor
+from tflq.interpreter.operands.lstm import (
     PROJECTION,
     PROJECTION_BIAS,
     GateTensors,
@@ -27,9 +29,7 @@ from tflq.interpreter.kernels.lstm_operands import (
     LstmTensors,
     lstm_tensors,
 )
-from tflq.interpreter.kernels.tflite.integer_lstm import Scale, ScaledProduct, clip_code, require_integer_types
-from tflq.interpreter.operand_checks import per_tensor
-from tflq.interpreter.sound_scales import require_sound_tensor
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 INTERMEDIATES = 12
 _CELL_SCALE = np.float32(2.0**-15)

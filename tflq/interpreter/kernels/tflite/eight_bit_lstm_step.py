@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import accumulate_product
-from tflq.interpreter.c_library_tanh import tanhf
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitGate, EightBitLstm, Part
+from tflq.interpreter.numerics.c_library_tanh import tanhf
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     float_to_int32,
     multiply_by_quantized_multiplier,
@@ -30,9 +31,8 @@ from tflq.interpreter.fixed_point import (
     saturate,
     wrap_int32,
 )
-from tflq.interpreter.kernels.lstm_operands import CELL_STATE, OUTPUT_STATE
-from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitGate, EightBitLstm, Part
-from tflq.interpreter.kernels.transcendental import exp
+from tflq.interpreter.numerics.transcendental import exp
+from tflq.interpreter.operands.lstm import CELL_STATE, OUTPUT_STATE
 
 Floats = NDArray[np.float32]
 _ONE = 32767

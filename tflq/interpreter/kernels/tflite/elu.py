@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.tflite.quantised_function import QuantisedFunction, lower_function, run_function
+from tflq.interpreter.numerics import transcendental
 
 
 def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
@@ -18,9 +18,9 @@ def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
     return lower_function(operands, (DType.INT8,), _elu)
 
 
-def run(integers: QuantisedFunction, x: Array) -> tuple[Array, ...]:
+def run(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     """Run ELU: int8[S, *shape] -> int8[S, *shape]."""
-    return run_function(integers, x)
+    return run_function(params, x)
 
 
 def _elu(x: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.tflite.quantised_function import QuantisedFunction, lower_function, run_function
+from tflq.interpreter.numerics import transcendental
 
 
 def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
@@ -12,6 +12,6 @@ def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
     return lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp)
 
 
-def run(integers: QuantisedFunction, x: Array) -> tuple[Array, ...]:
+def run(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     """Run EXP: T[S, *shape] -> T[S, *shape]."""
-    return run_function(integers, x)
+    return run_function(params, x)

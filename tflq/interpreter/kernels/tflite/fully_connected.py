@@ -18,8 +18,6 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accumulator_range, prepare_product
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.fully_connected_shapes import check_shapes, output_shape, require_clipping
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
     BlockwiseFullyConnected,
@@ -42,7 +40,9 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     shuffled_workspace,
     unshuffled,
 )
-from tflq.interpreter.operand_checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
 
 FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 
@@ -123,21 +123,21 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
 
 
 def run(
-    integers: FullyConnected | FloatInput | ShuffledFullyConnected,
+    params: FullyConnected | FloatInput | ShuffledFullyConnected,
     x: Array,
     weights: Array,
     bias: Array | None = None,
 ) -> tuple[Array, ...]:
     """Run FULLY_CONNECTED: T[S, ..., K], weights [O, K], bias [O] -> T[S, rows, O], or T[S, ..., O] with axes kept."""
-    if isinstance(integers, HybridFullyConnected):
-        return run_hybrid(integers, x, weights, bias)
-    if isinstance(integers, BlockwiseFullyConnected):
-        return run_blockwise(integers, x, weights, bias)
-    if isinstance(integers, ShuffledFullyConnected):
+    if isinstance(params, HybridFullyConnected):
+        return run_hybrid(params, x, weights, bias)
+    if isinstance(params, BlockwiseFullyConnected):
+        return run_blockwise(params, x, weights, bias)
+    if isinstance(params, ShuffledFullyConnected):
         inner = shuffled_input(x)
-        total = _run_dense(integers.layer, inner, unshuffled(weights), bias)
-        return total, shuffled_workspace(inner, weights.shape[2]).reshape(len(x), *integers.workspace)
-    return (_run_dense(integers, x, weights, bias),)
+        total = _run_dense(params.layer, inner, unshuffled(weights), bias)
+        return total, shuffled_workspace(inner, weights.shape[2]).reshape(len(x), *params.workspace)
+    return (_run_dense(params, x, weights, bias),)
 
 
 def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:

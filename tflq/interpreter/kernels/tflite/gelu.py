@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.tflite.quantised_function import QuantisedFunction, lower_function, run_function
-from tflq.interpreter.operand_checks import EIGHT_BITS
+from tflq.interpreter.numerics import transcendental
+from tflq.interpreter.operands.checks import EIGHT_BITS
 
 
 def lower(node: Node, operands: Operands) -> QuantisedFunction:
@@ -19,6 +19,6 @@ def lower(node: Node, operands: Operands) -> QuantisedFunction:
     return lower_function(operands, (*EIGHT_BITS, DType.INT16), function, symmetric=False)
 
 
-def run(integers: QuantisedFunction, x: Array) -> tuple[Array, ...]:
+def run(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     """Run GELU: T[S, *shape] -> T[S, *shape]."""
-    return run_function(integers, x)
+    return run_function(params, x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.plain_comparison import PlainComparison
+from tflq.interpreter.kernels.plain.comparison import PlainComparison
 from tflq.interpreter.kernels.tflite.comparison import QuantisedComparison, lower_comparison, run_comparison
 
 
@@ -12,6 +12,6 @@ def lower(node: Node, operands: Operands) -> QuantisedComparison | PlainComparis
     return lower_comparison("greater_equal", operands)
 
 
-def run(integers: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
     """Run GREATER_EQUAL: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
-    return run_comparison(integers, first, second)
+    return run_comparison(params, first, second)

@@ -16,16 +16,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     quantize_multiplier,
     saturate,
     saturating_doubling_high_mul_16,
     saturating_rounding_doubling_high_mul,
 )
-from tflq.interpreter.gemmlowp import rounding_divide_int16_by_pot
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +80,9 @@ def lower(node: Node, operands: Operands) -> HardSwish:  # noqa: ARG001
     return HardSwish(*parts, make_table(entry, dtype, dtype))
 
 
-def run(integers: HardSwish, x: Array) -> tuple[Array, ...]:
+def run(params: HardSwish, x: Array) -> tuple[Array, ...]:
     """Run HARD_SWISH: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)
 
 
 def _multiplier(real: np.float32) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.tflite.hybrid_product import (
     prepare_hybrid,
     signed_weights,
 )
-from tflq.interpreter.operand_checks import per_tensor, require_type
+from tflq.interpreter.operands.checks import per_tensor, require_type
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
-from tflq.interpreter.kernels.batch_matmul_shapes import require_product
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.batch_matmul import require_product
+from tflq.interpreter.operands.checks import require_type
 
 Floats = NDArray[np.float32]
 
@@ -68,20 +68,20 @@ def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:
     return HybridBatchMatmul(adj_x, adj_y, asymmetric, scale)
 
 
-def run_hybrid(integers: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+def run_hybrid(params: HybridBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
     """Run it: float32[S, ..., A, K], int8[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
-    joins = _joins_rows(integers.adj_x, x.shape[1:], y.shape[1:])
-    left, right = (np.swapaxes(a, -1, -2) if adj else a for a, adj in ((x, integers.adj_x), (y, integers.adj_y)))
+    joins = _joins_rows(params.adj_x, x.shape[1:], y.shape[1:])
+    left, right = (np.swapaxes(a, -1, -2) if adj else a for a, adj in ((x, params.adj_x), (y, params.adj_y)))
     stack = np.broadcast_shapes(left.shape[1:-2], right.shape[1:-2])
     shape = (*stack, left.shape[-2], right.shape[-1])
     left, right = (
         _stacked(a.reshape(len(a), *_joined(a.shape[1:], joins, rows))) for a, rows in ((left, True), (right, False))
     )
-    rows = quantize_rows(np.ascontiguousarray(left, np.float32), integers.asymmetric)
+    rows = quantize_rows(np.ascontiguousarray(left, np.float32), params.asymmetric)
     total = exact_products(rows.codes, right, max(1, left.shape[-1]) << 14).astype(np.float32)
     with np.errstate(all="ignore"):
-        scale = _by_sum(rows.scale, total.shape[1:4]).astype(np.float32)[..., None] * integers.scale
-        if integers.asymmetric:
+        scale = _by_sum(rows.scale, total.shape[1:4]).astype(np.float32)[..., None] * params.scale
+        if params.asymmetric:
             sums = _by_sum(right.sum(axis=-2, dtype=np.int64), total.shape[1:4]).astype(np.float32)
             offset = _by_sum(rows.zero_point, total.shape[1:4]).astype(np.float32)
             total = np.trunc(total - sums[..., None, :] * offset[..., None])

@@ -25,7 +25,7 @@ from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import signed_weights
-from tflq.interpreter.operand_checks import require_bias_size, require_type
+from tflq.interpreter.operands.checks import require_bias_size, require_type
 
 Floats = NDArray[np.float32]
 _LARGEST_SHIFTED_CODE = 255

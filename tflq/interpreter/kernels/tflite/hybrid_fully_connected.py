@@ -19,12 +19,6 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.fully_connected_shapes import (
-    are_sparse,
-    check_shapes,
-    output_shape,
-    require_default_layout,
-)
 from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (
     HybridProduct,
@@ -32,7 +26,13 @@ from tflq.interpreter.kernels.tflite.hybrid_product import (
     prepare_hybrid,
     signed_weights,
 )
-from tflq.interpreter.operand_checks import require_bias_size, require_type
+from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.fully_connected import (
+    are_sparse,
+    check_shapes,
+    output_shape,
+    require_default_layout,
+)
 
 Floats = NDArray[np.float32]
 WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.fixed_point import float_to_int32, round_half_away
+from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
 
 Floats = NDArray[np.float32]
 

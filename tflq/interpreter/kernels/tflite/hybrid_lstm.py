@@ -16,7 +16,6 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_constants import constant
 from tflq.interpreter.kernels.float.lstm_sequence import FloatGate, FloatLstm, Floats, cell_activation, clip_of
-from tflq.interpreter.kernels.lstm_operands import PROJECTION, PROJECTION_BIAS, GateTensors, LstmTensors, lstm_tensors
 from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (
     HybridProduct,
@@ -24,7 +23,8 @@ from tflq.interpreter.kernels.tflite.hybrid_product import (
     prepare_hybrid,
     signed_weights,
 )
-from tflq.interpreter.operand_checks import per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.lstm import PROJECTION, PROJECTION_BIAS, GateTensors, LstmTensors, lstm_tensors
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows
+from tflq.interpreter.numerics.fixed_point import Integers
 
 _BLOCK = 16
 _LARGEST_CODE = 128

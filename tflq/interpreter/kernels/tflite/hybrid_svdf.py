@@ -16,7 +16,6 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.svdf import finish
 from tflq.interpreter.kernels.float.vector_activation import require_activation
 from tflq.interpreter.kernels.float.vector_sums import Floats
-from tflq.interpreter.kernels.svdf_shapes import SvdfShapes, svdf_shapes
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
 from tflq.interpreter.kernels.tflite.hybrid_product import (
     HybridProduct,
@@ -24,7 +23,8 @@ from tflq.interpreter.kernels.tflite.hybrid_product import (
     prepare_hybrid,
     signed_weights,
 )
-from tflq.interpreter.operand_checks import per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.svdf import SvdfShapes, svdf_shapes
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid_input import quantize_asymmetric
-from tflq.interpreter.kernels.transpose_conv_shapes import transposed_window
-from tflq.interpreter.operand_checks import require_type
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.transpose_conv import transposed_window
 
 Floats = NDArray[np.float32]
 

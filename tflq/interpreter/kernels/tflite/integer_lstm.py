@@ -17,8 +17,9 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, round_half_away, wrap_int32
-from tflq.interpreter.kernels.lstm_operands import (
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, round_half_away, wrap_int32
+from tflq.interpreter.operands.checks import per_tensor, require_type
+from tflq.interpreter.operands.lstm import (
     PROJECTION,
     PROJECTION_BIAS,
     GateTensors,
@@ -26,8 +27,7 @@ from tflq.interpreter.kernels.lstm_operands import (
     LstmTensors,
     lstm_tensors,
 )
-from tflq.interpreter.operand_checks import per_tensor, require_type
-from tflq.interpreter.sound_scales import require_sound_tensor
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 Scale = tuple[int, int]
 

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import accumulate_product
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.kernels.tflite.integer_lstm import IntegerGate, IntegerLstm, LayerNorm, ScaledProduct
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     saturate,
     wrap_int32,
 )
-from tflq.interpreter.gemmlowp_int16 import logistic_table, tanh_table
-from tflq.interpreter.inverse_square_root import inverse_square_root
-from tflq.interpreter.kernels.lstm_operands import CELL_STATE, OUTPUT_STATE
-from tflq.interpreter.kernels.tflite.integer_lstm import IntegerGate, IntegerLstm, LayerNorm, ScaledProduct
-from tflq.interpreter.lookup_tables import look_up
+from tflq.interpreter.numerics.gemmlowp_int16 import logistic_table, tanh_table
+from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.numerics.lookup_tables import look_up
+from tflq.interpreter.operands.lstm import CELL_STATE, OUTPUT_STATE
 
 Codes = NDArray[np.int8]
 _GATE_BITS = 3

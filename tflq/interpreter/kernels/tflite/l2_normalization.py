@@ -16,14 +16,14 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.kernels.plain.elementwise import lower_unary
+from tflq.interpreter.numerics.fixed_point import (
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
 )
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.inverse_square_root import inverse_square_root
-from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,22 @@ def lower(node: Node, operands: Operands) -> L2Normalization:
     return L2Normalization(dtype, per_tensor(operands.input(0))[1])
 
 
-def run(integers: L2Normalization, x: Array) -> tuple[Array, ...]:
+def run(params: L2Normalization, x: Array) -> tuple[Array, ...]:
     """Run L2_NORMALIZATION: T[S, ..., C] -> T[S, ..., C].
 
     Raises:
         UnsupportedError: the sum of squares reaches 2^31, where TFLite's int32 overflows.
     """
-    value = x.astype(np.int64) - integers.input_zero_point
+    value = x.astype(np.int64) - params.input_zero_point
     total = np.sum(value * value, axis=-1, keepdims=True)
     if total.size and int(total.max()) >= 1 << 31:
         raise UnsupportedError("l2_normalization: a sum of squares reaches 2^31, where TFLite's int32 overflows")
     multiplier, shift = inverse_square_root(total)
-    if integers.dtype is DType.INT8:
+    if params.dtype is DType.INT8:
         result = multiply_by_quantized_multiplier(value, multiplier, shift + 7)
     else:
         result = rounding_divide_by_pot(srdhm(128 * value, multiplier), -shift) + 128
-    return (np.clip(result, integers.dtype.minimum, integers.dtype.maximum).astype(x.dtype),)
+    return (np.clip(result, params.dtype.minimum, params.dtype.maximum).astype(x.dtype),)
 
 
 def require_normalizable(node: Node, operands: Operands) -> None:

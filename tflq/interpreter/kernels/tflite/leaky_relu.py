@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
     require_same_type,
@@ -77,6 +77,6 @@ def lower(node: Node, operands: Operands) -> LeakyRelu:
     return LeakyRelu(zi, zo, multiplier, shift, alpha_multiplier, alpha_shift, table)
 
 
-def run(integers: LeakyRelu, x: Array) -> tuple[Array, ...]:
+def run(params: LeakyRelu, x: Array) -> tuple[Array, ...]:
     """Run LEAKY_RELU: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)

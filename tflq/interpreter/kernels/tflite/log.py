@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels import transcendental
 from tflq.interpreter.kernels.tflite.quantised_function import QuantisedFunction, lower_function, run_function
-from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.numerics import transcendental
+from tflq.interpreter.operands.checks import per_tensor
 
 
 def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
@@ -26,6 +26,6 @@ def lower(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
     return lower_function(operands, (DType.INT8, DType.INT16), logarithm)
 
 
-def run(integers: QuantisedFunction, x: Array) -> tuple[Array, ...]:
+def run(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     """Run LOG: T[S, *shape] -> T[S, *shape]."""
-    return run_function(integers, x)
+    return run_function(params, x)

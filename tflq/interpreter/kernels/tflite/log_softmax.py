@@ -18,7 +18,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.kernels.plain.elementwise import lower_unary
+from tflq.interpreter.numerics.fixed_point import (
     INT32_MIN,
     Integers,
     multiply_by_quantized_multiplier,
@@ -27,10 +28,9 @@ from tflq.interpreter.fixed_point import (
     rounding_divide_by_pot,
     wrap_int32,
 )
-from tflq.interpreter.gemmlowp import exp_on_negative_values
-from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.natural_logarithm import natural_logarithm
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor
+from tflq.interpreter.numerics.gemmlowp import exp_on_negative_values
+from tflq.interpreter.numerics.natural_logarithm import natural_logarithm
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 
 INPUT_BITS = 5
 SUM_BITS = 12
@@ -92,22 +92,22 @@ def lower(node: Node, operands: Operands) -> LogSoftmax:  # noqa: ARG001
     return LogSoftmax(multiplier, left_shift, reverse, reverse_shift, smallest, scaled, addends, dtype)
 
 
-def run(integers: LogSoftmax, x: Array) -> tuple[Array, ...]:
+def run(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
     """Run LOG_SOFTMAX: T[S, ..., C] -> T[S, ..., C].
 
     Raises:
         UnsupportedError: the exponentials of a row sum up to 4096 or more, where TFLite's int32 overflows.
     """
     below = np.max(x, -1, keepdims=True).astype(np.int16) - x
-    total = np.take(integers.addends, below).sum(-1, keepdims=True)
+    total = np.take(params.addends, below).sum(-1, keepdims=True)
     if total.size and int(total.max()) >= 1 << 31:
         raise UnsupportedError("log_softmax: the exponentials of a row sum up to 4096, where TFLite's int32 overflows")
     logarithm = natural_logarithm(total, SUM_BITS)
     limit = np.maximum(
-        integers.smallest_difference - 1,
-        multiply_by_quantized_multiplier(logarithm + INT32_MIN, integers.reverse_multiplier, integers.reverse_shift),
+        params.smallest_difference - 1,
+        multiply_by_quantized_multiplier(logarithm + INT32_MIN, params.reverse_multiplier, params.reverse_shift),
     )
-    difference = wrap_int32(np.take(integers.scaled, below) - logarithm)
-    highest, lowest = integers.dtype.maximum, integers.dtype.minimum
+    difference = wrap_int32(np.take(params.scaled, below) - logarithm)
+    highest, lowest = params.dtype.maximum, params.dtype.minimum
     code = rounding_divide_by_pot(difference, 31 - INPUT_BITS - OUTPUT_BITS) + highest
     return (np.where(-below > limit, np.clip(code, lowest, highest), lowest).astype(x.dtype),)

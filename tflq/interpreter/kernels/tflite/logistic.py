@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.sigmoid_int16 import input_rescale, interpolate, rescaled_input
-from tflq.interpreter.lookup_tables import Table, look_up, lut256, make_table
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, lut256, make_table
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ def lower(node: Node, operands: Operands) -> Logistic:  # noqa: ARG001
     return Logistic(table, multiplier, left_shift)
 
 
-def run(integers: Logistic, x: Array) -> tuple[Array, ...]:
+def run(params: Logistic, x: Array) -> tuple[Array, ...]:
     """Run LOGISTIC: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)
 
 
 def _sigmoid(x: NDArray[np.floating]) -> NDArray[np.floating]:

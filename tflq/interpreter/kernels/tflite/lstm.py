@@ -9,7 +9,6 @@ hybrid_lstm.py and basic_lstm.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.basic_lstm_operands import is_basic
 from tflq.interpreter.kernels.float.lstm_constants import run_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
 from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
@@ -18,6 +17,7 @@ from tflq.interpreter.kernels.tflite.eight_bit_lstm_step import run_eight_bit
 from tflq.interpreter.kernels.tflite.hybrid_lstm import is_hybrid, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
+from tflq.interpreter.operands.basic_lstm import is_basic
 
 
 def lower(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatLstm | BasicLstm:
@@ -31,12 +31,12 @@ def lower(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatL
     return lower_integer(node, operands, sequence=False)
 
 
-def run(integers: IntegerLstm | EightBitLstm | FloatLstm | BasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: IntegerLstm | EightBitLstm | FloatLstm | BasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it: [S, B, I] -> [S, B, O], output state, cell state."""
-    if isinstance(integers, BasicLstm):
-        return run_basic(integers, arrays)
-    if isinstance(integers, FloatLstm):
-        return run_float(integers, arrays)
-    if isinstance(integers, EightBitLstm):
-        return run_eight_bit(integers, arrays)
-    return run_integer(integers, arrays)
+    if isinstance(params, BasicLstm):
+        return run_basic(params, arrays)
+    if isinstance(params, FloatLstm):
+        return run_float(params, arrays)
+    if isinstance(params, EightBitLstm):
+        return run_eight_bit(params, arrays)
+    return run_integer(params, arrays)

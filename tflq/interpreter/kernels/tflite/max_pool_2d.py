@@ -13,8 +13,8 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima
-from tflq.interpreter.kernels.pool_window import pool_window
 from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
+from tflq.interpreter.operands.pool_window import pool_window
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def lower(node: Node, operands: Operands) -> MaxPool:
     return MaxPool(window, *pool_clamp(node, operands), operands.input(0).dtype)
 
 
-def run(integers: MaxPool, x: Array) -> tuple[Array, ...]:
+def run(params: MaxPool, x: Array) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: T[S, N, H, W, C] -> T[S, N, OH, OW, C]."""
-    largest = window_maxima(integers.window, x, integers.dtype.minimum)
-    return (np.clip(largest, integers.minimum, integers.maximum).astype(x.dtype),)
+    largest = window_maxima(params.window, x, params.dtype.minimum)
+    return (np.clip(largest, params.minimum, params.maximum).astype(x.dtype),)

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 
 FLOAT32_EXACT = 1 << 24
 """Integers up to here, and so all sums of integers that stay below, are exact in float32."""
@@ -72,27 +72,27 @@ def lower(node: Node, operands: Operands) -> Mean:
     return Mean(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
 
 
-def run(integers: Mean, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: Mean, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run MEAN: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
-    shape = shape_of_result(integers.reduction, x)
-    if integers.reduction.count == 0:
-        return (np.zeros(shape, integers.dtype.storage),)
-    total = _sum(integers, x)
-    if integers.dtype in (DType.INT32, DType.INT64):
-        count = integers.reduction.count
+    shape = shape_of_result(params.reduction, x)
+    if params.reduction.count == 0:
+        return (np.zeros(shape, params.dtype.storage),)
+    total = _sum(params, x)
+    if params.dtype in (DType.INT32, DType.INT64):
+        count = params.reduction.count
         quotient = np.abs(total) // count
-        return (np.where(total < 0, -quotient, quotient).astype(integers.dtype.storage).reshape(shape),)
-    accumulator = wrap_int32(total - integers.input_zero_point * integers.reduction.count)
-    rescaled = mbq(accumulator, integers.multiplier, integers.shift) + integers.output_zero_point
-    result = np.clip(wrap_int32(rescaled), integers.dtype.minimum, integers.dtype.maximum)
-    return (result.astype(integers.dtype.storage).reshape(shape),)
+        return (np.where(total < 0, -quotient, quotient).astype(params.dtype.storage).reshape(shape),)
+    accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
+    rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
+    result = np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum)
+    return (result.astype(params.dtype.storage).reshape(shape),)
 
 
-def _sum(integers: Mean, x: Array) -> Integers:
-    axes = tuple(axis + 1 for axis in integers.reduction.axes)
+def _sum(params: Mean, x: Array) -> Integers:
+    axes = tuple(axis + 1 for axis in params.reduction.axes)
     if not axes:
         return x.astype(np.int64)
-    largest = max(-integers.dtype.minimum, integers.dtype.maximum)
-    if integers.reduction.count * largest < FLOAT32_EXACT:
+    largest = max(-params.dtype.minimum, params.dtype.maximum)
+    if params.reduction.count * largest < FLOAT32_EXACT:
         return np.asarray(x.astype(np.float32).sum(axes), np.int64)
     return np.asarray(x.sum(axes, dtype=np.int64))

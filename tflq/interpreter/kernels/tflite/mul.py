@@ -15,7 +15,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
+from tflq.interpreter.numerics.complex_product import ComplexProduct, lower_complex, run_complex
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     activation_range,
     quantize_multiplier,
@@ -23,11 +25,10 @@ from tflq.interpreter.fixed_point import (
     saturating_rounding_doubling_high_mul,
     wrap_int32,
 )
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.kernels.complex_product import ComplexProduct, lower_complex, run_complex
-from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,
     per_tensor,
@@ -36,7 +37,6 @@ from tflq.interpreter.operand_checks import (
     require_type,
     require_zero_points_of_zero,
 )
-from tflq.interpreter.pair_tables import look_up_pairs
 from tflq.interpreter.samples import align
 
 PLAIN_TYPES = (DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64, DType.UINT32)
@@ -94,45 +94,45 @@ def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | Co
         require_zero_points_of_zero(first, second, output)
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
     multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
-    integers = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
-    return _with_pairs(integers) if dtype in EIGHT_BITS else integers
+    params = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    return _with_pairs(params) if dtype in EIGHT_BITS else params
 
 
-def run(integers: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MUL: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
-    if isinstance(integers, ComplexProduct):
+    if isinstance(params, ComplexProduct):
         return run_complex(first, second)
-    if isinstance(integers, PlainBinary):
-        return run_plain(integers, first, second)
+    if isinstance(params, PlainBinary):
+        return run_plain(params, first, second)
     x, y = align(first, second)
-    if integers.pairs is not None:
-        return (look_up_pairs(integers.pairs, x, y),)
-    if integers.narrowing:
+    if params.pairs is not None:
+        return (look_up_pairs(params.pairs, x, y),)
+    if params.narrowing:
         product = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(x, y, 16), 8)
-        result = np.clip(product + integers.output_zero_point, integers.minimum, integers.maximum)
+        result = np.clip(product + params.output_zero_point, params.minimum, params.maximum)
     else:
-        result = _finish(integers, x.astype(np.int64) * y.astype(np.int64))
-    return (result.astype(integers.dtype.storage),)
+        result = _finish(params, x.astype(np.int64) * y.astype(np.int64))
+    return (result.astype(params.dtype.storage),)
 
 
-def _narrowing(operands: Operands, integers: QuantisedProduct) -> QuantisedProduct:
+def _narrowing(operands: Operands, params: QuantisedProduct) -> QuantisedProduct:
     first, second = operands.input(0), operands.input(1)
     if first.shape != second.shape:
         raise UnsupportedError(
             f"int16 inputs with an 8-bit output take equal shapes, found {first.shape} and {second.shape}; "
             f"TFLite reads beyond its inputs there"
         )
-    return integers
+    return params
 
 
-def _with_pairs(integers: QuantisedProduct) -> QuantisedProduct:
-    codes = all_codes(integers.dtype)
-    z1, z2 = integers.input_zero_points
-    pairs = _finish(integers, np.multiply.outer(codes - z1, codes - z2)).astype(integers.dtype.storage).reshape(-1)
+def _with_pairs(params: QuantisedProduct) -> QuantisedProduct:
+    codes = all_codes(params.dtype)
+    z1, z2 = params.input_zero_points
+    pairs = _finish(params, np.multiply.outer(codes - z1, codes - z2)).astype(params.dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    return replace(integers, pairs=pairs)
+    return replace(params, pairs=pairs)
 
 
-def _finish(integers: QuantisedProduct, product: Integers) -> Integers:
-    rescaled = mbq(wrap_int32(product), integers.multiplier, integers.shift)
-    return np.clip(wrap_int32(rescaled + integers.output_zero_point), integers.minimum, integers.maximum)
+def _finish(params: QuantisedProduct, product: Integers) -> Integers:
+    rescaled = mbq(wrap_int32(product), params.multiplier, params.shift)
+    return np.clip(wrap_int32(rescaled + params.output_zero_point), params.minimum, params.maximum)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
-from tflq.interpreter.lookup_tables import Table, look_up
+from tflq.interpreter.numerics.lookup_tables import Table, look_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +30,15 @@ class NonNegative:
     shift: int = 0
 
 
-def run_non_negative(integers: NonNegative, x: Array) -> tuple[Array, ...]:
+def run_non_negative(params: NonNegative, x: Array) -> tuple[Array, ...]:
     """Look up: T[S, *shape] -> T[S, *shape].
 
     Raises:
         UnsupportedError: a code stands for a negative number.
     """
-    if x.size and int(np.min(x)) < integers.input_zero_point:
+    if x.size and int(np.min(x)) < params.input_zero_point:
         raise UnsupportedError(
-            f"{integers.operator}: the code {int(np.min(x))} is below the zero point {integers.input_zero_point}, a "
+            f"{params.operator}: the code {int(np.min(x))} is below the zero point {params.input_zero_point}, a "
             f"negative number; TFLite refuses it"
         )
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tflq.graph import DType, Node, Operands
-from tflq.interpreter.fixed_point import activation_range
-from tflq.interpreter.operand_checks import EIGHT_BITS, is_quantised, per_tensor, require_type
+from tflq.interpreter.numerics.fixed_point import activation_range
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_type
 
 
 def pool_clamp(node: Node, operands: Operands) -> tuple[int, int]:

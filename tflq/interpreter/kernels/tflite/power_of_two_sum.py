@@ -15,9 +15,9 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import activation_range, round_half_away, saturate
-from tflq.interpreter.gemmlowp import rounding_divide_int16_by_pot
-from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.numerics.fixed_point import activation_range, round_half_away, saturate
+from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
+from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.samples import align
 
 
@@ -86,12 +86,12 @@ def lower_power_of_two_sum(sign: int, node: Node, operands: Operands) -> PowerOf
     return PowerOfTwoSum(sign, shifts, low, high)
 
 
-def run_power_of_two_sum(integers: PowerOfTwoSum, first: Array, second: Array) -> tuple[Array, ...]:
+def run_power_of_two_sum(params: PowerOfTwoSum, first: Array, second: Array) -> tuple[Array, ...]:
     """Run it: int16[S or 1, *shape] twice -> int16[S, *shape]."""
     x, y = align(first, second)
-    e1, e2 = integers.right_shifts
-    total = rounding_divide_int16_by_pot(x, e1) + integers.sign * rounding_divide_int16_by_pot(y, e2)
-    return (np.clip(saturate(total, 16), integers.minimum, integers.maximum).astype(np.int16),)
+    e1, e2 = params.right_shifts
+    total = rounding_divide_int16_by_pot(x, e1) + params.sign * rounding_divide_int16_by_pot(y, e2)
+    return (np.clip(saturate(total, 16), params.minimum, params.maximum).astype(np.int16),)
 
 
 def _exponent(tensor: Tensor) -> int:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.kernels.prelu_shapes import require_alpha_fits
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.prelu import require_alpha_fits
 from tflq.interpreter.samples import align
 
 
@@ -63,30 +63,30 @@ def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     require_alpha_fits(operands)
     (si, zi), (sa, za), (so, zo) = per_tensor(source), per_tensor(alpha), per_tensor(output)
     (m1, e1), (m2, e2) = (quantize_multiplier(float(real)) for real in (si / so, si * sa / so))
-    integers = Prelu(zi, za, zo, int(m1), int(e1), int(m2), int(e2), dtype)
+    params = Prelu(zi, za, zo, int(m1), int(e1), int(m2), int(e2), dtype)
     if dtype is DType.INT16:
-        return integers
+        return params
     codes = all_codes(dtype)
-    pairs = _compute(integers, codes[:, None], codes[None]).astype(dtype.storage).reshape(-1)
+    pairs = _compute(params, codes[:, None], codes[None]).astype(dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    return replace(integers, pairs=pairs)
+    return replace(params, pairs=pairs)
 
 
-def run(integers: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
+def run(params: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
     """Run PRELU: T[S, *shape], alpha [S or 1, ...] -> T[S, *shape]."""
     x, alpha = align(x, alpha)
-    if integers.pairs is not None:
-        return (look_up_pairs(integers.pairs, x, alpha),)
-    return (_compute(integers, x.astype(np.int64), alpha.astype(np.int64)).astype(integers.dtype.storage),)
+    if params.pairs is not None:
+        return (look_up_pairs(params.pairs, x, alpha),)
+    return (_compute(params, x.astype(np.int64), alpha.astype(np.int64)).astype(params.dtype.storage),)
 
 
-def _compute(integers: Prelu, x: Integers, alpha: Integers) -> Integers:
-    value = x - integers.input_zero_point
-    product = wrap_int32(value * (alpha - integers.alpha_zero_point))
+def _compute(params: Prelu, x: Integers, alpha: Integers) -> Integers:
+    value = x - params.input_zero_point
+    product = wrap_int32(value * (alpha - params.alpha_zero_point))
     scaled = np.where(
         value >= 0,
-        mbq(value, integers.identity_multiplier, integers.identity_shift),
-        mbq(product, integers.alpha_multiplier, integers.alpha_shift),
+        mbq(value, params.identity_multiplier, params.identity_shift),
+        mbq(product, params.alpha_multiplier, params.alpha_shift),
     )
-    result = wrap_int32(scaled + integers.output_zero_point)
-    return np.clip(result, integers.dtype.minimum, integers.dtype.maximum)
+    result = wrap_int32(scaled + params.output_zero_point)
+    return np.clip(result, params.dtype.minimum, params.dtype.maximum)

@@ -27,11 +27,11 @@ from tflq.interpreter.accumulate import (
     window_of,
 )
 from tflq.interpreter.accumulate.window import require_convolved
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
-from tflq.interpreter.operand_checks import require_zero_points_of_zero as require_symmetric
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.checks import require_zero_points_of_zero as require_symmetric
 
 SIGNED_WEIGHTS = (DType.INT8, DType.INT4)
 

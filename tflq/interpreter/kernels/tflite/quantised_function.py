@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Operands
-from tflq.interpreter.lookup_tables import (
+from tflq.interpreter.numerics.lookup_tables import (
     FloatFunction,
     Table,
     look_up,
@@ -17,7 +17,7 @@ from tflq.interpreter.lookup_tables import (
     lut513,
     make_table,
 )
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.operands.checks import (
     per_tensor,
     require_same_type,
     require_type,
@@ -66,6 +66,6 @@ def lower_function(
     return QuantisedFunction(make_table(lambda code: look_up_513(points, code), dtype, dtype), points)
 
 
-def run_function(integers: QuantisedFunction, x: Array) -> tuple[Array, ...]:
+def run_function(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     """Look up: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)

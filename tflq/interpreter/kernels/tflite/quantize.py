@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.numerics.fixed_point import (
     INT32_MAX,
     INT32_MIN,
     Integers,
@@ -25,9 +25,9 @@ from tflq.interpreter.fixed_point import (
     round_half_away,
     wrap_int32,
 )
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
 
 FROM_FLOAT = (*EIGHT_BITS, DType.INT16, DType.INT4, DType.UINT4)
 BETWEEN = {
@@ -91,20 +91,20 @@ def lower(node: Node, operands: Operands) -> FromFloat | Requantise:  # noqa: AR
         require_zero_points_of_zero(source, output)
     (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
     multiplier, shift = (int(part) for part in quantize_multiplier(float(si) / float(so)))
-    integers = Requantise(zi, zo, multiplier, shift, output.dtype)
+    params = Requantise(zi, zo, multiplier, shift, output.dtype)
     if source.dtype is DType.INT32:
-        return integers
-    table = make_table(lambda code: _requantise(integers, code), source.dtype, output.dtype)
+        return params
+    table = make_table(lambda code: _requantise(params, code), source.dtype, output.dtype)
     return Requantise(zi, zo, multiplier, shift, output.dtype, table)
 
 
-def run(integers: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
+def run(params: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: T[S, *shape] -> U[S, *shape]."""
-    if isinstance(integers, FromFloat):
-        return (quantize_reals(x, integers.scale, integers.zero_point, integers.dtype),)
-    if integers.table is not None:
-        return (look_up(integers.table, x),)
-    return (_requantise(integers, x.astype(np.int64)).astype(integers.dtype.storage),)
+    if isinstance(params, FromFloat):
+        return (quantize_reals(x, params.scale, params.zero_point, params.dtype),)
+    if params.table is not None:
+        return (look_up(params.table, x),)
+    return (_requantise(params, x.astype(np.int64)).astype(params.dtype.storage),)
 
 
 def quantize_reals(x: Array, scale: NDArray[np.float32], zero_point: Integers, dtype: DType) -> Array:
@@ -150,7 +150,7 @@ def _from_float(output: Tensor) -> FromFloat:
     return FromFloat(scales.astype(np.float32), zero_points.astype(np.int64), dtype)
 
 
-def _requantise(integers: Requantise, code: Integers) -> Integers:
-    difference = wrap_int32(code - integers.input_zero_point)
-    rescaled = wrap_int32(mbq(difference, integers.multiplier, integers.shift) + integers.output_zero_point)
-    return np.clip(rescaled, integers.dtype.minimum, integers.dtype.maximum)
+def _requantise(params: Requantise, code: Integers) -> Integers:
+    difference = wrap_int32(code - params.input_zero_point)
+    rescaled = wrap_int32(mbq(difference, params.multiplier, params.shift) + params.output_zero_point)
+    return np.clip(rescaled, params.dtype.minimum, params.dtype.maximum)

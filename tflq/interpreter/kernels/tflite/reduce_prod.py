@@ -16,16 +16,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier_64, quantize_multiplier, wrap_int32
 from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, rows_of, run_fold
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier_64, quantize_multiplier, wrap_int32
+from tflq.interpreter.operands.checks import (
     is_quantised,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 
 PLAIN_TYPES = (DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16)
 LARGEST_SHIFT = 14
@@ -78,20 +78,20 @@ def lower(node: Node, operands: Operands) -> Product | PlainReduction:
     return Product(reduction, dtype, zi, zo, int(multiplier), int(shift))
 
 
-def run(integers: Product | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: Product | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run REDUCE_PROD: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
-    if isinstance(integers, PlainReduction):
-        return run_fold(integers, x, np.multiply)
-    shape = shape_of_result(integers.reduction, x)
-    factors = rows_of(integers.reduction, x).astype(np.int64) - integers.input_zero_point
+    if isinstance(params, PlainReduction):
+        return run_fold(params, x, np.multiply)
+    shape = shape_of_result(params.reduction, x)
+    factors = rows_of(params.reduction, x).astype(np.int64) - params.input_zero_point
     if factors.size == 0:
         return (np.zeros(shape, x.dtype),)
     product = factors[0]
     for factor in factors[1:]:
-        product = _rescale(integers, product * factor)
-    result = wrap_int32(_rescale(integers, product) + integers.output_zero_point)
-    return (np.clip(result, integers.dtype.minimum, integers.dtype.maximum).astype(x.dtype).reshape(shape),)
+        product = _rescale(params, product * factor)
+    result = wrap_int32(_rescale(params, product) + params.output_zero_point)
+    return (np.clip(result, params.dtype.minimum, params.dtype.maximum).astype(x.dtype).reshape(shape),)
 
 
-def _rescale(integers: Product, value: Array) -> Array:
-    return multiply_by_quantized_multiplier_64(value, integers.multiplier, integers.shift)
+def _rescale(params: Product, value: Array) -> Array:
+    return multiply_by_quantized_multiplier_64(value, params.multiplier, params.shift)

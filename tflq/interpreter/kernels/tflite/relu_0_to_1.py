@@ -14,6 +14,6 @@ def lower(node: Node, operands: Operands) -> Clamped:  # noqa: ARG001
     return lower_clamped(operands, ("relu", "relu_n1_to_1"), (DType.INT8, DType.UINT8))
 
 
-def run(integers: Clamped, x: Array) -> tuple[Array, ...]:
+def run(params: Clamped, x: Array) -> tuple[Array, ...]:
     """Run it: T[S, *shape] -> T[S, *shape]."""
-    return run_clamped(integers, x)
+    return run_clamped(params, x)

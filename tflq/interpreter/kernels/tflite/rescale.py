@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Tensor
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     activation_range,
     float_to_int32,
@@ -23,8 +23,8 @@ from tflq.interpreter.fixed_point import (
     round_half_away,
     wrap_int32,
 )
-from tflq.interpreter.operand_checks import per_tensor
-from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.operands.checks import per_tensor
 
 SAFE = float((1 << 31) - (1 << 17))
 """Totals and results below it neither wrap int32 nor touch its ends once a zero point is added."""

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import (
+from tflq.interpreter.numerics.fixed_point import (
     Integers,
     activation_range,
     quantize_multiplier_smaller_than_one,
     wrap_int32,
 )
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.lookup_tables import all_codes, look_up
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 from tflq.interpreter.samples import align
 
 
@@ -93,15 +93,15 @@ def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum
     codes = all_codes(dtype)
     v1 = mbq(wrap_int32((codes - z1) << left_shift), m1, e1).astype(np.int32)
     v2 = mbq(wrap_int32((codes - z2) << left_shift), m2, e2).astype(np.int32)
-    integers = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype, v1, v2)
-    return _with_pairs(integers) if dtype in EIGHT_BITS else integers
+    params = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype, v1, v2)
+    return _with_pairs(params) if dtype in EIGHT_BITS else params
 
 
-def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
+def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
     """Run ADD or SUB.
 
     Args:
-        integers: of `lower_rescaled_sum`.
+        params: of `lower_rescaled_sum`.
         first: T[S or 1, *shape].
         second: T[S or 1, *shape]; shapes broadcast.
 
@@ -109,20 +109,20 @@ def run_rescaled_sum(integers: RescaledSum, first: Array, second: Array) -> tupl
         T[S, *shape].
     """
     x, y = align(first, second)
-    if integers.pairs is not None:
-        return (look_up_pairs(integers.pairs, x, y),)
-    v1 = look_up(integers.first, x).astype(np.int64)
-    v2 = look_up(integers.second, y).astype(np.int64)
-    return (_finish(integers, v1 + integers.sign * v2).astype(integers.dtype.storage),)
+    if params.pairs is not None:
+        return (look_up_pairs(params.pairs, x, y),)
+    v1 = look_up(params.first, x).astype(np.int64)
+    v2 = look_up(params.second, y).astype(np.int64)
+    return (_finish(params, v1 + params.sign * v2).astype(params.dtype.storage),)
 
 
-def _with_pairs(integers: RescaledSum) -> RescaledSum:
-    v1, v2 = integers.first.astype(np.int64), integers.second.astype(np.int64)
-    pairs = _finish(integers, np.add.outer(v1, integers.sign * v2)).astype(integers.dtype.storage).reshape(-1)
+def _with_pairs(params: RescaledSum) -> RescaledSum:
+    v1, v2 = params.first.astype(np.int64), params.second.astype(np.int64)
+    pairs = _finish(params, np.add.outer(v1, params.sign * v2)).astype(params.dtype.storage).reshape(-1)
     pairs.setflags(write=False)
-    return replace(integers, pairs=pairs)
+    return replace(params, pairs=pairs)
 
 
-def _finish(integers: RescaledSum, total: Integers) -> Integers:
-    rescaled = mbq(wrap_int32(total), integers.output_multiplier, integers.output_shift)
-    return np.clip(rescaled + integers.output_zero_point, integers.minimum, integers.maximum)
+def _finish(params: RescaledSum, total: Integers) -> Integers:
+    rescaled = mbq(wrap_int32(total), params.output_multiplier, params.output_shift)
+    return np.clip(rescaled + params.output_zero_point, params.minimum, params.maximum)

@@ -4,7 +4,7 @@ int8 and int16: positions are integers of 1/1024. scale = (1024 * in + out / 2) 
 with align_corners; position = i * scale (+ scale / 2 - 512 with half_pixel_centers); low = max(position / 1024, 0),
 high = min((position + 1023) / 1024, in - 1), each division toward zero. The sum of the four corners, weighted by
 products of 1024ths, is divided by 2^20, rounded half away from zero: |accumulator| < 2^37 for int16.
-uint8: the float32 blend of tflq.interpreter.kernels.bilinear, plus 0.5, truncated.
+uint8: the float32 blend of tflq.interpreter.numerics.bilinear, plus 0.5, truncated.
 
 Source: TFLite kernels/resize_bilinear.cc and internal/reference/resize_bilinear.h (ResizeBilinearInteger).
 """
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.bilinear import Positions, ResizeBilinear, blend_float, lower_float, options
 from tflq.interpreter.kernels.float import resize_bilinear as plain
-from tflq.interpreter.kernels.movable import require_movable
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import resized_shape
+from tflq.interpreter.numerics.bilinear import Positions, ResizeBilinear, blend_float, lower_float, options
+from tflq.interpreter.operands.movable import require_movable
 
 ONE = 1 << 10
 HALF = 1 << 19
@@ -42,16 +42,16 @@ def lower(node: Node, operands: Operands) -> ResizeBilinear:
     return ResizeBilinear(*(_positions(shape[1 + i], sizes[i], align, centers) for i in range(2)))
 
 
-def run(integers: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
+def run(params: ResizeBilinear, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_BILINEAR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
     if x.dtype.kind == "f":
-        return plain.run(integers, x)
+        return plain.run(params, x)
     if x.dtype == np.uint8:
-        return ((blend_float(integers, x) + np.float32(0.5)).astype(np.uint8),)
+        return ((blend_float(params, x) + np.float32(0.5)).astype(np.uint8),)
     wide = x.astype(np.int32 if x.dtype == np.int8 else np.int64)  # int8: |accumulator| < 2^29
-    down, right = integers.rows.part[:, None, None], integers.columns.part[:, None]
-    rows = np.take(wide, integers.rows.low, 2) * (ONE - down) + np.take(wide, integers.rows.high, 2) * down
-    total = np.take(rows, integers.columns.low, 3) * (ONE - right) + np.take(rows, integers.columns.high, 3) * right
+    down, right = params.rows.part[:, None, None], params.columns.part[:, None]
+    rows = np.take(wide, params.rows.low, 2) * (ONE - down) + np.take(wide, params.rows.high, 2) * down
+    total = np.take(rows, params.columns.low, 3) * (ONE - right) + np.take(rows, params.columns.high, 3) * right
     magnitude = (np.abs(total) + HALF) >> 20
     return ((np.sign(total) * magnitude).astype(x.dtype),)
 

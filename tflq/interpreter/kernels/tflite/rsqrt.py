@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier, wrap_int32
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.inverse_square_root import inverse_square_root
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.kernels.tflite.non_negative import NonNegative, run_non_negative
 from tflq.interpreter.kernels.tflite.quantised_function import lower_function
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.lookup_tables import FloatFunction, make_table
-from tflq.interpreter.operand_checks import per_tensor
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.numerics.lookup_tables import FloatFunction, make_table
+from tflq.interpreter.operands.checks import per_tensor
 
 SHIFT = 20
 """Keeps the intermediate value an integer."""
@@ -52,9 +52,9 @@ def lower(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
     return NonNegative("rsqrt", zi, make_table(entry, dtype, dtype), multiplier, shift)
 
 
-def run(integers: NonNegative, x: Array) -> tuple[Array, ...]:
+def run(params: NonNegative, x: Array) -> tuple[Array, ...]:
     """Run RSQRT: T[S, *shape] -> T[S, *shape]; raises as `run_non_negative`."""
-    return run_non_negative(integers, x)
+    return run_non_negative(params, x)
 
 
 def _rescale(data: Integers, multiplier: int, shift: int) -> Integers:

@@ -15,10 +15,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Operands
-from tflq.interpreter.fixed_point import Integers, wrap_int32
 from tflq.interpreter.kernels.tflite.power_of_two_sum import power_of_two_exponent
-from tflq.interpreter.operand_checks import per_tensor, require_zero_points_of_zero
-from tflq.interpreter.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
 
 
 def input_rescale(operands: Operands, exact_shifts: Collection[int]) -> tuple[int, int]:

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
-from tflq.interpreter.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.gemmlowp import exp_on_negative_values, product, reciprocal, reciprocal_of_one
 from tflq.interpreter.kernels.tflite.softmax_int16 import SoftmaxInt16, lower_int16, run_int16
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_type
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.gemmlowp import exp_on_negative_values, product, reciprocal, reciprocal_of_one
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
 
 DIFFERENCE_BITS = 5
 SUM_BITS = 12
@@ -83,33 +83,33 @@ def lower(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     return Softmax(multiplier, left_shift, smallest, exponentials, addends, output.dtype)
 
 
-def run(integers: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
+def run(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
     """Run SOFTMAX: T[S, ..., C] -> U[S, ..., C].
 
     Raises:
         UnsupportedError: the exponentials of an 8-bit output sum up to 512 or more (at least 512 values near the
             row's maximum): TFLite aborts the process there.
     """
-    if isinstance(integers, SoftmaxInt16):
-        return (run_int16(integers, x),)
+    if isinstance(params, SoftmaxInt16):
+        return (run_int16(params, x),)
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
-    total = np.add.reduce(np.take(integers.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
+    total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
     if total.size == 1:
-        return (_scaled(integers, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
-    return (_scaled(integers, below, *reciprocal(total, SUM_BITS)),)
+        return (_scaled(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
+    return (_scaled(params, below, *reciprocal(total, SUM_BITS)),)
 
 
-def _scaled(integers: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
+def _scaled(params: Softmax, below: Integers, mantissa: Integers | int, over_unit: Integers | int) -> Array:
     """Return the codes: the exponentials times 1 / sum, which is mantissa * 2^(-31 - over_unit)."""
-    exponent = over_unit + (31 - integers.output.bits)
+    exponent = over_unit + (31 - params.output.bits)
     if np.less(31, exponent).any():
         raise UnsupportedError(
             "softmax: the exponentials of a row sum up to 512 or more; TFLite aborts the process there"
         )
     # Neither factor is negative, and the exponent is 15 or more: RDBP is an addition of half and a shift.
-    scaled = (product(np.take(integers.exponentials, below), mantissa) + (1 << (exponent - 1))) >> exponent
-    result: Array = np.minimum(scaled + integers.output.minimum, integers.output.maximum)
-    return result.astype(integers.output.storage)
+    scaled = (product(np.take(params.exponentials, below), mantissa) + (1 << (exponent - 1))) >> exponent
+    result: Array = np.minimum(scaled + params.output.minimum, params.output.maximum)
+    return result.astype(params.output.storage)
 
 
 def _require_output(source: DType, output: Tensor) -> None:

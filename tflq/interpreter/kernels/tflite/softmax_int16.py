@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Tensor
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.fixed_point import quantize_multiplier
-from tflq.interpreter.gemmlowp import bit_length
-from tflq.interpreter.lookup_tables import look_up_513, lut513
-from tflq.interpreter.operand_checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier
+from tflq.interpreter.numerics.gemmlowp import bit_length
+from tflq.interpreter.numerics.lookup_tables import look_up_513, lut513
+from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
 
 _RANGE = 65535
 
@@ -65,15 +65,15 @@ def lower_int16(source: Tensor, beta: float) -> SoftmaxInt16:
     return SoftmaxInt16(multiplier, shift, exp_table, reciprocal_table, exponentials)
 
 
-def run_int16(integers: SoftmaxInt16, x: Array) -> Array:
+def run_int16(params: SoftmaxInt16, x: Array) -> Array:
     """Run it: int16[S, ..., C] -> int16[S, ..., C]."""
     below = x.max(-1, keepdims=True).astype(np.int32) - x
-    e = np.take(integers.exponentials, below).astype(np.int64)
+    e = np.take(params.exponentials, below).astype(np.int64)
     total = e.sum(-1, keepdims=True)
     zeros = 32 - bit_length(total)
     shifted = ((total << (zeros - 1)) + (1 << 13)) >> 14
     centred = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
-    r = look_up_513(integers.reciprocal_table, centred)
+    r = look_up_513(params.reciprocal_table, centred)
     right = 31 - zeros
     result = (e * r + (np.int64(1) << (right - 1))) >> right
     return np.asarray(np.clip(result, 0, 32767), np.int16)

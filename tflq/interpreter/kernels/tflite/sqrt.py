@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, float_to_int32, wrap_int32
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.kernels.tflite.non_negative import NonNegative, run_non_negative
-from tflq.interpreter.lookup_tables import make_table
-from tflq.interpreter.operand_checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, wrap_int32
+from tflq.interpreter.numerics.lookup_tables import make_table
+from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
 
 
 def lower(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
@@ -37,6 +37,6 @@ def lower(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
     return NonNegative("sqrt", zi, make_table(entry, dtype, dtype))
 
 
-def run(integers: NonNegative, x: Array) -> tuple[Array, ...]:
+def run(params: NonNegative, x: Array) -> tuple[Array, ...]:
     """Run SQRT: T[S, *shape] -> T[S, *shape]; raises as `run_non_negative`."""
-    return run_non_negative(integers, x)
+    return run_non_negative(params, x)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.fixed_point import quantize_multiplier_smaller_than_one
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.operand_checks import per_tensor
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier_smaller_than_one
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.samples import align
 
 LEFT_SHIFT = 7
@@ -75,10 +75,10 @@ def lower(node: Node, operands: Operands) -> SquaredDifference | Elementwise:  #
     return SquaredDifference((z1, z2), (m1, m2), (e1, e2), zo, mo, eo, pairs)
 
 
-def run(integers: SquaredDifference | Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: SquaredDifference | Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
     """Run SQUARED_DIFFERENCE: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
     x, y = align(first, second)
-    if isinstance(integers, SquaredDifference):
-        return (look_up_pairs(integers.pairs, x, y),)
+    if isinstance(params, SquaredDifference):
+        return (look_up_pairs(params.pairs, x, y),)
     difference = np.subtract(x, y)
     return (np.asarray(np.multiply(difference, difference)),)

@@ -7,7 +7,7 @@ Integers without quantisation: plain_binary.py. Source: TFLite kernels/sub.cc.
 from __future__ import annotations
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.plain_binary import PlainBinary, lower_plain, run_plain
+from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
 from tflq.interpreter.kernels.tflite.power_of_two_sum import (
     PowerOfTwoSum,
     has_power_of_two_scales,
@@ -15,7 +15,7 @@ from tflq.interpreter.kernels.tflite.power_of_two_sum import (
     run_power_of_two_sum,
 )
 from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledSum, lower_rescaled_sum, run_rescaled_sum
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,
     require_broadcast,
@@ -47,10 +47,10 @@ def lower(node: Node, operands: Operands) -> RescaledSum | PowerOfTwoSum | Plain
     return lower_rescaled_sum(-1, node, operands)
 
 
-def run(integers: RescaledSum | PowerOfTwoSum | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: RescaledSum | PowerOfTwoSum | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
     """Run SUB: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
-    if isinstance(integers, RescaledSum):
-        return run_rescaled_sum(integers, first, second)
-    if isinstance(integers, PowerOfTwoSum):
-        return run_power_of_two_sum(integers, first, second)
-    return run_plain(integers, first, second)
+    if isinstance(params, RescaledSum):
+        return run_rescaled_sum(params, first, second)
+    if isinstance(params, PowerOfTwoSum):
+        return run_power_of_two_sum(params, first, second)
+    return run_plain(params, first, second)

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.fixed_point import quantize_multiplier, wrap_int32
 from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, run_fold
-from tflq.interpreter.kernels.reduction import Reduction, lower_reduction, shape_of_result
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier, wrap_int32
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 
 PLAIN_TYPES = (DType.INT32, DType.INT64)
 
@@ -69,15 +69,15 @@ def lower(node: Node, operands: Operands) -> Sum | PlainReduction:
     return Sum(lower_reduction(node, operands), dtype, zi, zo, int(multiplier), int(shift))
 
 
-def run(integers: Sum | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: Sum | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run SUM: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
-    if isinstance(integers, PlainReduction):
-        return run_fold(integers, x, np.add)
-    shape = shape_of_result(integers.reduction, x)
+    if isinstance(params, PlainReduction):
+        return run_fold(params, x, np.add)
+    shape = shape_of_result(params.reduction, x)
     if x.size == 0:
         return (np.zeros(shape, x.dtype),)
-    total = np.add.reduce(x, axis=tuple(axis + 1 for axis in integers.reduction.axes), dtype=np.int64)
-    accumulator = wrap_int32(total - integers.input_zero_point * integers.reduction.count)
-    rescaled = mbq(accumulator, integers.multiplier, integers.shift) + integers.output_zero_point
-    result = np.clip(wrap_int32(rescaled), integers.dtype.minimum, integers.dtype.maximum)
+    total = np.add.reduce(x, axis=tuple(axis + 1 for axis in params.reduction.axes), dtype=np.int64)
+    accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
+    rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
+    result = np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum)
     return (result.astype(x.dtype).reshape(shape),)

@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier, saturate, wrap_int32
-from tflq.interpreter.kernels.svdf_shapes import SvdfShapes, require_state, shift_state, svdf_shapes
 from tflq.interpreter.kernels.tflite.hybrid_svdf import HybridSvdf, is_hybrid, lower_hybrid, run_hybrid
-from tflq.interpreter.operand_checks import per_tensor, require_type
+from tflq.interpreter.numerics.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    saturate,
+    wrap_int32,
+)
+from tflq.interpreter.operands.checks import per_tensor, require_type
+from tflq.interpreter.operands.svdf import SvdfShapes, require_state, shift_state, svdf_shapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,23 +77,23 @@ def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
 
 
 def run(
-    integers: Svdf | HybridSvdf, x: Array, feature: Array, time: Array, bias: Array | None, state: Array
+    params: Svdf | HybridSvdf, x: Array, feature: Array, time: Array, bias: Array | None, state: Array
 ) -> tuple[Array, ...]:
     """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
-    if isinstance(integers, HybridSvdf):
-        return run_hybrid(integers, x, bias, state)
-    prepared = integers.prepared or prepare_product(feature[0], 255)
-    total = accumulate_product(prepared, x.astype(np.int16) - np.int16(integers.input_zero_point))
-    newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *integers.feature), 16)
+    if isinstance(params, HybridSvdf):
+        return run_hybrid(params, x, bias, state)
+    prepared = params.prepared or prepare_product(feature[0], 255)
+    total = accumulate_product(prepared, x.astype(np.int16) - np.int16(params.input_zero_point))
+    newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *params.feature), 16)
     if len(state) > len(newest):
         newest = np.broadcast_to(newest, (len(state), *newest.shape[1:]))
     moved = cast(NDArray[np.int16], shift_state(state, newest.astype(np.int16)))
     each = (moved.astype(np.int64) * time[0].astype(np.int64)).sum(axis=-1)
-    sums = each.reshape(*each.shape[:2], integers.shapes.units, integers.shapes.rank).sum(axis=-1)
+    sums = each.reshape(*each.shape[:2], params.shapes.units, params.shapes.rank).sum(axis=-1)
     if bias is not None:
         sums = sums + bias.astype(np.int64).reshape(bias.shape[0], 1, -1)
-    scaled = multiply_by_quantized_multiplier(wrap_int32(sums), *integers.time)
-    result = saturate(scaled + integers.output_zero_point, 8).astype(np.int8)
+    scaled = multiply_by_quantized_multiplier(wrap_int32(sums), *params.time)
+    result = saturate(scaled + params.output_zero_point, 8).astype(np.int8)
     return result, moved.reshape(*moved.shape[:2], -1)
 
 

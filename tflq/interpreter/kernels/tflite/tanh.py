@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tflite.sigmoid_int16 import input_rescale, interpolate, rescaled_input
-from tflq.interpreter.lookup_tables import Table, look_up, lut256, make_table
-from tflq.interpreter.operand_checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, lut256, make_table
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ def lower(node: Node, operands: Operands) -> Tanh:  # noqa: ARG001
     return Tanh(table, multiplier, left_shift)
 
 
-def run(integers: Tanh, x: Array) -> tuple[Array, ...]:
+def run(params: Tanh, x: Array) -> tuple[Array, ...]:
     """Run TANH: T[S, *shape] -> T[S, *shape]."""
-    return (look_up(integers.table, x),)
+    return (look_up(params.table, x),)
 
 
 def _tanh(x: NDArray[np.floating]) -> NDArray[np.floating]:

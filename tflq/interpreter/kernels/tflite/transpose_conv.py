@@ -21,21 +21,21 @@ from tflq.interpreter.accumulate.transposed import (
     accumulate_transposed,
     prepare_transposed,
 )
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.float import transpose_conv as float_kernel
 from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.hybrid_transpose_conv import HybridTransposeConv, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
-from tflq.interpreter.kernels.transpose_conv_shapes import transposed_window
-from tflq.interpreter.operand_checks import (
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.operands.transpose_conv import transposed_window
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,24 +109,24 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
 
 
 def run(
-    integers: TransposeConv | HybridTransposeConv | FloatTransposeConv,
+    params: TransposeConv | HybridTransposeConv | FloatTransposeConv,
     _shape: Array,
     weights: Array,
     x: Array,
     bias: Array | None = None,
 ) -> tuple[Array, ...]:
     """Run TRANSPOSE_CONV: weights [S or 1, O, KH, KW, C], x [S, N, H, W, C], bias [S or 1, O] -> [S, N, OH, OW, O]."""
-    if isinstance(integers, HybridTransposeConv):
-        return run_hybrid(integers, weights, x, bias)
-    if isinstance(integers, FloatTransposeConv):
-        return float_kernel.run(integers, _shape, weights, x, bias)
-    if integers.constants is not None:
-        return (_convolve(integers, integers.constants, x),)
+    if isinstance(params, HybridTransposeConv):
+        return run_hybrid(params, weights, x, bias)
+    if isinstance(params, FloatTransposeConv):
+        return float_kernel.run(params, _shape, weights, x, bias)
+    if params.constants is not None:
+        return (_convolve(params, params.constants, x),)
     own = max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])
     samples = []
     for s in range(own):
-        made = _make(integers, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], fit=False)
-        samples.append(_convolve(integers, made, x[s % len(x)][None]))
+        made = _make(params, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], fit=False)
+        samples.append(_convolve(params, made, x[s % len(x)][None]))
     return (np.concatenate(samples),)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.fixed_point import Integers, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
 
 
 def rounding_divide_by_pot_x86(x: ArrayLike, exponent: ArrayLike) -> Integers:

@@ -21,8 +21,8 @@ def lower(node: Node, operands: Operands) -> IntegerLstm | FloatLstm:
     return lower_integer(node, operands, sequence=True)
 
 
-def run(integers: IntegerLstm | FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
+def run(params: IntegerLstm | FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it: [S, B, T, I] or [S, T, B, I] -> [S, B, T, O] or [S, T, B, O], output state, cell state."""
-    if isinstance(integers, FloatLstm):
-        return run_float(integers, arrays)
-    return run_integer(integers, arrays)
+    if isinstance(params, FloatLstm):
+        return run_float(params, arrays)
+    return run_integer(params, arrays)

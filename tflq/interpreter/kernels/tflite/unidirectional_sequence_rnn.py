@@ -15,6 +15,6 @@ def lower(node: Node, operands: Operands) -> SimpleRnn:
     return lower_simple(node, operands, sequence=True, make=addend_maker(node))
 
 
-def run(integers: SimpleRnn, *arrays: Array) -> tuple[Array, ...]:
+def run(params: SimpleRnn, *arrays: Array) -> tuple[Array, ...]:
     """Run it: float32[S, B, T, I] or [S, T, B, I] -> the same with U, and the hidden state."""
-    return run_simple(integers, arrays[0], arrays[4])
+    return run_simple(params, arrays[0], arrays[4])

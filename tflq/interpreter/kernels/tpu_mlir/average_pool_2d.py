@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_of, window_sums
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.tpu_mlir.averages import AverageIntegers, lower_average
+from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams, lower_average
 from tflq.interpreter.kernels.tpu_mlir.filter import input_magnitude
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class AveragePoolIntegers:
+class AveragePoolParams:
     """The numbers of one pool.
 
     Attributes:
@@ -25,10 +25,10 @@ class AveragePoolIntegers:
     window: Window
     counts: Integers
     magnitude: int
-    average: AverageIntegers
+    average: AverageParams
 
 
-def lower(node: Node, operands: Operands) -> AveragePoolIntegers:
+def lower(node: Node, operands: Operands) -> AveragePoolParams:
     """Decide the numbers of AVERAGE_POOL_2D; raises as `lower_average`."""
     x = operands.input(0)
     size = (x.shape[1], x.shape[2])
@@ -36,10 +36,10 @@ def lower(node: Node, operands: Operands) -> AveragePoolIntegers:
     window = window_of(node.attributes, size, kernel)
     counts = window_counts(window, size)[:, :, None]
     average = lower_average(node, operands, window.taps, bool((counts < window.taps).any()))
-    return AveragePoolIntegers(window, counts, input_magnitude(operands), average)
+    return AveragePoolParams(window, counts, input_magnitude(operands), average)
 
 
-def run(integers: AveragePoolIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: AveragePoolParams, x: Array) -> tuple[Array, ...]:
     """Run AVERAGE_POOL_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    sums = window_sums(integers.window, x, integers.magnitude)
-    return (integers.average.apply(sums, integers.counts),)
+    sums = window_sums(params.window, x, params.magnitude)
+    return (params.average.apply(sums, params.counts),)

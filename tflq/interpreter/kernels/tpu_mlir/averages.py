@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import round_half_away
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 MULTIPLIER_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class AverageIntegers:
+class AverageParams:
     """The numbers of one average.
 
     Attributes:
@@ -56,7 +56,7 @@ class AverageIntegers:
         return saturate(round_half_away(real), self.dtype)
 
 
-def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageIntegers:
+def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
     """Decide the numbers of an average over `taps` elements.
 
     Raises:
@@ -73,7 +73,7 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
         )
     if not node.attributes.boolean("asymmetric"):
         found = find_multiplier(ratio / taps, MULTIPLIER_BITS)
-        return AverageIntegers(taps, found, np.float32(0), np.float32(0), output.dtype)
+        return AverageParams(taps, found, np.float32(0), np.float32(0), output.dtype)
     offset = z_y - ratio * z_x
     sign = -1 if is_manual(node) else 1
-    return AverageIntegers(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype)
+    return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype)

@@ -9,11 +9,11 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_in_order, prepare_convolution, window_of
-from tflq.interpreter.kernels.tpu_mlir.filter import FilterIntegers, input_magnitude, lower_filter
+from tflq.interpreter.kernels.tpu_mlir.filter import FilterParams, input_magnitude, lower_filter
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionIntegers:
+class ConvolutionParams:
     """The integers of one convolution.
 
     Attributes:
@@ -22,12 +22,12 @@ class ConvolutionIntegers:
         prepared: the weights made ready for accumulation, and the window.
     """
 
-    filter: FilterIntegers
+    filter: FilterParams
     groups: int
     prepared: Convolution
 
 
-def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionParams:
     """Decide the integers of CONV_2D.
 
     Raises:
@@ -37,19 +37,19 @@ def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
     return lower_convolution(node, operands, channel_axis=0)
 
 
-def run(integers: ConvolutionIntegers, x: Array, *_constants: Array) -> tuple[Array, ...]:
+def run(params: ConvolutionParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run CONV_2D: int8 or uint8 [S, N, H, W, C] -> int8 or uint8 [S, N, OH, OW, O]."""
-    accumulators = accumulate_in_order(integers.prepared, x, integers.filter.input_zero_point)
-    return (integers.filter.finish(accumulators),)
+    accumulators = accumulate_in_order(params.prepared, x, params.filter.input_zero_point)
+    return (params.filter.finish(accumulators),)
 
 
-def samples_last(integers: ConvolutionIntegers, operands: Operands) -> float | None:
+def samples_last(params: ConvolutionParams, operands: Operands) -> float | None:
     """Return what images with samples last gain, as `gain_in_order`."""
     _, height, width, _ = operands.input(0).shape
-    return gain_in_order(integers.prepared, integers.filter.step_map is not None, (height, width))
+    return gain_in_order(params.prepared, params.filter.step_map is not None, (height, width))
 
 
-def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionIntegers:
+def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> ConvolutionParams:
     """Decide the integers of a convolution.
 
     Args:
@@ -69,4 +69,4 @@ def lower_convolution(node: Node, operands: Operands, channel_axis: int) -> Conv
     groups = channels // depth
     width = window.output_size(size)[1]
     prepared = prepare_convolution(shaped, window, groups, input_magnitude(operands), width)
-    return ConvolutionIntegers(found, groups, prepared)
+    return ConvolutionParams(found, groups, prepared)

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, Operands
-from tflq.interpreter.fixed_point import Integers, round_half_away
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
-from tflq.interpreter.lookup_tables import Table, all_codes, look_up
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.numerics.lookup_tables import Table, all_codes, look_up
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class TableIntegers:
+class TableParams:
     """A function of one byte.
 
     Attributes:
@@ -28,7 +28,7 @@ class TableIntegers:
     table: Table
 
 
-def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableIntegers:
+def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableParams:
     """Return sat(rule(q)) for every code q of the input, stored as the output; read-only.
 
     Raises:
@@ -39,10 +39,10 @@ def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableInte
         require_type(tensor, EIGHT_BITS)
     table: Array = saturate(rule(all_codes(source.dtype)), output.dtype)
     table.setflags(write=False)
-    return TableIntegers(table)
+    return TableParams(table)
 
 
-def lower_curve(function: Function, operands: Operands) -> TableIntegers:
+def lower_curve(function: Function, operands: Operands) -> TableParams:
     """Return the table of a real function; raises as `table_of`."""
     x, y = operands.input(0).affine, operands.output().affine
 
@@ -54,6 +54,6 @@ def lower_curve(function: Function, operands: Operands) -> TableIntegers:
     return table_of(rule, operands)
 
 
-def run_curve(integers: TableIntegers, x: Array) -> tuple[Array, ...]:
+def run_curve(params: TableParams, x: Array) -> tuple[Array, ...]:
     """Look the codes up: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
-    return (np.asarray(look_up(integers.table, x)),)
+    return (np.asarray(look_up(params.table, x)),)

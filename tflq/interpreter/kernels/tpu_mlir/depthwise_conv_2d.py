@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tflq.graph import Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionIntegers, lower_convolution, run, samples_last
+from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams, lower_convolution, run, samples_last
 
 __all__ = ["lower", "run", "samples_last"]
 
 
-def lower(node: Node, operands: Operands) -> ConvolutionIntegers:
+def lower(node: Node, operands: Operands) -> ConvolutionParams:
     """Decide the integers of DEPTHWISE_CONV_2D, weights [1, KH, KW, O]; raises as conv_2d.lower."""
     return lower_convolution(node, operands, channel_axis=3)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 _REALS = (DType.FLOAT32, DType.FLOAT16)
 
 
 @dataclass(frozen=True, eq=False)
-class DequantizeNumbers:
+class DequantizeParams:
     """The numbers of one conversion.
 
     Attributes:
@@ -28,7 +28,7 @@ class DequantizeNumbers:
     dtype: DType
 
 
-def lower(node: Node, operands: Operands) -> DequantizeNumbers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> DequantizeParams:  # noqa: ARG001
     """Decide how.
 
     Raises:
@@ -37,14 +37,14 @@ def lower(node: Node, operands: Operands) -> DequantizeNumbers:  # noqa: ARG001
     source, output = operands.input(0), operands.output()
     require_type(source, (*_REALS, *EIGHT_BITS))
     require_type(output, _REALS)
-    return DequantizeNumbers(source.affine if source.dtype.is_integer else None, output.dtype)
+    return DequantizeParams(source.affine if source.dtype.is_integer else None, output.dtype)
 
 
-def run(integers: DequantizeNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
     """Run it: codes or reals [S, *shape] -> float32 or float16 [S, *shape]."""
-    kind = integers.dtype.storage
+    kind = params.dtype.storage
     with np.errstate(over="ignore"):
-        if integers.affine is None:
+        if params.affine is None:
             return (x.astype(kind),)
-        steps = (x.astype(np.int16) - np.int16(integers.affine.zero_point[0])).astype(kind)
-        return (np.multiply(steps, integers.affine.scale[0].astype(kind), dtype=kind),)
+        steps = (x.astype(np.int16) - np.int16(params.affine.zero_point[0])).astype(kind)
+        return (np.multiply(steps, params.affine.scale[0].astype(kind), dtype=kind),)

@@ -12,16 +12,16 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
-from tflq.interpreter.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 
 MULTIPLIER_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class FilterIntegers:
+class FilterParams:
     """The integers of one filter, but for its window.
 
     Attributes:
@@ -56,7 +56,7 @@ class FilterIntegers:
         return requantise(self.step_map, self.exact, accumulators, self.dtype)
 
 
-def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterIntegers:
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
     """Decide m, s for the scale Sw * Sx / Sy, in float64, and check that accumulators fit int32.
 
     Args:
@@ -73,7 +73,7 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterInt
     lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
     _refuse_overflow(lower + bias, upper + bias)
     ratio = weights.affine.scale.astype(np.float64) * x.affine.scale / output.affine.scale
-    found = FilterIntegers(
+    found = FilterParams(
         codes,
         bias,
         search_of(node)(ratio, MULTIPLIER_BITS),
@@ -92,7 +92,7 @@ def input_magnitude(operands: Operands) -> int:
     return max(-dtype.minimum, dtype.maximum)
 
 
-def _fitted(found: FilterIntegers, lower: Integers, upper: Integers) -> StepMap | None:
+def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMap | None:
     m, s = found.rescale.multiplier, found.rescale.shift
     slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
     zero_point = found.output_zero_point

@@ -11,16 +11,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.operands.checks import require_same_type
 
 MULTIPLIER_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class LeakyReluNumbers:
+class LeakyReluParams:
     """The numbers of one LEAKY_RELU.
 
     Attributes:
@@ -31,10 +31,10 @@ class LeakyReluNumbers:
 
     alpha: np.float32
     rescale: Multiplier | None = None
-    table: TableIntegers | None = None
+    table: TableParams | None = None
 
 
-def lower(node: Node, operands: Operands) -> LeakyReluNumbers:
+def lower(node: Node, operands: Operands) -> LeakyReluParams:
     """Decide the numbers of LEAKY_RELU.
 
     Raises:
@@ -45,18 +45,18 @@ def lower(node: Node, operands: Operands) -> LeakyReluNumbers:
         raise UnsupportedError(f"alpha is {alpha}; positive slopes are known: write a negative one as prelu or mul")
     require_same_type(operands.output(), operands.input(0))
     if operands.output().dtype is DType.FLOAT16:
-        return LeakyReluNumbers(alpha)
+        return LeakyReluParams(alpha)
     found = find_multiplier(float(alpha), MULTIPLIER_BITS)
     table = table_of(
         lambda q: np.where(q >= 0, q, shift_half_up(q * found.multiplier[0], found.shift[0])),
         operands,
     )
-    return LeakyReluNumbers(alpha, found, table)
+    return LeakyReluParams(alpha, found, table)
 
 
-def run(integers: LeakyReluNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:
     """Run LEAKY_RELU: int8 or float16 [S, *shape] -> the same type and shape."""
-    if integers.table is not None:
-        return run_curve(integers.table, x)
+    if params.table is not None:
+        return run_curve(params.table, x)
     real = np.asarray(x, np.float16)
-    return (np.where(real < 0, (real.astype(np.float32) * integers.alpha).astype(np.float16), real),)
+    return (np.where(real < 0, (real.astype(np.float32) * params.alpha).astype(np.float16), real),)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima
-from tflq.interpreter.kernels.pool_window import pool_window
+from tflq.interpreter.operands.pool_window import pool_window
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,6 @@ def lower(node: Node, operands: Operands) -> MaxPool:
     return MaxPool(window, operands.input(0).dtype.minimum)
 
 
-def run(integers: MaxPool, x: Array) -> tuple[Array, ...]:
+def run(params: MaxPool, x: Array) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
-    return (window_maxima(integers.window, x, integers.lowest),)
+    return (window_maxima(params.window, x, params.lowest),)

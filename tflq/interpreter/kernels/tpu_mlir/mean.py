@@ -8,11 +8,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.averages import AverageIntegers, lower_average
+from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams, lower_average
 
 
 @dataclass(frozen=True, eq=False)
-class MeanIntegers:
+class MeanParams:
     """The numbers of one mean.
 
     Attributes:
@@ -21,10 +21,10 @@ class MeanIntegers:
     """
 
     keep: bool
-    average: AverageIntegers
+    average: AverageParams
 
 
-def lower(node: Node, operands: Operands) -> MeanIntegers:
+def lower(node: Node, operands: Operands) -> MeanParams:
     """Decide the numbers of MEAN.
 
     Raises:
@@ -35,10 +35,10 @@ def lower(node: Node, operands: Operands) -> MeanIntegers:
     if len(x.shape) != 4 or axes != [1, 2]:
         raise UnsupportedError(f"mean over axes {axes} of shape {x.shape}; known are axes 1 and 2 of rank 4")
     average = lower_average(node, operands, x.shape[1] * x.shape[2], False)
-    return MeanIntegers(node.attributes.boolean("keep_dims", False), average)
+    return MeanParams(node.attributes.boolean("keep_dims", False), average)
 
 
-def run(integers: MeanIntegers, x: Array, *_axes: Array) -> tuple[Array, ...]:
+def run(params: MeanParams, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run MEAN: codes [S, N, H, W, C] -> codes [S, N, C] or [S, N, 1, 1, C]."""
-    sums = x.sum(axis=(2, 3), dtype=np.int64, keepdims=integers.keep)
-    return (integers.average.apply(sums, integers.average.taps),)
+    sums = x.sum(axis=(2, 3), dtype=np.int64, keepdims=params.keep)
+    return (params.average.apply(sums, params.average.taps),)

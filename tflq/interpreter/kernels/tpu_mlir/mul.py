@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.pairs import pair_table, run_pairs
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.numerics.fixed_point import Integers
 
 MULTIPLIER_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class MulIntegers:
+class MulParams:
     """The integers of one product.
 
     Attributes:
@@ -26,7 +26,7 @@ class MulIntegers:
     table: Array
 
 
-def lower(node: Node, operands: Operands) -> MulIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> MulParams:  # noqa: ARG001
     """Decide the integers of MUL.
 
     Raises:
@@ -42,9 +42,9 @@ def lower(node: Node, operands: Operands) -> MulIntegers:  # noqa: ARG001
     def rule(first: Integers, second: Integers) -> Integers:
         return shift_half_up((first - z_a) * (second - z_b) * m, s) + z_y
 
-    return MulIntegers(found, pair_table(rule, operands))
+    return MulParams(found, pair_table(rule, operands))
 
 
-def run(integers: MulIntegers, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: MulParams, first: Array, second: Array) -> tuple[Array, ...]:
     """Run MUL: codes [S or 1, *shape] twice, shapes broadcast -> codes [S, *shape]."""
-    return (run_pairs(integers.table, first, second),)
+    return (run_pairs(params.table, first, second),)

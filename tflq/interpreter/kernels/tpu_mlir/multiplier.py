@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tflq.errors import UnsupportedError
 from tflq.graph import Node
 from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.fixed_point import Integers, round_half_away
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
 
 LOWEST_SHIFT = -32
 HIGHEST_SHIFT = 30

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from tflq.graph import Array, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
-from tflq.interpreter.lookup_tables import all_codes
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_broadcast, require_type
-from tflq.interpreter.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_type
 from tflq.interpreter.samples import align
 
 PairRule = Callable[[Integers, Integers], Integers]

@@ -12,10 +12,10 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers
-from tflq.interpreter.kernels.prelu_shapes import require_alpha_fits
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_same_type
+from tflq.interpreter.operands.prelu import require_alpha_fits
 from tflq.interpreter.samples import align
 
 _LARGEST_SLOPE = 127
@@ -23,7 +23,7 @@ _LARGEST_SHIFT = 31
 
 
 @dataclass(frozen=True, eq=False)
-class PReluNumbers:
+class PReluParams:
     """The numbers of one PRELU.
 
     Attributes:
@@ -37,7 +37,7 @@ class PReluNumbers:
     dtype: DType
 
 
-def lower(node: Node, operands: Operands) -> PReluNumbers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     """Decide slopes and shift.
 
     Raises:
@@ -50,7 +50,7 @@ def lower(node: Node, operands: Operands) -> PReluNumbers:  # noqa: ARG001
     if not np.all((alpha >= 0) & np.isfinite(alpha)):
         raise UnsupportedError("a slope is negative or not finite; what the tool does there is not known")
     if source.dtype is DType.FLOAT16:
-        return PReluNumbers(alpha.astype(np.float16), 0, source.dtype)
+        return PReluParams(alpha.astype(np.float16), 0, source.dtype)
     if source.dtype is not DType.INT8:
         raise UnsupportedError(f"input '{source.name}' is {source.dtype.value}, never negative: remove the prelu")
     largest = float(alpha.max(initial=0.0))
@@ -58,16 +58,16 @@ def lower(node: Node, operands: Operands) -> PReluNumbers:  # noqa: ARG001
     if shift is None or np.trunc(largest * 2.0**shift) > _LARGEST_SLOPE:
         raise UnsupportedError(f"the largest slope is {largest:.6g}; 2^-25 to below 128 fit 8 bits and a shift")
     slope: Integers = np.trunc(alpha * 2.0**shift).astype(np.int64)
-    return PReluNumbers(slope, shift, source.dtype)
+    return PReluParams(slope, shift, source.dtype)
 
 
-def run(integers: PReluNumbers, x: Array, _alpha: Array) -> tuple[Array, ...]:
+def run(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]:
     """Run PRELU: int8 or float16 [S, *shape] -> the same type and shape."""
-    aligned, slope = align(x, integers.slope[None])
-    if integers.dtype is DType.FLOAT16:
+    aligned, slope = align(x, params.slope[None])
+    if params.dtype is DType.FLOAT16:
         real = aligned.astype(np.float16, copy=False)
         with np.errstate(over="ignore"):
             return (np.where(real < 0, real * slope.astype(np.float16, copy=False), real),)
     codes = aligned.astype(np.int64)
-    scaled = shift_half_up(codes * slope.astype(np.int64, copy=False), integers.shift)
-    return (saturate(np.where(codes < 0, scaled, codes), integers.dtype),)
+    scaled = shift_half_up(codes * slope.astype(np.int64, copy=False), params.shift)
+    return (saturate(np.where(codes < 0, scaled, codes), params.dtype),)

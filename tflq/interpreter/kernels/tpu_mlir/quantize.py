@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, round_half_away
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_away, shift_half_up
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 MULTIPLIER_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizeNumbers:
+class QuantizeParams:
     """The numbers of one conversion.
 
     Attributes:
@@ -34,10 +34,10 @@ class QuantizeNumbers:
     affine: Affine
     dtype: DType
     rescale: Multiplier | None = None
-    table: TableIntegers | None = None
+    table: TableParams | None = None
 
 
-def lower(node: Node, operands: Operands) -> QuantizeNumbers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
     """Decide how.
 
     Raises:
@@ -48,7 +48,7 @@ def lower(node: Node, operands: Operands) -> QuantizeNumbers:  # noqa: ARG001
     require_type(output, EIGHT_BITS)
     y = output.affine
     if source.dtype.is_floating:
-        return QuantizeNumbers(y, output.dtype)
+        return QuantizeParams(y, output.dtype)
     x = source.affine
     found = find_multiplier(float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
@@ -57,14 +57,14 @@ def lower(node: Node, operands: Operands) -> QuantizeNumbers:  # noqa: ARG001
     def rule(codes: Integers) -> Array:
         return shift((codes - z_x) * found.multiplier[0], found.shift[0]) + z_y
 
-    return QuantizeNumbers(y, output.dtype, found, table_of(rule, operands))
+    return QuantizeParams(y, output.dtype, found, table_of(rule, operands))
 
 
-def run(integers: QuantizeNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     """Run it: float32, float16 or codes [S, *shape] -> codes [S, *shape]."""
-    if integers.table is not None:
-        return run_curve(integers.table, x)
-    return (encode(x, integers.affine, integers.dtype),)
+    if params.table is not None:
+        return run_curve(params.table, x)
+    return (encode(x, params.affine, params.dtype),)
 
 
 def encode(real: Array, affine: Affine, dtype: DType) -> Array:

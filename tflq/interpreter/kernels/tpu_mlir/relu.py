@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers, table_of
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams, table_of
 from tflq.interpreter.kernels.tpu_mlir.curve import run_curve as run
 
 __all__ = ["lower", "run"]
 
 
-def lower(node: Node, operands: Operands) -> TableIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
     """Return the table of RELU; raises as `table_of`."""
     return table_of(lambda codes: np.maximum(codes, 0), operands)

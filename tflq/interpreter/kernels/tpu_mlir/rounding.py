@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.graph import DType
-from tflq.interpreter.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 def shift_half_up(x: ArrayLike, shift: ArrayLike) -> Integers:

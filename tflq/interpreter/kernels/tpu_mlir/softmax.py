@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import round_half_away
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
-from tflq.interpreter.operand_checks import EIGHT_BITS, require_type
+from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxNumbers:
+class SoftmaxParams:
     """The numbers of one SOFTMAX.
 
     Attributes:
@@ -32,7 +32,7 @@ class SoftmaxNumbers:
     dtype: DType
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxNumbers:
+def lower(node: Node, operands: Operands) -> SoftmaxParams:
     """Make the table.
 
     Raises:
@@ -46,12 +46,12 @@ def lower(node: Node, operands: Operands) -> SoftmaxNumbers:
         raise UnsupportedError(f"beta is {beta}; ONNX has a softmax with 1 only: multiply in front of it")
     table = np.exp(-np.arange(256) * np.float64(source.affine.scale[0])).astype(np.float32)
     table.setflags(write=False)
-    return SoftmaxNumbers(table, np.float32(output.affine.scale[0]), output.dtype)
+    return SoftmaxParams(table, np.float32(output.affine.scale[0]), output.dtype)
 
 
-def run(integers: SoftmaxNumbers, x: Array) -> tuple[Array, ...]:
+def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run SOFTMAX along the last axis: codes [S, *shape, C] -> uint8 [S, *shape, C]."""
     codes = x.astype(np.int16)
-    powers = integers.table[codes.max(axis=-1, keepdims=True) - codes]
+    powers = params.table[codes.max(axis=-1, keepdims=True) - codes]
     total = np.add.accumulate(powers, axis=-1, dtype=np.float32)[..., -1:]  # one by one, as the tool adds
-    return (saturate(round_half_away(powers / total / integers.scale), integers.dtype),)
+    return (saturate(round_half_away(powers / total / params.scale), params.dtype),)

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.fixed_point import Integers, round_half_away
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.pairs import PairRule, pair_table, run_pairs
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
-from tflq.interpreter.operand_checks import require_same_type
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.operands.checks import require_same_type
 from tflq.interpreter.samples import align
 
 MULTIPLIER_BITS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class SumIntegers:
+class SumParams:
     """The integers of one Add or Sub.
 
     Attributes:
@@ -38,7 +38,7 @@ class SumIntegers:
     rectifies: bool = False
 
 
-def lower_sum(node: Node, operands: Operands, sign: int) -> SumIntegers:
+def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
     """Decide the integers.
 
     Raises:
@@ -48,24 +48,24 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumIntegers:
     if operands.output().dtype is DType.FLOAT16:
         require_same_type(operands.output(), operands.input(0), operands.input(1))
         fused = node.attributes.text("fused_activation_function", "none")
-        return SumIntegers(sign, rectifies=fused != "none")
+        return SumParams(sign, rectifies=fused != "none")
     affines = (operands.input(0).affine, operands.input(1).affine)
     y = operands.output().affine
     if is_manual(node) and node.attributes.boolean("asymmetric"):
-        return SumIntegers(sign, None, pair_table(_float_rule(affines, y, sign), operands))
+        return SumParams(sign, None, pair_table(_float_rule(affines, y, sign), operands))
     ratios = [float(a.scale[0]) / float(y.scale[0]) for a in affines]
     found = _one_shift(ratios) if is_manual(node) else find_multiplier(ratios, MULTIPLIER_BITS, 0)
-    return SumIntegers(sign, found, pair_table(_rule(affines, y, sign, found, is_manual(node)), operands))
+    return SumParams(sign, found, pair_table(_rule(affines, y, sign, found, is_manual(node)), operands))
 
 
-def run_sum(integers: SumIntegers, first: Array, second: Array) -> tuple[Array, ...]:
+def run_sum(params: SumParams, first: Array, second: Array) -> tuple[Array, ...]:
     """Run it: codes or float16 [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
-    if integers.table is not None:
-        return (run_pairs(integers.table, first, second),)
+    if params.table is not None:
+        return (run_pairs(params.table, first, second),)
     a, b = (array.astype(np.float16, copy=False) for array in align(first, second))
     with np.errstate(over="ignore", invalid="ignore"):
-        y = a + b if integers.sign > 0 else a - b
-        return (np.maximum(y, np.float16(0)) if integers.rectifies else y,)
+        y = a + b if params.sign > 0 else a - b
+        return (np.maximum(y, np.float16(0)) if params.rectifies else y,)
 
 
 def _one_shift(ratios: list[float]) -> Multiplier:

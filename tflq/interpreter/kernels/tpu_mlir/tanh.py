@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curve import TableIntegers, lower_curve
+from tflq.interpreter.kernels.tpu_mlir.curve import TableParams, lower_curve
 from tflq.interpreter.kernels.tpu_mlir.curve import run_curve as run
 
 __all__ = ["lower", "run"]
 
 
-def lower(node: Node, operands: Operands) -> TableIntegers:  # noqa: ARG001
+def lower(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
     """Return the table of TANH; raises as `lower_curve`."""
     return lower_curve(np.tanh, operands)

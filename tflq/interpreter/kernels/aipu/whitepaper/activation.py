@@ -15,12 +15,12 @@ from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.signed_rescale import leaky_slope
-from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredIntegers, lower_mirrored
+from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredParams, lower_mirrored
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledIntegers:
+class ScaledParams:
     """The integers of CLIP and LEAKYRELU.
 
     Attributes:
@@ -47,7 +47,7 @@ class ScaledIntegers:
         return self.codes.store(v)
 
 
-def lower(node: Node, operands: Operands) -> ScaledIntegers | MirroredIntegers:
+def lower(node: Node, operands: Operands) -> ScaledParams | MirroredParams:
     """Decide M and N, and limits or slope; or half a table."""
     method = node.attributes.text("method")
     if method not in ("CLIP", "LEAKYRELU"):
@@ -56,12 +56,12 @@ def lower(node: Node, operands: Operands) -> ScaledIntegers | MirroredIntegers:
     bits, codes = bits_of(output), codes_of(output)
     found = find_multiplier(scale_of(output) / scale_of(x), bits)
     if method == "LEAKYRELU":
-        return ScaledIntegers(offset_of(x), found, leaky_slope(node, bits), bits, codes)
+        return ScaledParams(offset_of(x), found, leaky_slope(node, bits), bits, codes)
     limits = np.array([node.attributes.real(key) for key in ("clip_min", "clip_max")], np.float32)
     low, high = (int(code) for code in encode(limits, output.affine))
-    return ScaledIntegers(offset_of(x), found, None, 0, OutputCodes(codes.offset, low, high, codes.dtype))
+    return ScaledParams(offset_of(x), found, None, 0, OutputCodes(codes.offset, low, high, codes.dtype))
 
 
-def run(integers: ScaledIntegers | MirroredIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: ScaledParams | MirroredParams, x: Array) -> tuple[Array, ...]:
     """Run Activation: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)

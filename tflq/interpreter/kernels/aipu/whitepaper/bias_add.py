@@ -5,6 +5,6 @@ The quantiser makes B; what runs is the Optimizer's own sum (../bias_add.py), wh
 
 from __future__ import annotations
 
-from tflq.interpreter.kernels.aipu.bias_add import BiasAddIntegers, lower, run
+from tflq.interpreter.kernels.aipu.bias_add import BiasAddParams, lower, run
 
-__all__ = ["BiasAddIntegers", "lower", "run"]
+__all__ = ["BiasAddParams", "lower", "run"]

@@ -8,14 +8,14 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_plain, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 
 @dataclass(frozen=True, eq=False)
-class CastIntegers:
+class CastParams:
     """Results by code, from the lowest one on; None for an input that holds integers already; how they are stored."""
 
     table: Integers | None
@@ -24,7 +24,7 @@ class CastIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> CastIntegers:
+def lower(_node: Node, operands: Operands) -> CastParams:
     """Compute the table.
 
     Raises:
@@ -32,16 +32,16 @@ def lower(_node: Node, operands: Operands) -> CastIntegers:
     """
     x, codes = operands.input(0), codes_of(operands.output())
     if is_plain(x):
-        return CastIntegers(None, 0, codes)
+        return CastParams(None, 0, codes)
     if bits_of(x) > 8:
         raise UnsupportedError(f"Cast of {bits_of(x)} bits by a table; allowed are 8")
     low, high = code_limits(x)
     real = np.float32(np.arange(low, high + 1) + offset_of(x)) / scale_of(x)
-    return CastIntegers(np.trunc(real).astype(np.int64), low, codes)
+    return CastParams(np.trunc(real).astype(np.int64), low, codes)
 
 
-def run(integers: CastIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CastParams, x: Array) -> tuple[Array, ...]:
     """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
-    if integers.table is None:
-        return (x.astype(integers.codes.dtype),)
-    return (integers.codes.store(integers.table[x.astype(np.int64) - integers.lowest]),)
+    if params.table is None:
+        return (x.astype(params.codes.dtype),)
+    return (params.codes.store(params.table[x.astype(np.int64) - params.lowest]),)

@@ -6,17 +6,17 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import count
-from tflq.interpreter.kernels.aipu.count import CountIntegers
+from tflq.interpreter.kernels.aipu.count import CountParams
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
 
 
-def lower(node: Node, operands: Operands) -> CountIntegers:
+def lower(node: Node, operands: Operands) -> CountParams:
     """Decide the limits; raises as the Optimizer's own (../count.py)."""
     x = operands.input(0)
     limits = (np.rint(np.float32(node.attributes.real(key)) * scale_of(x) - offset_of(x)) for key in ("min", "max"))
     return count.lower_limits(node, operands, *(float(limit) for limit in limits))
 
 
-def run(integers: CountIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: CountParams, x: Array) -> tuple[Array, ...]:
     """Run Count: codes [S, N, ...] -> counts [S, N, bins]."""
-    return count.run(integers, x)
+    return count.run(params, x)

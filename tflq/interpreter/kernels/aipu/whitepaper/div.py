@@ -19,7 +19,7 @@ from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class DivIntegers:
+class DivParams:
     """zp of the inputs, M and N, how the output is stored."""
 
     input_offsets: tuple[int, int]
@@ -28,18 +28,18 @@ class DivIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> DivIntegers:
+def lower(_node: Node, operands: Operands) -> DivParams:
     """Decide M and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     ratio = np.float32(scale_of(output) * scale_of(b)) / scale_of(a)
     found = find_multiplier(np.float32(ratio), bits_of(output))
-    return DivIntegers((offset_of(a), offset_of(b)), found, codes_of(output))
+    return DivParams((offset_of(a), offset_of(b)), found, codes_of(output))
 
 
-def run(integers: DivIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
-    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), integers.input_offsets, strict=True))
-    numerator, divisor = np.abs(left) * integers.rescale.first_m, np.maximum(np.abs(right), 1)
+    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
+    numerator, divisor = np.abs(left) * params.rescale.first_m, np.maximum(np.abs(right), 1)
     quotient = (2 * numerator + divisor) // (2 * divisor) * np.sign(left) * np.sign(right)
-    rounded = np.rint(quotient.astype(np.float64) * 2.0**-integers.rescale.first_n)
-    return (integers.codes.store(rounded),)
+    rounded = np.rint(quotient.astype(np.float64) * 2.0**-params.rescale.first_n)
+    return (params.codes.store(rounded),)

@@ -18,7 +18,7 @@ from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class ExtremeIntegers:
+class ExtremeParams:
     """The integers of MAX or MIN.
 
     Attributes:
@@ -40,7 +40,7 @@ class ExtremeIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> ExtremeIntegers:
+def lower(node: Node, operands: Operands) -> ExtremeParams:
     """Decide M_a, M_b and N."""
     a, b, output = operands.input(0), operands.input(1), operands.output()
     found = [find_multiplier(scale_of(output) / scale_of(t), bits_of(output)) for t in (a, b)]
@@ -48,16 +48,16 @@ def lower(node: Node, operands: Operands) -> ExtremeIntegers:
     factors = (found[0].first_m << (shift - found[0].first_n), found[1].first_m << (shift - found[1].first_n))
     rectified = node.attributes.text("with_activation", "NONE") != "NONE"
     is_maximum = node.attributes.text("method") == "MAX"
-    return ExtremeIntegers(is_maximum, (offset_of(a), offset_of(b)), factors, shift, rectified, codes_of(output))
+    return ExtremeParams(is_maximum, (offset_of(a), offset_of(b)), factors, shift, rectified, codes_of(output))
 
 
-def run(integers: ExtremeIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: ExtremeParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run MAX or MIN: codes [S, ...] and [S, ...] -> codes [S, ...]."""
     left, right = (
         (x.astype(np.int64) + zp) * m
-        for x, zp, m in zip(align(a, b), integers.input_offsets, integers.factors, strict=True)
+        for x, zp, m in zip(align(a, b), params.input_offsets, params.factors, strict=True)
     )
-    chosen = np.maximum(left, right) if integers.is_maximum else np.minimum(left, right)
-    if integers.is_rectified:
+    chosen = np.maximum(left, right) if params.is_maximum else np.minimum(left, right)
+    if params.is_rectified:
         chosen = np.maximum(chosen, 0)
-    return (integers.codes.store(np.rint(chosen.astype(np.float64) * 2.0**-integers.shift)),)
+    return (params.codes.store(np.rint(chosen.astype(np.float64) * 2.0**-params.shift)),)

@@ -15,7 +15,7 @@ from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonIntegers:
+class ComparisonParams:
     """The method, zp of the inputs, and what each input is multiplied by."""
 
     method: str
@@ -24,19 +24,19 @@ class ComparisonIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> ComparisonIntegers:
+def lower(node: Node, operands: Operands) -> ComparisonParams:
     """Decide 2^N and M."""
     a, b = operands.input(0), operands.input(1)
     found = find_multiplier(scale_of(a) / scale_of(b), WIDEST + 1)
     n = found.first_n
     factors = (1 << max(n, 0), found.first_m << max(-n, 0))
-    return ComparisonIntegers(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
+    return ComparisonParams(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
 
 
-def run(integers: ComparisonIntegers, a: Array, b: Array) -> tuple[Array, ...]:
+def run(params: ComparisonParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run the comparison: codes [S, ...] and [S, ...] -> uint8 0 or 1."""
     left, right = (
         (x.astype(np.int64) + zp) * k
-        for x, zp, k in zip(align(a, b), integers.input_offsets, integers.factors, strict=True)
+        for x, zp, k in zip(align(a, b), params.input_offsets, params.factors, strict=True)
     )
-    return (COMPARE[integers.method](left, right).astype(np.uint8),)
+    return (COMPARE[params.method](left, right).astype(np.uint8),)

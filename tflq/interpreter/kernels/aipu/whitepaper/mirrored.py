@@ -12,11 +12,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.fixed_point import Integers
 from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.written import NOTHING, Written
+from tflq.interpreter.numerics.fixed_point import Integers
 
 EVEN, ODD, ABOUT_HALF = "even", "odd", "about a half"
 SYMMETRIES = {
@@ -30,7 +30,7 @@ SYMMETRIES = {
 
 
 @dataclass(frozen=True, eq=False)
-class MirroredIntegers:
+class MirroredParams:
     """Half a table and how it is mirrored.
 
     Attributes:
@@ -60,7 +60,7 @@ class MirroredIntegers:
         return self.codes.store(found)
 
 
-def lower_mirrored(node: Node, operands: Operands) -> MirroredIntegers:
+def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
     """Compute half a table.
 
     Raises:
@@ -77,14 +77,14 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredIntegers:
     entries = np.rint(scale_of(output) * real).astype(np.int64)
     name = node.attributes.text("method", "") or node.operator
     one = int(np.rint(scale_of(output)))
-    return MirroredIntegers(entries, SYMMETRIES[name], one, zp, codes_of(output))
+    return MirroredParams(entries, SYMMETRIES[name], one, zp, codes_of(output))
 
 
-def lower(node: Node, operands: Operands) -> MirroredIntegers:
+def lower(node: Node, operands: Operands) -> MirroredParams:
     """Decide the table of Sine, Cosine and Square."""
     return lower_mirrored(node, operands)
 
 
-def run(integers: MirroredIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: MirroredParams, x: Array) -> tuple[Array, ...]:
     """Run the function: codes [S, ...] -> codes [S, ...]."""
-    return (integers.apply(x),)
+    return (params.apply(x),)

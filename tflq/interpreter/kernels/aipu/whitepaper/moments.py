@@ -21,7 +21,7 @@ UNBIASED = "unbiased"
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsIntegers:
+class MomentsParams:
     """The integers of one pair of moments.
 
     Attributes:
@@ -43,7 +43,7 @@ class MomentsIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> MomentsIntegers:
+def lower(node: Node, operands: Operands) -> MomentsParams:
     """Decide M and N.
 
     Raises:
@@ -57,15 +57,15 @@ def lower(node: Node, operands: Operands) -> MomentsIntegers:
         raise UnsupportedError("the unbiased variance of one value is not defined; allowed are two values")
     found = find_multiplier(scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits_of(variance))
     places, shapes = tuple(a + 1 for a in axes), (mean.shape, variance.shape)
-    return MomentsIntegers(places, shapes, divisor, found, mean.dtype.storage, codes_of(variance))
+    return MomentsParams(places, shapes, divisor, found, mean.dtype.storage, codes_of(variance))
 
 
-def run(integers: MomentsIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: MomentsParams, x: Array) -> tuple[Array, ...]:
     """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
     q = x.astype(np.int64)
-    count = int(np.prod([x.shape[a] for a in integers.axes]))
-    total, squares = (v.sum(axis=integers.axes, keepdims=True) for v in (q, np.square(q)))
-    variance = (count * squares - np.square(total)) // (count * integers.divisor)
-    mean = np.rint(total / count).astype(integers.mean)
-    first, second = integers.shapes
-    return mean.reshape(-1, *first), integers.variance.requantise(variance, integers.rescale).reshape(-1, *second)
+    count = int(np.prod([x.shape[a] for a in params.axes]))
+    total, squares = (v.sum(axis=params.axes, keepdims=True) for v in (q, np.square(q)))
+    variance = (count * squares - np.square(total)) // (count * params.divisor)
+    mean = np.rint(total / count).astype(params.mean)
+    first, second = params.shapes
+    return mean.reshape(-1, *first), params.variance.requantise(variance, params.rescale).reshape(-1, *second)

@@ -13,7 +13,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeIntegers:
+class NegativeParams:
     """zp_x, and how the output is stored."""
 
     input_offset: int
@@ -21,11 +21,11 @@ class NegativeIntegers:
     written: Written = NOTHING
 
 
-def lower(_node: Node, operands: Operands) -> NegativeIntegers:
+def lower(_node: Node, operands: Operands) -> NegativeParams:
     """Take both zero points."""
-    return NegativeIntegers(offset_of(operands.input(0)), codes_of(operands.output()))
+    return NegativeParams(offset_of(operands.input(0)), codes_of(operands.output()))
 
 
-def run(integers: NegativeIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: NegativeParams, x: Array) -> tuple[Array, ...]:
     """Run Negative: codes [S, ...] -> codes [S, ...]."""
-    return (integers.codes.store(-(x.astype(np.int64) + integers.input_offset)),)
+    return (params.codes.store(-(x.astype(np.int64) + params.input_offset)),)

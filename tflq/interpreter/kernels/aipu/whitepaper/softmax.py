@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxIntegers:
+class SoftmaxParams:
     """The integers of one softmax.
 
     Attributes:
@@ -40,7 +40,7 @@ class SoftmaxIntegers:
     written: Written = NOTHING
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
+def lower(node: Node, operands: Operands) -> SoftmaxParams:
     """Decide the table, M and N.
 
     Raises:
@@ -49,13 +49,13 @@ def lower(node: Node, operands: Operands) -> SoftmaxIntegers:
     x, output = operands.input(0), operands.output()
     axis = require_short_axis(node, x)
     found = find_multiplier(scale_of(output), WIDEST + 1)
-    return SoftmaxIntegers(exponentials(node, operands), axis, (1 << bits_of(x)) - 1, found, codes_of(output))
+    return SoftmaxParams(exponentials(node, operands), axis, (1 << bits_of(x)) - 1, found, codes_of(output))
 
 
-def run(integers: SoftmaxIntegers, x: Array) -> tuple[Array, ...]:
+def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run Softmax: codes [S, ...] -> codes [S, ...]."""
-    wide, axis = x.astype(np.int64), integers.axis + 1
-    e = integers.table.lookup(wide - wide.max(axis=axis, keepdims=True) + integers.span)
+    wide, axis = x.astype(np.int64), params.axis + 1
+    e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
     total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
-    share = (2 * e * integers.rescale.first_m + total) // (2 * total)
-    return (integers.codes.store(np.rint(share * 2.0**-integers.rescale.first_n)),)
+    share = (2 * e * params.rescale.first_m + total) // (2 * total)
+    return (params.codes.store(np.rint(share * 2.0**-params.rescale.first_n)),)

@@ -1,0 +1,191 @@
+"""Operators that run other graphs, and resources: the engine itself executes them, in every arithmetic.
+
+Where samples take different branches, or loop a different number of times, they run in groups: each graph runs once
+for all samples that take it. Resources have one value, so models that use them run sample by sample (engine.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tflq.errors import GraphError, InputError
+from tflq.graph import Array, Node
+from tflq.interpreter.execution.session import Context
+from tflq.interpreter.execution.values import Indices, Value, merge, one_sample, select
+
+Control = Callable[[Context, Node, Sequence[Value], int], list[Value]]
+
+
+def run_if(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """IF: input 0 (one bool) chooses the graph that gets the other inputs. Source: TFLite kernels/if.cc."""
+    condition = _scalars(inputs[0], samples).astype(np.bool_)
+    names = ("else_subgraph_index", "then_subgraph_index")
+    return _branches(context, [node.attributes.integer(names[int(c)]) for c in condition], inputs[1:], samples)
+
+
+def run_case(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """STABLEHLO_CASE: input 0 is the number of the graph; one out of range takes the last."""
+    graphs = node.attributes.integers("branch_subgraph_indices")
+    chosen = [int(i) if 0 <= i < len(graphs) else len(graphs) - 1 for i in _scalars(inputs[0], samples)]
+    return _branches(context, [graphs[i] for i in chosen], inputs[1:], samples)
+
+
+def run_while(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """WHILE: as long as graph `cond` returns true, graph `body` maps the values. Source: TFLite kernels/while.cc."""
+    condition = node.attributes.integer("cond_subgraph_index")
+    body = node.attributes.integer("body_subgraph_index")
+    active: Indices = np.arange(samples)
+    values = list(inputs)
+    finished: list[tuple[Indices, list[Value]]] = []
+    while active.size:
+        goes_on = _scalars(context.run_graph(condition, values, active.size)[0], active.size).astype(np.bool_)
+        if not goes_on.all():
+            leaving = np.flatnonzero(~goes_on)
+            finished.append((active[leaving], [select(v, leaving) for v in values]))
+            staying = np.flatnonzero(goes_on)
+            values = [select(v, staying) for v in values]
+            active = active[staying]
+        if active.size:
+            values = context.run_graph(body, values, active.size)
+    return [merge([(who, results[i]) for who, results in finished], samples) for i in range(len(inputs))]
+
+
+def run_call_once(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """CALL_ONCE: runs a graph without inputs the first time only. Source: TFLite kernels/call_once.cc."""
+    graph = node.attributes.integer("init_subgraph_index")
+    if graph not in context.session.called:
+        context.session.called.add(graph)
+        context.run_graph(graph, inputs, samples)
+    return []
+
+
+def run_composite(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """STABLEHLO_COMPOSITE: runs its decomposition. Source: TFLite kernels/stablehlo_composite.cc."""
+    return context.run_graph(node.attributes.integer("decomposition_subgraph_index"), inputs, samples)
+
+
+def run_var_handle(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """VAR_HANDLE: the name of a variable, made of container and shared name."""
+    name = f"variable {node.attributes.text('container', '')}/{node.attributes.text('shared_name', '')}"
+    return [_handle(name)]
+
+
+def run_assign_variable(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """ASSIGN_VARIABLE: keeps input 1 under the name in input 0."""
+    context.session.resources[_name(inputs[0])] = inputs[1]
+    return []
+
+
+def run_read_variable(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """READ_VARIABLE: what was assigned last.
+
+    Raises:
+        InputError: nothing was assigned yet.
+    """
+    name = _name(inputs[0])
+    value = context.session.resources.get(name)
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"node '{node.name}': {name} is read before anything was assigned to it")
+    return [value]
+
+
+def run_hashtable(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """HASHTABLE: the name of a table, empty until it is filled."""
+    name = f"table {node.attributes.integer('table_id', 0)}"
+    context.session.resources.setdefault(name, {})
+    return [_handle(name)]
+
+
+def run_hashtable_import(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """HASHTABLE_IMPORT: keys and values into a table that is still empty; a key that repeats keeps its first value."""
+    table = _table(context, inputs[0])
+    if not table:
+        for key, value in zip(_elements(inputs[1]), _elements(inputs[2]), strict=True):
+            table.setdefault(key, value)
+    return []
+
+
+def run_hashtable_find(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """HASHTABLE_FIND: the value of each key, or the default in input 2."""
+    table, default = _table(context, inputs[0]), _elements(inputs[2])[0]
+    keys, like = one_sample(inputs[1], 0), one_sample(inputs[2], 0)
+    found: Array = np.array([table.get(key, default) for key in _elements(inputs[1])], like.dtype)
+    return [found.reshape(keys.shape)]
+
+
+def run_hashtable_size(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
+    """HASHTABLE_SIZE: int64[1], the number of keys."""
+    return [np.array([[len(_table(context, inputs[0]))]], np.int64)]
+
+
+CONTROL: dict[str, Control] = {
+    "assign_variable": run_assign_variable,
+    "call_once": run_call_once,
+    "hashtable": run_hashtable,
+    "hashtable_find": run_hashtable_find,
+    "hashtable_import": run_hashtable_import,
+    "hashtable_size": run_hashtable_size,
+    "if": run_if,
+    "read_variable": run_read_variable,
+    "stablehlo_case": run_case,
+    "stablehlo_composite": run_composite,
+    "stablehlo_while": run_while,
+    "var_handle": run_var_handle,
+    "while": run_while,
+}
+RESOURCES = frozenset(name for name in CONTROL if "variable" in name or "hashtable" in name or name == "var_handle")
+SUBGRAPH_ATTRIBUTES = (
+    "then_subgraph_index",
+    "else_subgraph_index",
+    "cond_subgraph_index",
+    "body_subgraph_index",
+    "init_subgraph_index",
+    "decomposition_subgraph_index",
+)
+
+
+def called_graphs(node: Node) -> tuple[int, ...]:
+    """Return the numbers of the graphs that a node runs."""
+    single = tuple(node.attributes.integer(a) for a in SUBGRAPH_ATTRIBUTES if a in node.attributes)
+    return single + node.attributes.integers("branch_subgraph_indices", ())
+
+
+def _branches(context: Context, graphs: Sequence[int], inputs: Sequence[Value], samples: int) -> list[Value]:
+    parts = []
+    for graph in dict.fromkeys(graphs):
+        members = np.flatnonzero(np.array(graphs) == graph)
+        chosen = inputs if members.size == samples else [select(v, members) for v in inputs]
+        parts.append((members, context.run_graph(graph, chosen, members.size)))
+    return [merge([(who, results[i]) for who, results in parts], samples) for i in range(len(parts[0][1]))]
+
+
+def _scalars(value: Value, samples: int) -> Array:
+    """Return the only element of each sample: T[S]."""
+    rows = [one_sample(value, s) for s in range(samples)]
+    if any(row.size != 1 for row in rows):
+        raise GraphError(f"a condition has shape {rows[0].shape[1:]}, it needs one element")
+    return np.concatenate([row.reshape(-1) for row in rows])
+
+
+def _handle(name: str) -> Array:
+    handle = np.empty((1,), object)
+    handle[0] = name
+    return handle
+
+
+def _name(value: Value) -> str:
+    return str(one_sample(value, 0).reshape(-1)[0])
+
+
+def _table(context: Context, handle: Value) -> dict[object, object]:
+    name = _name(handle)
+    table = context.session.resources.get(name)
+    if not isinstance(table, dict):
+        raise GraphError(f"'{name}' is no hash table")
+    return table
+
+
+def _elements(value: Value) -> list[object]:
+    return list(one_sample(value, 0).reshape(-1).tolist())

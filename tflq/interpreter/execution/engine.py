@@ -1,0 +1,205 @@
+"""The engine: runs a graph over many samples at once, in chunks, and shows every tensor to listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+
+from tflq.errors import InputError, OptionError
+from tflq.graph import ABSENT, Array, Graph
+from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
+from tflq.interpreter.execution.library import Library
+from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
+from tflq.interpreter.execution.parallel import map_in_order
+from tflq.interpreter.execution.program import Listener
+from tflq.interpreter.execution.session import Session
+from tflq.interpreter.execution.values import concatenate, for_all_samples
+from tflq.limits import Limits, applied
+
+CHUNK_BYTES = 4 << 20
+"""Bytes of activations, counted as float32, that one chunk of samples may hold at a time.
+
+Larger chunks share the cost of calls, smaller ones stay in the cache; kernels work in blocks of their own.
+"""
+
+State = Literal["independent", "stream"]
+
+
+class Engine:
+    """A graph made ready to run.
+
+    Results do not depend on the chunk size, nor on the number of threads. Every array has a leading axis of S samples
+    in front of the model's own shape; a tensor whose shape differs between samples comes as an object array [S] of
+    arrays.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        arithmetic: str = "tflite",
+        listeners: Sequence[Listener] = (),
+        *,
+        graphs: Sequence[Graph] | None = None,
+        state: State | None = None,
+        session: Session | None = None,
+        limits: Limits | None = None,
+        threads: int = 1,
+    ) -> None:
+        """Lower the graph where it is not lowered yet, and prepare it.
+
+        Args:
+            graph: lowered, or not.
+            arithmetic: for nodes of a graph that is not lowered.
+            listeners: called around each node of this graph, in this order.
+            graphs: all graphs of the model, where this one runs others; it must be among them.
+            state: for models that keep state (variables, resources, random generators): `independent` gives each
+                sample a fresh one, `stream` makes the samples successive invocations that share it.
+            session: where a stream keeps its state, to share it with other engines of the model; None for an own one.
+            limits: on memory, nesting and repetition; None for those in force now (tflq/limits.py).
+            threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
+                It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
+
+        Raises:
+            OptionError: less than one thread.
+            UnsupportedError: an operator or type without a kernel, or more of something than `limits` allow.
+        """
+        family = [graph] if graphs is None else list(graphs)
+        number = next(i for i, g in enumerate(family) if g is graph)
+        with applied(limits) as self._limits, enough_memory():
+            require_memory(family)
+            library = Library(family, arithmetic)
+            self._program = library.program(number)
+            reachable = [library.program(i) for i in sorted(library.reachable(number))]
+            require_live_memory(family, number)
+        self.graph = self._program.graph
+        self.listeners = tuple(listeners)
+        self._state: State | None = state
+        self._session = Session() if session is None else session
+        self._has_resources = any(p.has_resources for p in reachable)
+        self._has_state = self._has_resources or any(p.has_variables for p in reachable)
+        self._sample_bytes = self._bytes_of_one_sample()
+        self.threads = threads
+
+    def run(
+        self,
+        inputs: Sequence[Array],
+        keep: Collection[int] | None = None,
+        chunk_size: int | None = None,
+    ) -> dict[int, Array]:
+        """Run all samples and return the tensors asked for.
+
+        Args:
+            inputs: one array for each graph input: dtype[S, *shape].
+            keep: tensor indices to return; None for the graph's outputs.
+            chunk_size: samples at a time; None to choose by the size of the activations.
+
+        Returns:
+            Tensor index -> dtype[S, *shape].
+
+        Raises:
+            InputError: an input has the wrong count, shape, dtype or number of samples.
+            OptionError: the model keeps state, there are several samples, and `state` was not chosen; chunks of less
+                than one sample.
+        """
+        chunks = list(self.iterate(inputs, keep, chunk_size))
+        return {t: concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
+
+    def iterate(
+        self,
+        inputs: Sequence[Array],
+        keep: Collection[int] | None = None,
+        chunk_size: int | None = None,
+    ) -> Iterator[dict[int, Array]]:
+        """Run chunk by chunk: as `run`, but yields each chunk's tensors, so that memory does not grow with S."""
+        arrays = [np.asarray(x) for x in inputs]
+        samples = self.check_inputs(arrays)
+        if chunk_size is not None and chunk_size < 1:
+            raise OptionError(f"chunks of {chunk_size} samples; 1 or more are needed")
+        if self._has_state and samples > 1 and self._state is None:
+            raise OptionError(
+                f"the model keeps state and there are {samples} samples: choose state 'independent' (fresh for each "
+                f"sample) or 'stream' (samples are successive invocations)"
+            )
+        kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
+        steps = self._program.steps(kept)
+        threads = 1 if self.listeners or self._state == "stream" else self.threads
+        size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads)
+
+        def run(start: int) -> dict[int, Array]:
+            session = self._session if self._state == "stream" else Session()
+            session.subgraph_runs = 0
+            count = min(size, samples - start)
+            with applied(self._limits), enough_memory():
+                chunk = [x[start : start + size] for x in arrays]
+                values = self._program.run(chunk, count, session, kept, steps, self.listeners)
+            return {t: for_all_samples(values[t], count) for t in kept}
+
+        yield from map_in_order(run, range(0, samples, size), threads)
+
+    def reset(self) -> None:
+        """Forget the state that a stream has built up."""
+        self._session = Session()
+
+    def chunk_size(self) -> int:
+        """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1.
+
+        A multiple of SAMPLES_LAST_FROM where samples lie last in memory, and at least that where half of it fits.
+        """
+        size = max(1, CHUNK_BYTES // max(1, self._sample_bytes))
+        if not self._program.prefers_samples_last or 2 * size < SAMPLES_LAST_FROM:
+            return size
+        return max(1, size // SAMPLES_LAST_FROM) * SAMPLES_LAST_FROM
+
+    @property
+    def threads(self) -> int:
+        """Chunks that run at the same time."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, threads: int) -> None:
+        if threads < 1:
+            raise OptionError(f"{threads} threads; 1 or more are needed")
+        self._threads = threads
+
+    def _shared_out(self, samples: int, threads: int) -> int:
+        """Return a chunk size that keeps all threads busy to the end."""
+        rounds = -(-samples // (threads * self.chunk_size()))
+        return self.chunk_size() if threads == 1 else -(-samples // (threads * rounds))
+
+    def check_inputs(self, inputs: Sequence[Array]) -> int:
+        """Check arrays against the graph's inputs and return the number of samples.
+
+        Raises:
+            InputError: names the input, what was found and what is allowed.
+        """
+        if len(inputs) != len(self.graph.inputs):
+            raise InputError(f"{len(inputs)} input arrays were given, the model has {len(self.graph.inputs)} inputs")
+        counts = set()
+        for t, x in zip(self.graph.inputs, inputs, strict=True):
+            tensor = self.graph.tensors[t]
+            expected = tensor.dtype.storage
+            if x.dtype != expected:
+                raise InputError(f"input '{tensor.name}': the array is {x.dtype}, the model takes {expected}")
+            if x.shape[1:] != tensor.shape or x.ndim == 0:
+                raise InputError(
+                    f"input '{tensor.name}': the array has shape {x.shape}, the model takes "
+                    f"{('samples', *tensor.shape)}".replace("'samples'", "samples")
+                )
+            counts.add(x.shape[0])
+        if len(counts) > 1 or 0 in counts:
+            raise InputError(f"inputs have {sorted(counts)} samples; they need the same number, 1 or more")
+        return counts.pop() if counts else 1
+
+    def _runs_one_by_one(self) -> bool:
+        """Resources have one value for all samples of a chunk, and a stream's samples follow each other."""
+        return self._has_resources or (self._has_state and self._state == "stream")
+
+    def _bytes_of_one_sample(self) -> int:
+        constants = self._program.constants
+        sizes = [
+            sum(self.graph.tensors[t].size for t in n.inputs + n.outputs if t not in constants and t != ABSENT)
+            for n in self.graph.nodes
+        ]
+        return 4 * max(sizes, default=1)

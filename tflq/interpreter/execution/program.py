@@ -1,0 +1,281 @@
+"""A lowered graph as a list of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from tflq import limits
+from tflq.errors import GraphError
+from tflq.graph import ABSENT, Affine, Array, DType, Node, Tensor
+from tflq.interpreter.execution.calls import require_call
+from tflq.interpreter.execution.control import CONTROL, RESOURCES
+from tflq.interpreter.execution.deferred import Deferred, DeferredNode
+from tflq.interpreter.execution.layout import (
+    SAMPLES_LAST_FROM,
+    nodes_with_samples_last,
+    to_samples_first,
+    to_samples_last,
+)
+from tflq.interpreter.execution.lowering import lower, shared
+from tflq.interpreter.execution.session import Session
+from tflq.interpreter.execution.step import Step
+from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
+from tflq.interpreter.registry import Kernel, kernel, kernel_name
+
+if TYPE_CHECKING:
+    from tflq.interpreter.execution.library import Library
+
+
+class Listener(Protocol):
+    """Sees each node before and after it runs: dumps, comparison, profiling and progress are listeners.
+
+    Arrays have the sample axis in front; where shapes differ between samples, an object array [S] holds one each.
+    """
+
+    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
+        """Called before node `index` runs on these arrays."""
+
+    def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:
+        """Called after it wrote these."""
+
+
+class Program:
+    """A lowered graph made ready to run."""
+
+    def __init__(self, library: Library, number: int) -> None:
+        self.library = library
+        self.number = number
+        graph = library.graphs[number]
+        is_called = number in library.called  # with inputs of other shapes than the file states
+        is_lowered = all(n.params is not None for n in graph.nodes)
+        self.graph = graph if is_lowered else lower(graph, library.arithmetic, is_called)
+        self.constants: dict[int, Value] = {
+            i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
+        }
+        self._steps = [self._step(i) for i in self._computed()]
+        self._samples_last = nodes_with_samples_last(self.graph, self._gains())
+        self._prepared: dict[tuple[int, ...], list[Step]] = {}
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether a tensor keeps its value from one invocation to the next."""
+        return any(t.is_variable for t in self.graph.tensors)
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether it uses resources or kernels that differ between two calls."""
+        return any(
+            step.node.operator in RESOURCES or (step.kernel is not None and step.kernel.stateful)
+            for step in self._steps
+        )
+
+    @property
+    def prefers_samples_last(self) -> bool:
+        """Whether nodes run faster on images with samples last in memory, given enough samples."""
+        return bool(self._samples_last)
+
+    def computed(self) -> list[int]:
+        """Return the tensors that its nodes write."""
+        return [t for step in self._steps for t in step.node.outputs]
+
+    def steps(self, kept: Sequence[int]) -> list[Step]:
+        """Return the steps, each with the tensors that nobody needs after it.
+
+        Raises:
+            GraphError: the program computes no such tensor.
+        """
+        key = tuple(kept)
+        if key not in self._prepared:
+            self._prepared[key] = self._prepare(key)
+        return self._prepared[key]
+
+    def _prepare(self, kept: tuple[int, ...]) -> list[Step]:
+        known = {*self.constants, *self.graph.inputs, *self.computed()}
+        unknown = [t for t in kept if t not in known]
+        if unknown:
+            raise GraphError(f"tensor {unknown[0]} was asked for, but the graph computes no such tensor")
+        needed = set(kept) | set(self.constants)
+        steps: list[Step] = []
+        for s in reversed(self._steps):
+            touched = [t for t in dict.fromkeys(s.node.inputs + s.node.outputs) if t != ABSENT]
+            release = tuple(t for t in touched if t not in needed)
+            needed.update(touched)
+            steps.append(Step(s.index, s.node, s.kernel, s.late, s.shapes, release))
+        return steps[::-1]
+
+    def run(
+        self,
+        inputs: Sequence[Value],
+        samples: int,
+        session: Session,
+        kept: Sequence[int],
+        steps: Sequence[Step],
+        listeners: Sequence[Listener] = (),
+    ) -> dict[int, Value]:
+        """Run the steps.
+
+        Args:
+            inputs: values of the graph's inputs.
+            samples: S.
+            session: state; it is changed.
+            kept: tensors to return.
+            steps: from `steps(kept)`.
+            listeners: called around each step.
+
+        Returns:
+            Tensor index -> value.
+        """
+        values = _Values(self, session)
+        values.update(zip(self.graph.inputs, inputs, strict=True))
+        context = _Context(self, values)
+        reorders = bool(self._samples_last) and samples >= SAMPLES_LAST_FROM and not listeners
+        for step in steps:
+            node = step.node
+            if reorders:
+                self._reorder(step, values)
+            operands = [None if t == ABSENT else values[t] for t in node.inputs]
+            for listener in listeners:
+                seen = [None if v is None else for_all_samples(v, samples) for v in operands]
+                listener.will_run(step.index, node, seen)
+            results = self._execute(step, context, operands, samples)
+            for listener in listeners:
+                outputs = results[: len(node.outputs)]
+                listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
+            values.update(zip(node.outputs, results, strict=False))
+            if len(results) > len(node.outputs):
+                self._keep_state(node, results, session)
+            for t in step.release:
+                values.pop(t, None)
+        return {t: _in_order(values[t], False) for t in kept} if reorders else {t: values[t] for t in kept}
+
+    def _reorder(self, step: Step, values: dict[int, Value]) -> None:
+        """Bring the computed inputs of a step into the order in memory that it takes."""
+        last = step.index in self._samples_last
+        for t in step.node.inputs:
+            if t in values and t not in self.constants:
+                values[t] = _in_order(values[t], last)
+
+    def _gains(self) -> dict[int, float]:
+        """Return what each node that takes images with samples last gains by them."""
+        gains = {}
+        for step in self._steps:
+            if step.kernel is not None and step.kernel.samples_last is not None and step.shapes is not None:
+                gain = step.kernel.samples_last(step.node.params, self.graph.operands(step.index))
+                if gain is not None:
+                    gains[step.index] = gain
+        return gains
+
+    def _execute(
+        self, step: Step, context: _Context, operands: Sequence[Value | None], samples: int
+    ) -> Sequence[Value]:
+        """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
+        if step.kernel is None:
+            present = [v for v in operands if v is not None]
+            return CONTROL[step.node.operator](context, step.node, present, samples)
+        if not step.kernel.stateful:
+            return _run_kernel(step, step.kernel, operands, samples, context.values)
+        key = (self.number, step.index)
+        inputs = [*operands, context.session.generators.get(key)]
+        *results, state = _run_kernel(step, step.kernel, inputs, samples, context.values)
+        context.session.generators[key] = state
+        return results
+
+    def _keep_state(self, node: Node, results: Sequence[Value], session: Session) -> None:
+        variables = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_variable]
+        for t, value in zip(variables, results[len(node.outputs) :], strict=True):
+            session.variables[self.number, t] = value
+
+    def _computed(self) -> list[int]:
+        """Return the nodes that are not folded."""
+        tensors = self.graph.tensors
+        return [
+            i
+            for i, node in enumerate(self.graph.nodes)
+            if not (node.outputs and all(tensors[t].is_constant for t in node.outputs))
+        ]
+
+    def _step(self, index: int) -> Step:
+        node = self.graph.nodes[index]
+        if node.operator in CONTROL:
+            return Step(index, node, None, None, None, ())
+        found = kernel(node.arithmetic or "", kernel_name(node))
+        late = isinstance(node.params, Deferred)
+        operands = self.graph.operands(index)
+        if found.stateful:
+            operands = replace(operands, inputs=(*operands.inputs, None))
+        later = DeferredNode(node, operands, found)
+        known = tuple((i, t.shape) for i, t in enumerate(operands.inputs) if t is not None and not t.is_constant)
+        return Step(index, node, found, later, None if late else known, ())
+
+
+def _in_order(value: Value, last: bool) -> Value:
+    """Return a value with samples last or first in memory; what is no array of all samples stays."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return to_samples_last(value) if last else to_samples_first(value)
+
+
+class _Values(dict[int, Value]):
+    """The values of one run: constants from the start, computed ones as they come, variables from the session."""
+
+    def __init__(self, program: Program, session: Session) -> None:
+        super().__init__(program.constants)
+        self._program = program
+        self.session = session
+
+    def __missing__(self, t: int) -> Value:
+        tensor = self._program.graph.tensors[t]
+        if not tensor.is_variable:
+            raise GraphError(f"tensor {t} '{tensor.name}' has no value")
+        return self.session.variables.setdefault((self._program.number, t), _fresh(tensor))
+
+    def require_memory(self, results: Sequence[Value], samples: int) -> None:
+        """Check what the computed values and new results take for each sample, where their shapes came from the data.
+
+        Raises:
+            UnsupportedError: it is more than `max_memory`.
+        """
+        computed = [value for t, value in self.items() if t not in self._program.constants]
+        size = sum(bytes_of(value) for value in (*computed, *results)) // samples
+        limits.current().require("max_memory", size, "bytes of all tensors of one sample that are alive at a time")
+
+
+class _Context:
+    """Gives control operators the other graphs and the state."""
+
+    def __init__(self, program: Program, values: _Values) -> None:
+        self._library = program.library
+        self.values = values
+        self.session = values.session
+
+    def run_graph(self, graph: int, inputs: Sequence[Value], samples: int) -> list[Value]:
+        program = self._library.program(graph)
+        self.session.subgraph_runs += 1
+        what = f"runs of subgraphs in one invocation (a loop without end?), the last of {graph} '{program.graph.name}'"
+        limits.current().require("max_subgraph_runs", self.session.subgraph_runs, what)
+        require_call(graph, program.graph, inputs)
+        outputs = program.graph.outputs
+        kept = tuple(dict.fromkeys(outputs))
+        results = program.run(inputs, samples, self.session, kept, program.steps(kept))
+        return [results[t] for t in outputs]
+
+
+def _fresh(tensor: Tensor) -> Array:
+    """Return what a variable holds at first: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
+    is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantisation, Affine)
+    start = int(tensor.affine.zero_point[0]) if is_int8 else 0
+    return np.full((1, *tensor.shape), start, tensor.dtype.storage)
+
+
+def _run_kernel(
+    step: Step, found: Kernel, operands: Sequence[Value | None], samples: int, values: _Values
+) -> Sequence[Value]:
+    if step.late is None or step.fits(operands):
+        return found.run(step.node.params, *operands)
+    results = step.late.run(operands, samples)
+    values.require_memory(results, samples)
+    return results

@@ -1,0 +1,94 @@
+"""Rows that are combined by segment: one operation, row after row, from an initial value.
+
+Source: TFLite kernels/unsorted_segment.cc and internal/reference/reference_ops.h (UnsortedSegmentRef, SegmentSum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError, InputError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import constant_number
+from tflq.interpreter.operands.result_size import require_result
+
+
+@dataclass(frozen=True)
+class Segments:
+    """What is combined.
+
+    Attributes:
+        operation: "sum", "prod", "max" or "min".
+        axes: number of leading axes that the segment ids have.
+        count: number of segments.
+    """
+
+    operation: str
+    axes: int
+    count: int
+
+
+def lower_unsorted(operation: str, operands: Operands, node: Node) -> Segments:  # noqa: ARG001
+    """Decide the segments of UNSORTED_SEGMENT_*.
+
+    Raises:
+        GraphError: ids whose shape does not begin the input's, or a number of segments that is negative or computed at
+            run time.
+        UnsupportedError: other types than int32 and float32.
+    """
+    source, ids = operands.input(0), operands.input(1)
+    require_type(source, (DType.INT32, DType.FLOAT32))
+    require_type(ids, (DType.INT32,))
+    require_same_type(source, operands.output())
+    count = constant_number(operands, 2)
+    if len(operands.input(2).shape) > 1 or count < 0:
+        raise GraphError(f"the number of segments is {count}; a single number, 0 or more, is needed")
+    if ids.shape != source.shape[: len(ids.shape)]:
+        raise GraphError(f"segment ids of shape {ids.shape} do not begin the input's shape {source.shape}")
+    require_result((count + 1, *source.shape[len(ids.shape) :]), source.dtype)
+    return Segments(operation, len(ids.shape), count)
+
+
+def run_segments(params: Segments, x: Array, ids: Array) -> Array:
+    """Combine rows: T[S or 1, *ids, *rest], int32[S or 1, *ids] -> T[S, segments, *rest].
+
+    Rows with a negative id are left out; a comparison with NaN is false, so NaN never replaces a value.
+
+    Raises:
+        InputError: an id that is not below the number of segments.
+    """
+    if ids.size and ids.max() >= params.count:
+        raise InputError(f"a segment id is {ids.max()}; there are {params.count} segments: 0..{params.count - 1}")
+    rest = x.shape[1 + params.axes :]
+    rows, where = equal_samples(
+        x.reshape(x.shape[0], -1, *rest), ids.reshape(ids.shape[0], int(np.prod(ids.shape[1:], dtype=np.int64)))
+    )
+    samples = rows.shape[0]
+    result = np.full((samples, params.count + 1, *rest), _initial(params.operation, x.dtype), x.dtype)
+    places = np.where(np.less(where, 0), params.count, where)  # one segment more, for what is left out
+    sample = np.arange(samples)
+    with np.errstate(all="ignore"):
+        for row in range(rows.shape[1]):
+            place = (sample, places[:, row])
+            result[place] = _OPERATIONS[params.operation](result[place], rows[:, row])
+    return result[:, : params.count]
+
+
+_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": lambda a, b: np.where(np.less(a, b), b, a),
+    "min": lambda a, b: np.where(np.less(b, a), b, a),
+}
+
+
+def _initial(operation: str, dtype: np.dtype[np.generic]) -> float:
+    if operation in ("sum", "prod"):
+        return float(operation == "prod")
+    limits = np.finfo(np.float32) if dtype.kind == "f" else np.iinfo(np.int32)
+    return limits.min if operation == "max" else limits.max

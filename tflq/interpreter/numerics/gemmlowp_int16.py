@@ -1,0 +1,106 @@
+"""Logistic and tanh of the gemmlowp library on int16, as tables over all inputs (docs/fixed_point.md).
+
+A value with n integer bits stands for raw * 2^(n - 15); results have none. The steps are those of gemmlowp.py, with its
+constants rounded to 16 bits, int16 registers that wrap, and one sum that saturates.
+
+Source: gemmlowp fixedpoint/fixedpoint.h (logistic, tanh, exp_on_negative_values), for std::int16_t.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import DType
+from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate
+from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.numerics.lookup_tables import all_codes
+
+Table = NDArray[np.int16]
+
+_ONE = (1 << 15) - 1
+_ONE_OF_TWO_BITS = 1 << 13
+
+
+def _constant(raw: int) -> int:
+    return int(rounding_divide_by_pot(raw, 16))
+
+
+_EXP_OF_MINUS_ONE_EIGHTH = _constant(1895147668)
+_ONE_THIRD = _constant(715827883)
+_48_OVER_17, _MINUS_32_OVER_17 = _constant(1515870810), _constant(-1010580540)
+_EXP_OF_MINUS_POWER_OF_TWO = {
+    exponent: _constant(raw)
+    for exponent, raw in zip(
+        range(-2, 5), (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242), strict=True
+    )
+}
+
+
+@cache
+def logistic_table(integer_bits: int) -> Table:
+    """Return 1 / (1 + exp(-x)) for each int16 x with `integer_bits` integer bits, by raw bits: int16[65536]."""
+    x = all_codes(DType.INT16)
+    positive = saturate(_newton(_half_sum(_exp_on_negative_values(-np.abs(x), integer_bits))) << 1, 16)
+    result = np.where(x == 0, 1 << 14, np.where(x > 0, positive, _ONE - positive))
+    return _table(result)
+
+
+@cache
+def tanh_table(integer_bits: int) -> Table:
+    """Return tanh(x) for each int16 x with `integer_bits` integer bits, by raw bits: int16[65536]."""
+    x = all_codes(DType.INT16)
+    quotient = _newton(_half_sum(_exp_on_negative_values(-np.abs(x), integer_bits + 1)))
+    positive = saturate((quotient - _ONE_OF_TWO_BITS) << 2, 16)
+    return _table(np.sign(x) * positive)
+
+
+def _exp_on_negative_values(a: Integers, integer_bits: int) -> Integers:
+    """exp(a) for a <= 0; a[...] of `integer_bits` integer bits, the result of none."""
+    fraction_bits = 15 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    remainder = (a & (quarter - 1)) - quarter
+    result = _exp_between_minus_quarter_and_zero(saturate(remainder << integer_bits, 16))
+    powers = remainder - a
+    for exponent, constant in _EXP_OF_MINUS_POWER_OF_TWO.items():
+        if integer_bits > exponent:
+            has_power = (powers >> (fraction_bits + exponent)) & 1
+            result = np.where(has_power, srdhm(result, constant, 16), result)
+    if integer_bits > 5:
+        result = np.where(a < -(32 << fraction_bits), 0, result)
+    return np.where(a == 0, _ONE, result)
+
+
+def _exp_between_minus_quarter_and_zero(a: Integers) -> Integers:
+    x = a + (1 << 12)
+    x2 = srdhm(x, x, 16)
+    x3 = srdhm(x2, x, 16)
+    x4 = srdhm(x2, x2, 16)
+    cubic = srdhm(rounding_divide_by_pot(x4, 2) + x3, _ONE_THIRD, 16) + x2
+    polynomial = x + rounding_divide_by_pot(cubic, 1)
+    return saturate(_EXP_OF_MINUS_ONE_EIGHTH + srdhm(_EXP_OF_MINUS_ONE_EIGHTH, polynomial, 16), 16)
+
+
+def _half_sum(a: Integers) -> Integers:
+    return (a + _ONE + 1) >> 1
+
+
+def _newton(half_denominator: Integers) -> Integers:
+    """1 / half_denominator with two integer bits: three steps from 48/17 - 32/17 d; int16 registers wrap."""
+    x = _wrap(_48_OVER_17 + srdhm(half_denominator, _MINUS_32_OVER_17, 16))
+    for _ in range(3):
+        rest = _wrap(_ONE_OF_TWO_BITS - srdhm(half_denominator, x, 16))
+        x = _wrap(x + saturate(srdhm(x, rest, 16) << 2, 16))
+    return x
+
+
+def _wrap(x: Integers) -> Integers:
+    return x.astype(np.int16).astype(np.int64)
+
+
+def _table(values: Integers) -> Table:
+    table = values.astype(np.int16)
+    table.setflags(write=False)
+    return table

@@ -1,0 +1,206 @@
+"""A floating-point map from accumulators to codes, applied in blocks that stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+from tflq.interpreter.execution.layout import is_samples_last, logical, stored
+from tflq.interpreter.numerics.fixed_point import Integers
+
+Exact = Callable[[Integers], Integers]
+"""The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
+
+Reals = NDArray[np.floating]
+"""float32 or float64."""
+
+BLOCK = 1 << 16
+"""Elements at a time: the block and its buffer stay in the first and second-level cache."""
+TILE = 1 << 13
+"""Length to which the channels' constants are repeated, so that inner loops are long."""
+_REMEMBERED = 8
+"""Counts of elements of which a map remembers the constants."""
+
+_Constants = tuple[Reals, Reals, Reals | None, Reals | None]
+
+
+@dataclass(frozen=True, eq=False)
+class StepMap:
+    """y = rint(clip(u + correction(u), minimum, maximum)), u = (acc + offset) * scale; then the listed exceptions.
+
+    correction(u) = clip(u, low, high), or 0 where `low` is None. It serves rules that round half away from zero or
+    round twice: thresholds of codes above and below the zero point then move apart by 2 * d, which no affine map can
+    do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
+
+    Attributes:
+        scale: float32[O] or float64[O]; the type in which the map is computed.
+        offset: the same type, in units of the accumulator; biases and zero points are in it.
+        low: the same type, or None.
+        high: the same type, or None.
+        minimum: smallest code.
+        maximum: largest code.
+        exceptions: (channel, accumulator, code): the few accumulators where the map alone is off by one.
+        wide: where there are exceptions, the same rule in float64 without any: looking for exceptions costs more calls
+            than the wider type costs time where elements are few.
+    """
+
+    scale: Reals
+    offset: Reals
+    low: Reals | None
+    high: Reals | None
+    minimum: int
+    maximum: int
+    exceptions: tuple[tuple[int, int, int], ...] = ()
+    wide: StepMap | None = None
+
+    def rounded(self, accumulators: Array) -> Reals:
+        """Return y of accumulators [..., O] in the map's type, without exceptions: what the proof evaluates."""
+        values: Reals = accumulators.astype(self.scale.dtype)
+        return self.evaluate((self.offset, self.scale, self.low, self.high), values, np.empty_like(values))
+
+    @cached_property
+    def tiles(self) -> _Constants:
+        """The constants repeated to about TILE elements."""
+        repeats = max(1, TILE // self.scale.size)
+        low = None if self.low is None else np.tile(self.low, repeats)
+        high = None if self.high is None else np.tile(self.high, repeats)
+        return np.tile(self.offset, repeats), np.tile(self.scale, repeats), low, high
+
+    def first(self, count: int) -> _Constants:
+        """Return the first elements of the tiles; some counts are remembered."""
+        found = self._firsts.get(count)
+        if found is None:
+            if len(self._firsts) >= _REMEMBERED:
+                self._firsts.clear()
+            offset, scale, low, high = self.tiles
+            ends = (None, None) if low is None or high is None else (low[:count], high[:count])
+            found = self._firsts[count] = offset[:count], scale[:count], *ends
+        return found
+
+    @cached_property
+    def _firsts(self) -> dict[int, _Constants]:
+        return {}
+
+    @cached_property
+    def _ends(self) -> tuple[np.floating, np.floating]:
+        return self.scale.dtype.type(self.minimum), self.scale.dtype.type(self.maximum)
+
+    def evaluate(self, constants: _Constants, accumulators: Array, out: Reals) -> Reals:
+        """Write y of accumulators, in the map's type or one that holds them, into `out` and return it."""
+        offset, scale, low, high = constants
+        np.add(accumulators, offset, out=out)
+        np.multiply(out, scale, out=out)
+        if low is not None and high is not None:
+            np.add(out, _clipped(out, low, high), out=out)
+        out.clip(*self._ends, out=out)
+        return np.rint(out, out=out)
+
+
+def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Apply a proven map, or the integer rule where there is none.
+
+    Args:
+        step_map: of `fit_step_map` for this very rule, or None.
+        exact: the rule.
+        accumulators: exact integers [..., O] in float32, float64 or int64.
+        dtype: of the result.
+
+    Returns:
+        Codes [..., O].
+    """
+    if step_map is None:
+        return _by_rule(exact, accumulators, dtype)
+    if accumulators.size <= step_map.tiles[0].size:
+        return _at_once(step_map.wide or step_map, accumulators, dtype)
+    if is_samples_last(accumulators):
+        return _map_channels(step_map, accumulators, dtype)
+    flat = accumulators.reshape(-1)
+    if flat.dtype != np.float32 and step_map.scale.dtype == np.float32:
+        flat = flat.astype(np.float32)  # exact: a float32 map stands for accumulators below 2^24 only
+    result = np.empty(accumulators.shape, dtype)
+    _map_in_blocks(step_map, flat, result.reshape(-1))
+    channels = accumulators.shape[-1]
+    _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
+    return result
+
+
+def _clipped(x: Reals, low: Reals, high: Reals) -> Reals:
+    """Clip by arrays; numpy's clip is fast where each bound serves a whole run, its minimum and maximum elsewhere."""
+    return np.clip(x, low, high) if low.shape[-1] == 1 else np.minimum(np.maximum(x, low), high)
+
+
+def _by_rule(exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    result = np.empty(accumulators.shape, dtype)
+    if result.size == 0:
+        return result
+    channels = accumulators.shape[-1]
+    flat, out = accumulators.reshape(-1), result.reshape(-1)
+    rows = max(1, BLOCK // channels) * channels
+    for i in range(0, flat.size, rows):
+        block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
+        np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
+    return result
+
+
+def _at_once(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Map no more elements than the tiles have, in as few calls as there can be; the map has no exceptions."""
+    flat = accumulators.reshape(-1)
+    if flat.dtype != step_map.scale.dtype:
+        flat = flat.astype(step_map.scale.dtype)
+    out: Reals = np.empty(flat.size, step_map.scale.dtype)
+    codes = step_map.evaluate(step_map.first(flat.size), flat, out).astype(dtype)
+    return codes.reshape(accumulators.shape)
+
+
+def _map_in_blocks(step_map: StepMap, flat: Array, out: Array) -> None:
+    tiles = step_map.tiles
+    tile = tiles[0].size
+    whole = flat.size // tile * tile
+    rows = max(1, BLOCK // tile) * tile
+    buffer: Reals = np.empty(min(rows, max(whole, tile)), step_map.scale.dtype)
+    for i in range(0, whole, rows):
+        n = min(rows, whole - i)
+        step_map.evaluate(tiles, flat[i : i + n].reshape(-1, tile), buffer[:n].reshape(-1, tile))
+        np.copyto(out[i : i + n], buffer[:n], casting="unsafe")
+    rest = flat.size - whole
+    if rest:
+        step_map.evaluate(step_map.first(rest), flat[whole:], buffer[:rest])
+        np.copyto(out[whole:], buffer[:rest], casting="unsafe")
+
+
+def _map_channels(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Map [S, N, H, W, O] with samples last: constants of a channel meet a run of all its pixels and samples."""
+    source = stored(accumulators)
+    result = np.empty(source.shape, dtype)
+    channels, kind = source.shape[1], step_map.scale.dtype
+    run = source[0, 0].size
+    rows, length = max(1, BLOCK // run), min(run, BLOCK)
+    buffer: Reals = np.empty((rows, length), kind)
+    for image, codes in zip(source.reshape(-1, channels, run), result.reshape(-1, channels, run), strict=True):
+        for c in range(0, channels, rows):
+            constants = _columns(step_map, slice(c, c + rows))
+            for i in range(0, run, length):
+                block = image[c : c + rows, i : i + length].astype(kind, copy=False)
+                out = buffer[: block.shape[0], : block.shape[1]]
+                np.copyto(codes[c : c + rows, i : i + length], step_map.evaluate(constants, block, out), "unsafe")
+        for channel, accumulator, code in step_map.exceptions:
+            codes[channel][np.equal(image[channel], accumulator)] = code
+    return logical(result)
+
+
+def _columns(step_map: StepMap, part: slice) -> _Constants:
+    low = None if step_map.low is None else step_map.low[part, None]
+    high = None if step_map.high is None else step_map.high[part, None]
+    return step_map.offset[part, None], step_map.scale[part, None], low, high
+
+
+def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:
+    for channel, accumulator, code in step_map.exceptions:
+        hit = np.equal(accumulators[:, channel], accumulator)
+        if hit.any():
+            codes[hit, channel] = code

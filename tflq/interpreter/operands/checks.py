@@ -1,0 +1,134 @@
+"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Affine, Array, DType, Operands, Tensor
+from tflq.interpreter.operands.result_size import require_result
+
+MAXIMUM_RANK = 8
+"""Largest rank that TFLite broadcasts (kernels/internal/reference/broadcast_loop.h)."""
+
+EIGHT_BITS = (DType.INT8, DType.UINT8)
+
+
+def require_type(tensor: Tensor, allowed: Collection[DType]) -> DType:
+    """Return the tensor's type.
+
+    Raises:
+        UnsupportedError: it is not among those allowed.
+    """
+    if tensor.dtype not in allowed:
+        names = ", ".join(t.value for t in allowed)
+        raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}; the kernel takes {names}")
+    return tensor.dtype
+
+
+def require_same_type(*tensors: Tensor) -> None:
+    """Check that all tensors have the type of the first.
+
+    Raises:
+        UnsupportedError: one differs.
+    """
+    first = tensors[0]
+    for other in tensors[1:]:
+        if other.dtype is not first.dtype:
+            raise UnsupportedError(
+                f"tensor '{first.name}' is {first.dtype.value} and '{other.name}' is {other.dtype.value}; "
+                f"the kernel takes equal types"
+            )
+
+
+def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
+    """Return scale (as float32, as the file has it) and zero point of a tensor that has one of each.
+
+    Raises:
+        GraphError: the tensor has no scale and zero point, or the scale is not a positive finite number.
+        UnsupportedError: it is quantised per channel.
+    """
+    affine = tensor.affine
+    if affine.is_per_axis:
+        raise UnsupportedError(
+            f"tensor '{tensor.name}' is quantised per channel ({affine.scale.size} scales); "
+            f"the kernel takes one scale for the whole tensor"
+        )
+    scale = np.float32(affine.scale[0])
+    if not 0.0 < scale < np.inf:
+        raise GraphError(f"tensor '{tensor.name}' has scale {scale}; scales are positive and finite")
+    return scale, int(affine.zero_point[0])
+
+
+def is_quantised(tensor: Tensor) -> bool:
+    """Whether integers of the tensor stand for real numbers."""
+    return isinstance(tensor.quantisation, Affine)
+
+
+def require_zero_points_of_zero(*tensors: Tensor) -> None:
+    """Check that int16 tensors are symmetric.
+
+    Raises:
+        UnsupportedError: a zero point is not 0.
+    """
+    for tensor in tensors:
+        _, zero_point = per_tensor(tensor)
+        if zero_point:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' ({tensor.dtype.value}) has zero point {zero_point}; the kernel takes 0 only"
+            )
+
+
+def require_broadcast(first: Tensor, second: Tensor) -> None:
+    """Check that two shapes broadcast.
+
+    Raises:
+        GraphError: they do not.
+        UnsupportedError: they do, but over more axes than TFLite's loop has.
+    """
+    try:
+        shape = np.broadcast_shapes(first.shape, second.shape)
+    except ValueError:
+        raise GraphError(f"shapes {first.shape} and {second.shape} do not broadcast") from None
+    if first.shape != second.shape and max(len(first.shape), len(second.shape)) > MAXIMUM_RANK:
+        raise UnsupportedError(
+            f"shapes {first.shape} and {second.shape} broadcast over more than {MAXIMUM_RANK} axes; "
+            f"TFLite aborts the process there"
+        )
+    require_result(shape, first.dtype)
+
+
+def constant_integers(operands: Operands, position: int) -> Array:
+    """Return the value of a constant operand that holds axes, sizes or amounts.
+
+    Raises:
+        UnsupportedError: it holds no integers.
+        GraphError: it is missing, or its value is computed at run time.
+    """
+    tensor = operands.input(position)
+    if not tensor.dtype.is_integer:
+        raise UnsupportedError(f"input {position} '{tensor.name}' is {tensor.dtype.value}; the kernel takes integers")
+    return operands.constant(position)
+
+
+def require_bias_size(bias: Tensor | None, outputs: int) -> None:
+    """Check that a bias has one element for each output channel.
+
+    Raises:
+        GraphError: it has not.
+    """
+    if bias is not None and bias.size != outputs:
+        raise GraphError(f"the bias has {bias.size} elements, the weights have {outputs} output channels")
+
+
+def resolve_axis(axis: int, rank: int) -> int:
+    """Return an axis counted from the front; negative ones count from the back.
+
+    Raises:
+        GraphError: it is out of range.
+    """
+    if not -rank <= axis < rank:
+        raise GraphError(f"axis {axis} is out of range; the tensor has {rank} axes: {-rank}..{rank - 1}")
+    return axis % rank

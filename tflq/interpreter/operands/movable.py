@@ -1,0 +1,104 @@
+"""What operators that move data ask of their operands: TFLite's lists of types, equal quantisation, plain vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import DType, Node, Operands, Tensor
+from tflq.interpreter.operands.checks import is_quantised, require_same_type, require_type
+
+INDEX_TYPES = (DType.INT32, DType.INT64)
+"""Types of shapes, axes and indices that most operators take."""
+
+FIXED_SIZE = tuple(dtype for dtype in DType if dtype.bits in (8, 16, 32, 64))
+"""Types that TFLite moves by their size of 1, 2, 4 or 8 bytes."""
+
+_TFLITE = (None, "tflite", "float")
+
+
+def require_movable(node: Node, source: Tensor, output: Tensor, allowed: Collection[DType]) -> DType:
+    """Check that source and output share a type, one that TFLite's kernel registers.
+
+    The list binds TFLite's own arithmetic only: another target may move other integers.
+
+    Raises:
+        UnsupportedError: the types differ, or TFLite refuses the type.
+    """
+    require_same_type(source, output)
+    require_tflite_type(node, source, allowed)
+    return source.dtype
+
+
+def require_tflite_type(node: Node, tensor: Tensor, allowed: Collection[DType]) -> None:
+    """Check that a tensor has a type that TFLite's kernel registers; other arithmetics may move other integers.
+
+    Raises:
+        UnsupportedError: it has not.
+    """
+    if node.arithmetic in _TFLITE:
+        require_type(tensor, allowed)
+
+
+def require_same_quantisation(node: Node, *tensors: Tensor) -> None:
+    """Check that the integers of all tensors stand for the same numbers, where TFLite checks it.
+
+    Raises:
+        UnsupportedError: scales or zero points differ.
+    """
+    first = tensors[0]
+    for other in tensors[1:]:
+        if node.arithmetic in _TFLITE and other.quantisation != first.quantisation:
+            raise UnsupportedError(
+                f"'{first.name}' and '{other.name}' differ in scale or zero point; they must be equal to move data"
+            )
+
+
+def require_symmetric_int16(node: Node, tensor: Tensor) -> None:
+    """Check that a quantised int16 tensor has zero point 0, where TFLite checks it.
+
+    Raises:
+        UnsupportedError: it has another one.
+    """
+    checked = node.arithmetic in _TFLITE and tensor.dtype is DType.INT16 and is_quantised(tensor)
+    if checked and tensor.affine.zero_point.any():
+        raise UnsupportedError(f"tensor '{tensor.name}' (int16) has a zero point other than 0")
+
+
+def constant_vector(operands: Operands, position: int, types: Collection[DType] = INDEX_TYPES) -> tuple[int, ...]:
+    """Return the numbers of a constant operand that has one axis.
+
+    Raises:
+        UnsupportedError: another type.
+        GraphError: another rank, or the value is computed at run time.
+    """
+    tensor = operands.input(position)
+    require_type(tensor, types)
+    if len(tensor.shape) != 1:
+        raise GraphError(f"input {position} '{tensor.name}' has shape {tensor.shape}; a vector is needed")
+    return tuple(int(number) for number in operands.constant(position))
+
+
+def constant_number(operands: Operands, position: int, types: Collection[DType] = (DType.INT32,)) -> int:
+    """Return the only element of a constant operand.
+
+    Raises:
+        UnsupportedError: another type.
+        GraphError: another number of elements, or the value is computed at run time.
+    """
+    tensor = operands.input(position)
+    require_type(tensor, types)
+    if tensor.size != 1:
+        raise GraphError(f"input {position} '{tensor.name}' has {tensor.size} elements; one is needed")
+    return int(operands.constant(position).reshape(-1)[0])
+
+
+def shape_of(sizes: tuple[int, ...], what: str) -> tuple[int, ...]:
+    """Return sizes that are 0 or more.
+
+    Raises:
+        GraphError: one is negative.
+    """
+    if min(sizes, default=0) < 0:
+        raise GraphError(f"{what} is {sizes}; sizes are 0 or more")
+    return sizes
