@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tflq.analysis.vectors.params import integers_of
 
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import Execution, as_is, for_target
@@ -19,6 +18,7 @@ from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.vectors import LayerVectors, Vector, collect, files_of, selected_layers
 from tflq.analysis.vectors.c_arrays import words_of
 from tflq.analysis.vectors.hex_words import hex_text
+from tflq.analysis.vectors.params import integers_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model

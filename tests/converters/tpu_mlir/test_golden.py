@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
-from tflq.converters.tpu_mlir.emit.params import integers_of
 
 from tests.support.tpu_mlir_golden import CASES, Golden, golden, golden_constants, golden_json, our_name
+from tflq.converters.tpu_mlir.emit.params import integers_of
 from tflq.graph import Affine, Array
 from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
 from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
