@@ -60,7 +60,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Calls]:
         "double": module("double", lower, run_double),
         "refuse": module("refuse", refuse, run_double),
     }
-    registry.register_arithmetic(registry.Arithmetic(NAME, kernels))
+    registry.register_arithmetic(registry.Arithmetic(NAME, dict(kernels)))
     yield counted
     for name in kernels.values():
         del sys.modules[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ import pytest
 from tests.interpreter.kernels_for_tests import NAME, Calls, calls, module  # noqa: F401
 from tests.support.draw import affine
 from tflq.errors import TflqError, UnsupportedError
-from tflq.graph import ABSENT, Attributes, DType, Graph, GraphBuilder, Node
+from tflq.graph import ABSENT, Array, Attributes, DType, Graph, GraphBuilder, Node
 from tflq.interpreter import registry
-from tflq.interpreter.registry import Arithmetic, arithmetic_of
+from tflq.interpreter.registry import Arithmetic, Kernel, arithmetic_of
 
 BUILTIN = ("float", "gap9", "tflite")
 
@@ -25,7 +26,7 @@ def test_arithmetics_are_known_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_every_entry_names_a_module_with_both_functions(name: str) -> None:
+def test_every_entry_names_a_kernel_with_both_functions(name: str) -> None:
     for operator in registry.arithmetic(name).kernels:
         kernel = registry.kernel(name, operator)
         assert callable(kernel.lower)
@@ -50,6 +51,105 @@ def test_a_new_arithmetic_and_a_new_kernel(calls: Calls) -> None:  # noqa: F811
     registry.register_kernel(NAME, "triple", name)
     assert registry.kernel(NAME, "triple").run(3, np.ones(2))[0].tolist() == [3, 3]
     assert registry.kernel(NAME, "triple") is registry.kernel(NAME, "triple")
+
+
+def double(a: Array) -> tuple[Array, ...]:
+    return (np.asarray(a * 2),)
+
+
+DOUBLE = Kernel(lambda node, operands: None, lambda params, a: double(a), "2x", "docs/tests.md", stateful=True)
+
+
+def test_a_kernel_object_is_a_kernel(calls: Calls) -> None:  # noqa: F811
+    registry.register_kernel(NAME, "twice", DOUBLE)
+    found = registry.kernel(NAME, "twice")
+    assert found.run(None, np.ones(2))[0].tolist() == [2, 2]
+    assert (found.summary, found.source, found.stateful, found.module) == ("2x", "docs/tests.md", True, __name__)
+    with pytest.raises(TflqError, match=f"operator 'twice' of arithmetic 'tests' is registered already: {__name__}"):
+        registry.register_kernel(NAME, "twice", "somewhere.else")
+
+
+def test_a_row_of_a_family_is_found_by_its_operator(calls: Calls) -> None:  # noqa: F811
+    family = module("family", lambda node, operands: 3, lambda factor, a: (a * factor,))
+    sys.modules[family].KERNELS = {"twice": DOUBLE}  # type: ignore[attr-defined]
+    assert registry.places("package", "one other", rows="first second") == {
+        "one": "package.one", "other": "package.other", "first": "package.rows", "second": "package.rows",
+    }  # fmt: skip
+    for operator in ("twice", "triple"):
+        registry.register_kernel(NAME, operator, family)
+    assert registry.kernel(NAME, "twice") == replace(DOUBLE, module=family)
+    assert registry.kernel(NAME, "triple").run(3, np.ones(2))[0].tolist() == [3, 3]
+    del sys.modules[family].lower
+    registry.register_kernel(NAME, "quadruple", family)
+    with pytest.raises(TflqError, match=f"module {family} has neither a row for 'quadruple' in KERNELS nor lower"):
+        registry.kernel(NAME, "quadruple")
+
+
+def test_a_kernel_takes_its_summary_and_source_from_its_module() -> None:
+    found = registry.kernel("tflite", "add_n")
+    assert found.summary == "ADD_N: the sum of all inputs in their order, which have one shape; int32 wraps."
+    assert found.source == "TFLite kernels/add_n.cc."
+    assert found.module == "tflq.interpreter.kernels.plain.add_n"
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    name: str
+    found: object
+    value: str = "package:attribute"
+
+    def load(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, calls: Calls) -> list[EntryPoint]:  # noqa: F811
+    """Entry points of other packages; a test adds its own."""
+    entries: list[EntryPoint] = []
+    monkeypatch.setattr(registry, "_searched", set())
+    monkeypatch.setattr(registry, "entry_points", lambda group: entries if group == "tflq.kernels" else [])
+    return entries
+
+
+def test_entry_points_are_loaded_by_name_when_a_kernel_is_missing(installed: list[EntryPoint]) -> None:
+    added = []
+
+    def register() -> None:
+        added.append("here")
+        registry.register_kernel(NAME, "Mine", DOUBLE)
+
+    installed += [EntryPoint("Other", ImportError("not to be loaded")), EntryPoint("Mine", register)]
+    assert registry.has_kernel(NAME, "add")
+    assert not added
+    assert registry.kernel(NAME, "Mine").summary == "2x"
+    assert registry.has_kernel(NAME, "Mine")
+    assert added == ["here"]
+
+
+def test_entry_points_of_an_arithmetic(installed: list[EntryPoint]) -> None:
+    installed += [
+        EntryPoint("mine", lambda: registry.register_arithmetic(Arithmetic("mine", {"add": DOUBLE}))),
+        EntryPoint(NAME, {NAME: {"Mine": DOUBLE, "Yours": "a.module"}}),
+    ]
+    assert registry.kernel("mine", "add").summary == "2x"
+    assert registry.has_kernel(NAME, "Yours")
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (ImportError("no module"), "kernels 'Mine' of package:attribute: no module"),
+        ({NAME: {"Mine": 3}}, "a function without arguments or a mapping arithmetic -> operator -> Kernel is needed"),
+        ({NAME: {"add": DOUBLE}}, "operator 'add' of arithmetic 'tests' is registered already"),
+        ({"nowhere": {"add": DOUBLE}}, "no arithmetic is called 'nowhere'"),
+    ],
+)
+def test_entry_points_that_fail_say_which(installed: list[EntryPoint], found: object, message: str) -> None:
+    installed.append(EntryPoint("Mine", found))
+    with pytest.raises(TflqError, match=message):
+        registry.has_kernel(NAME, "Mine")
 
 
 def test_a_second_registration_is_refused(calls: Calls) -> None:  # noqa: F811

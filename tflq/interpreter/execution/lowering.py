@@ -92,7 +92,7 @@ def _refuse_missing(graph: Graph, default: str) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in enumerate(graph.nodes):
         name = arithmetic_of(node, graph.operands(index), default)
-        if not has_kernel(name, kernel_name(node)) and node.operator not in CONTROL:
+        if node.operator not in CONTROL and not has_kernel(name, kernel_name(node)):
             operator = f"custom {node.custom_code}" if node.custom_code else node.operator
             missing.setdefault(f"{operator} in arithmetic '{name}'", []).append(str(index))
     if missing:
