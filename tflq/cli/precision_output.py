@@ -129,7 +129,7 @@ def _remark(found: PrecisionSearch, point: Point) -> str:
 def _print_layers(found: PrecisionSearch, point: Point) -> None:
     rows = []
     for layer, bits in zip(found.plan.layers, point.bits, strict=True):
-        size = next(width.size_bytes for width in layer.widths if width.bits == bits)
+        size = layer.width(bits).size_bytes
         rows.append((str(layer.index), layer.name, layer.operator, str(bits), str(size)))
     output.table(("#", "layer", "operator", "bits", "bytes"), rows, right=("#", "bits", "bytes"))
     output.line()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tflq.analysis.executions import Execution
     from tflq.analysis.inputs import Samples
     from tflq.graph import Model
-    from tflq.precision.from_back import BackSearch, Score
+    from tflq.precision.backward import BackwardSearch, Rules
 
 DEFAULT_SAMPLES = 32
 
@@ -73,11 +73,12 @@ def command(
     cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
     """
     from tflq.analysis.executions import for_target
+    from tflq.converters.precision import find_promotable
     from tflq.converters.settings import parse_settings
-    from tflq.converters.stages import find_raisable
-    from tflq.precision.from_back import search_from_back
+    from tflq.precision.backward import Backward
+    from tflq.precision.strategy import follow
 
-    target = find_raisable(target_name)
+    target = find_promotable(target_name)
     original = read_model(model)
     chosen = choose_samples(original, inputs or calibration.files, real, samples or DEFAULT_SAMPLES, seed)
     ranged = calibrated(original, calibration, real)
@@ -87,7 +88,8 @@ def command(
         return for_target(ranged.main, target, settings)
 
     score, reference = _score(original, execution, chosen, accuracy)
-    found = search_from_back(len(original.main.nodes), target.stages, score, reference, drop)
+    strategy = Backward(len(original.main.nodes), target.promotions, reference, drop)
+    found = follow(strategy, lambda _, settings: [score(rules) for rules in settings])
     if template_path is not None and found.chosen is not None:
         settings = parse_settings(target.settings, assignments, (*layers, *found.rules))
         write_template(template_path, target, settings, ranged, measure(execution(found.rules), ranged, chosen))
@@ -100,7 +102,7 @@ def command(
 
 def _score(
     model: Model, execution: Callable[[tuple[str, ...]], Execution], samples: Samples, accuracy: str | None
-) -> tuple[Score, float]:
+) -> tuple[Callable[[Rules], float], float]:
     """Return how settings are judged, and the figure of floating point."""
     from tflq.analysis.executions import in_float
     from tflq.analysis.similarity import similarities
@@ -118,7 +120,7 @@ def _score(
     return (lambda rules: count(execution(rules), data).percent / 100), count(in_float(model), data).percent / 100
 
 
-def _report(found: BackSearch) -> dict[str, output.Json]:
+def _report(found: BackwardSearch) -> dict[str, output.Json]:
     return {
         "reference": found.reference,
         "largest_drop": found.largest_drop,
@@ -130,15 +132,15 @@ def _report(found: BackSearch) -> dict[str, output.Json]:
     }
 
 
-def _print(model: Model, found: BackSearch) -> None:
+def _print(model: Model, found: BackwardSearch) -> None:
     rows = [(str(t.first), t.stage, f"{t.score:.6f}", f"{found.reference - t.score:.6f}") for t in found.tried]
-    output.table(("from layer", "raised to", "score", "drop"), rows, right=("from layer", "score", "drop"))
+    output.table(("from layer", "promoted to", "score", "drop"), rows, right=("from layer", "score", "drop"))
     output.line()
     if found.chosen is None:
         best = found.best
         output.line(
             f"nothing is within {found.largest_drop:g} of {found.reference:.6f}; nearest is {best.score:.6f}, layers "
-            f"from {best.first} on raised to {best.stage}"
+            f"from {best.first} on promoted to {best.stage}"
         )
     elif not found.rules:
         output.line(f"no layer needs more: the drop is {found.reference - found.chosen.score:.6f}")

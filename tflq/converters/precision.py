@@ -1,4 +1,4 @@
-"""Which widths a target offers for single layers, and what each costs: what a search of precision chooses from."""
+"""What a search of precision chooses from: a target's widths for single layers, and its promotions of the last ones."""
 
 from __future__ import annotations
 
@@ -43,13 +43,25 @@ class LayerWidths:
     operator: str
     widths: tuple[Width, ...]
 
+    def width(self, bits: int) -> Width:
+        """Return one of the widths.
+
+        Raises:
+            OptionError: there is no such width.
+        """
+        for width in self.widths:
+            if width.bits == bits:
+                return width
+        allowed = ", ".join(str(width.bits) for width in self.widths)
+        raise OptionError(f"layer '{self.name}' has no width of {bits} bits; allowed are {allowed}")
+
 
 @dataclass(frozen=True)
 class PrecisionPlan:
     """What a target lets one choose for a graph. Sizes of layers add up.
 
     Attributes:
-        layers: in order of execution; those without a choice are left out.
+        layers: in order of execution; those without a choice are omitted.
         fixed_bytes: size of the layers without a choice.
         counted: what sizes count, in words: "weights".
     """
@@ -84,6 +96,40 @@ def find_mixed_precision(name: str) -> MixedPrecision:
     return target
 
 
+@dataclass(frozen=True)
+class Promotion:
+    """How a target gives layers more bits.
+
+    Attributes:
+        name: in words.
+        values: `key=value,...` of each such layer.
+    """
+
+    name: str
+    values: str
+
+
+@runtime_checkable
+class Promotable(Target, Protocol):
+    """A target whose last layers can be promoted, from any layer to the end (docs/search.md)."""
+
+    @property
+    def promotions(self) -> Sequence[Promotion]:
+        """How, the cheapest first."""
+
+
+def find_promotable(name: str) -> Promotable:
+    """Return a target whose layers can be promoted.
+
+    Raises:
+        OptionError: there is no such target, or it has no promotions.
+    """
+    target = find_target(name)
+    if not isinstance(target, Promotable):
+        raise OptionError(f"target {name}: its layers are not promotable; allowed is aipu")
+    return target
+
+
 def is_named(settings: Settings, graph: Graph, index: int, keys: Iterable[str]) -> bool:
     """Return whether a layer rule of the user gives one of these keys to a node."""
     node, wanted = graph.nodes[index], set(keys)
@@ -96,7 +142,7 @@ def packed_bytes(elements: int, bits: int) -> int:
 
 
 def tensor_bytes(tensor: Tensor) -> int:
-    """Return the bytes of a tensor's codes, those below a byte packed."""
+    """Return the bytes of a tensor's quantized values, those below a byte packed."""
     bits = tensor.quantisation.bits if isinstance(tensor.quantisation, Affine) else 8 * tensor.dtype.storage.itemsize
     return packed_bytes(tensor.size, bits)
 

@@ -34,9 +34,7 @@ class NoiseModel:
 
     def size_bytes(self, bits: Bits) -> int:
         """Return the size of the layers that have a choice."""
-        return sum(
-            next(w.size_bytes for w in layer.widths if w.bits == b) for layer, b in zip(self.layers, bits, strict=True)
-        )
+        return sum(layer.width(b).size_bytes for layer, b in zip(self.layers, bits, strict=True))
 
 
 def noise_model(layers: tuple[LayerWidths, ...], base: float, alone: Sequence[Mapping[int, float]]) -> NoiseModel:
@@ -75,7 +73,7 @@ def exchanges(model: NoiseModel, bits: Bits, most_noise: float) -> list[Bits]:
     Args:
         model: predicts their noise.
         bits: the setting that they start from.
-        most_noise: settings with a higher prediction are left out.
+        most_noise: settings with a higher prediction are omitted.
 
     Returns:
         The smallest first; equally small ones by prediction, then by bits.

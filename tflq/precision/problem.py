@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflq import __version__
 from tflq.analysis.executions import Execution, as_is, in_float, real_values
 from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.converters.precision import LayerWidths, PrecisionPlan, Width, find_mixed_precision
+from tflq.converters.precision import PrecisionPlan, find_mixed_precision
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
@@ -76,13 +76,13 @@ class Problem:
 
     def size_bytes(self, bits: tuple[int, ...]) -> int:
         """Return the size of a setting, as the plan counts."""
-        chosen = (width_of(layer, b) for layer, b in zip(self.plan.layers, bits, strict=True))
-        return self.plan.fixed_bytes + sum(width.size_bytes for width in chosen)
+        chosen = (layer.width(b).size_bytes for layer, b in zip(self.plan.layers, bits, strict=True))
+        return self.plan.fixed_bytes + sum(chosen)
 
     def layer_texts(self, bits: tuple[int, ...]) -> tuple[str, ...]:
         """Return `PATTERN:key=value,...` for each layer of the plan, as `--layer` takes it."""
         return tuple(
-            f"{pattern_of(self.graph, layer.index)}:{_pairs(width_of(layer, b).values)}"
+            f"{pattern_of(self.graph, layer.index)}:{_pairs(layer.width(b).values)}"
             for layer, b in zip(self.plan.layers, bits, strict=True)
         )
 
@@ -90,19 +90,6 @@ class Problem:
         """Return the complete settings of a trial."""
         known = find_mixed_precision(self.target).settings
         return parse_settings(known, self.assignments, (*self.rules, *self.layer_texts(trial.bits)))
-
-
-def width_of(layer: LayerWidths, bits: int) -> Width:
-    """Return one of a layer's widths.
-
-    Raises:
-        OptionError: it has no such width.
-    """
-    for width in layer.widths:
-        if width.bits == bits:
-            return width
-    allowed = ", ".join(str(width.bits) for width in layer.widths)
-    raise OptionError(f"layer '{layer.name}' has no width of {bits} bits; allowed are {allowed}")
 
 
 def pattern_of(graph: Graph, index: int) -> str:

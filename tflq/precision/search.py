@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import Bits, NoiseModel, exchanges, noise_model, path
 from tflq.precision.evaluator import Evaluator
 from tflq.precision.problem import Problem
 from tflq.precision.sensitivity import alone
+from tflq.precision.strategy import Proposal, Steps, follow
 from tflq.precision.trial import Requirement, Result, Trial
 
 BATCH = 32
@@ -18,6 +21,10 @@ BATCH = 32
 _BATCHES_WITHOUT_SUCCESS = 4
 _DOUBT = 1.3
 """Exchanges are tried where their predicted noise is at most so many times what is allowed: predictions are rough."""
+
+
+_Answer = TypeVar("_Answer")
+_Steps = Steps[Trial, Result, _Answer]
 
 
 @dataclass(frozen=True)
@@ -67,18 +74,13 @@ class PrecisionSearch:
     samples: int
     points: tuple[Point, ...]
     chosen: Point | None
-    evaluated: int
-    known: int
+    evaluated: int = 0
+    known: int = 0
 
     @property
     def best(self) -> Point | None:
         """The one that comes nearest to the requirement; None where the target refused all."""
         return max(self.points, key=lambda p: (*_quality(self.requirement, p.result), -p.size_bytes), default=None)
-
-    @property
-    def pareto(self) -> tuple[Point, ...]:
-        """The points that no other one beats, the smallest first."""
-        return tuple(point for point in self.points if point.is_pareto)
 
     @property
     def uniform(self) -> tuple[Point, ...]:
@@ -87,93 +89,102 @@ class PrecisionSearch:
 
 
 def search(evaluator: Evaluator, requirement: Requirement, slack_db: float = 3.0) -> PrecisionSearch:
-    """Search; the answer depends on the problem, the requirement and the slack alone.
+    """Search for the smallest setting that keeps a requirement, as `Smallest` does."""
+    found = follow(Smallest(evaluator.problem, requirement, slack_db), evaluator.all)
+    return replace(found, evaluated=evaluator.evaluated, known=len(evaluator.results) - evaluator.evaluated)
+
+
+@dataclass
+class Smallest:
+    """The strategy; its answer depends on the problem, the requirement and the slack alone.
 
     1. Every layer alone at every width gives the noise that it adds. 2. From the widest to the narrowest, the layer
     that adds least noise per byte is narrowed next; the smallest setting on the way that keeps the requirement is the
     first found. 3. Exchanges between two layers make it smaller, as long as they keep the requirement and at most
     `slack_db` more noise than the first found.
 
-    Args:
-        evaluator: of a problem; its reference is what the ratio of signal to noise compares with.
+    Attributes:
+        problem: its reference is what the ratio of signal to noise compares with.
         requirement: what to keep.
         slack_db: 0 for no more noise at all, inf to let the requirement alone decide.
+        results: what it was told.
     """
-    problem = evaluator.problem
-    uniform = [Trial(problem.uniform(width.bits)) for layer in problem.plan.layers for width in layer.widths]
-    rows = [[(w.bits, alone(problem, i, w.bits)) for w in x.widths[1:]] for i, x in enumerate(problem.plan.layers)]
-    evaluator.all("sensitivity", [Trial(problem.widest), *uniform, *(trial for row in rows for _, trial in row)])
-    results = evaluator.results
-    model = noise_model(
-        problem.plan.layers,
-        results[Trial(problem.widest)].noise_ratio,
-        [{bits: results[trial].noise_ratio for bits, trial in row} for row in rows],
-    )
-    evaluator.all("path", [Trial(bits) for bits in path(model)])
-    first = _smallest(problem, requirement, list(results.values()), math.inf)
-    if first is None:
-        return _report(evaluator, requirement, slack_db, None, None)
-    chosen = _exchanged(evaluator, requirement, model, first, slack_db)
-    return _report(evaluator, requirement, slack_db, first.sqnr_db - slack_db, chosen)
 
+    problem: Problem
+    requirement: Requirement
+    slack_db: float
+    results: dict[Trial, Result] = field(default_factory=dict)
 
-def _exchanged(
-    evaluator: Evaluator, requirement: Requirement, model: NoiseModel, first: Result, slack_db: float
-) -> Result:
-    """Exchange bits between layers until none of the exchanges is smaller and good enough."""
-    most_noise = first.noise_ratio * 10.0 ** (slack_db / 10.0)
-    chosen, better = first, _better(evaluator, requirement, model, first, most_noise)
-    while better is not None:
-        chosen, better = better, _better(evaluator, requirement, model, better, most_noise)
-    return chosen
+    def steps(self) -> _Steps[PrecisionSearch]:
+        """Try each layer alone, the path from the widest to the narrowest, then exchanges."""
+        model = yield from self._noise()
+        yield from self._tried("path", path(model))
+        first = self._smallest(list(self.results.values()), math.inf)
+        if first is None:
+            return self._report(None, None)
+        chosen = yield from self._exchanged(model, first)
+        return self._report(first.sqnr_db - self.slack_db, chosen)
 
+    def _tried(self, what: str, settings: Sequence[Bits]) -> _Steps[list[Result]]:
+        trials = [Trial(bits) for bits in settings]
+        found = yield Proposal(what, trials)
+        self.results.update(zip(trials, found, strict=True))
+        return list(found)
 
-def _better(
-    evaluator: Evaluator, requirement: Requirement, model: NoiseModel, start: Result, most_noise: float
-) -> Result | None:
-    bits = start.trial.bits
-    correction = model.predict(bits) / start.noise_ratio if start.noise_ratio > 0.0 else 1.0
-    near = exchanges(model, bits, most_noise * correction * _DOUBT)
-    for begin in range(0, min(len(near), BATCH * _BATCHES_WITHOUT_SUCCESS), BATCH):
-        tried = evaluator.all("exchanges", [Trial(other) for other in near[begin : begin + BATCH]])
-        found = _smallest(evaluator.problem, requirement, tried, most_noise)
-        if found is not None:
-            return found
-    return None
+    def _noise(self) -> _Steps[NoiseModel]:
+        problem = self.problem
+        layers = problem.plan.layers
+        uniform = [problem.uniform(width.bits) for layer in layers for width in layer.widths]
+        rows = [{w.bits: alone(problem, i, w.bits) for w in layer.widths[1:]} for i, layer in enumerate(layers)]
+        singles = [trial.bits for row in rows for trial in row.values()]
+        yield from self._tried("sensitivity", [problem.widest, *uniform, *singles])
+        base = self.results[Trial(problem.widest)].noise_ratio
+        noise = [{bits: self.results[trial].noise_ratio for bits, trial in row.items()} for row in rows]
+        return noise_model(layers, base, noise)
 
+    def _exchanged(self, model: NoiseModel, first: Result) -> _Steps[Result]:
+        """Exchange bits between layers until none of the exchanges is smaller and good enough."""
+        most_noise = first.noise_ratio * 10.0 ** (self.slack_db / 10.0)
+        chosen, better = first, (yield from self._better(model, first, most_noise))
+        while better is not None:
+            chosen, better = better, (yield from self._better(model, better, most_noise))
+        return chosen
 
-def _smallest(problem: Problem, requirement: Requirement, results: list[Result], most_noise: float) -> Result | None:
-    good = [r for r in results if requirement.holds(r) and r.noise_ratio <= most_noise]
-    return min(good, key=lambda r: (problem.size_bytes(r.trial.bits), r.noise_ratio, r.trial.bits), default=None)
+    def _better(self, model: NoiseModel, start: Result, most_noise: float) -> _Steps[Result | None]:
+        bits = start.trial.bits
+        correction = model.predict(bits) / start.noise_ratio if start.noise_ratio > 0.0 else 1.0
+        near = exchanges(model, bits, most_noise * correction * _DOUBT)
+        for begin in range(0, min(len(near), BATCH * _BATCHES_WITHOUT_SUCCESS), BATCH):
+            tried = yield from self._tried("exchanges", near[begin : begin + BATCH])
+            found = self._smallest(tried, most_noise)
+            if found is not None:
+                return found
+        return None
+
+    def _smallest(self, results: list[Result], most_noise: float) -> Result | None:
+        good = [r for r in results if self.requirement.holds(r) and r.noise_ratio <= most_noise]
+        size = self.problem.size_bytes
+        return min(good, key=lambda r: (size(r.trial.bits), r.noise_ratio, r.trial.bits), default=None)
+
+    def _report(self, least_sqnr_db: float | None, chosen: Result | None) -> PrecisionSearch:
+        problem = self.problem
+        points = _points(problem, self.requirement, [r for r in self.results.values() if not r.refused])
+        return PrecisionSearch(
+            problem.target,
+            problem.plan,
+            self.requirement,
+            self.slack_db,
+            least_sqnr_db,
+            problem.count,
+            points,
+            next((p for p in points if p.result == chosen), None),
+        )
 
 
 def _quality(requirement: Requirement, result: Result) -> tuple[float, float]:
     """Return what is compared: accuracy where it is required, then the ratio of signal to noise."""
     accuracy = result.accuracy_percent
     return (0.0 if requirement.accuracy_percent is None or accuracy is None else accuracy, result.sqnr_db)
-
-
-def _report(
-    evaluator: Evaluator,
-    requirement: Requirement,
-    slack_db: float,
-    least_sqnr_db: float | None,
-    chosen: Result | None,
-) -> PrecisionSearch:
-    problem, results = evaluator.problem, evaluator.results
-    points = _points(problem, requirement, [r for r in results.values() if not r.refused])
-    return PrecisionSearch(
-        problem.target,
-        problem.plan,
-        requirement,
-        slack_db,
-        least_sqnr_db,
-        problem.count,
-        points,
-        next((p for p in points if p.result == chosen), None),
-        evaluator.evaluated,
-        len(results) - evaluator.evaluated,
-    )
 
 
 def _points(problem: Problem, requirement: Requirement, results: list[Result]) -> tuple[Point, ...]:

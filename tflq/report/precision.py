@@ -122,7 +122,7 @@ def _setting(found: PrecisionSearch) -> list[Section]:
         return []
     rows, sizes = [], []
     for layer, bits in zip(found.plan.layers, point.bits, strict=True):
-        length = next(width.size_bytes for width in layer.widths if width.bits == bits)
+        length = layer.width(bits).size_bytes
         rows.append((str(layer.index), layer.name, layer.operator, str(bits), str(length)))
         sizes.append(Mark(bits, f"{layer.name}: {bits} bits, {length} bytes"))
     blocks: list[Block] = [

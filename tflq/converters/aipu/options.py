@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tflq.converters.precision import Promotion
 from tflq.converters.settings import Setting, Settings, Value
-from tflq.converters.stages import Stage
 from tflq.errors import OptionError
 from tflq.graph import Graph
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUSTMENTS
@@ -38,11 +38,11 @@ KNOWN = (
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
 
-STAGES = (
-    Stage("16 bits", "activation_bits=16,weight_bits=16,bias_bits=48,lut_items_in_bits=10"),
-    Stage("floating point", "float=true"),
+PROMOTIONS = (
+    Promotion("16 bits", "activation_bits=16,weight_bits=16,bias_bits=48,lut_items_in_bits=10"),
+    Promotion("floating point", "float=true"),
 )
-"""How layers are raised from the back. Source: Compass Optimizer, mixed_precision_auto_search."""
+"""What a backward search tries. Source: Compass Optimizer, mixed_precision_auto_search."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,14 @@ from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.floating import with_float_layers
 from tflq.converters.aipu.layers import ARITHMETIC
-from tflq.converters.aipu.options import KNOWN, STAGES, layer_options, options_of, refuse_float_layers, refuse_settings
+from tflq.converters.aipu.options import (
+    KNOWN,
+    PROMOTIONS,
+    layer_options,
+    options_of,
+    refuse_float_layers,
+    refuse_settings,
+)
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
@@ -20,9 +27,8 @@ from tflq.converters.aipu.translate import translate
 from tflq.converters.aipu.translation import RESERVED
 from tflq.converters.aipu.widths import precision_plan
 from tflq.converters.calibration import ranges_from_quantisation
-from tflq.converters.precision import PrecisionPlan
+from tflq.converters.precision import PrecisionPlan, Promotion
 from tflq.converters.settings import Setting, Settings
-from tflq.converters.stages import Stage
 from tflq.converters.targets import Artefacts, Specification
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
@@ -92,9 +98,9 @@ class AipuTarget:
         return with_float_layers(quantised, network, floating) if floating else quantised
 
     @property
-    def stages(self) -> Sequence[Stage]:
-        """How layers are raised from the back: 16 bits, then floating point."""
-        return STAGES
+    def promotions(self) -> Sequence[Promotion]:
+        """What a backward search tries: 16 bits, then floating point."""
+        return PROMOTIONS
 
     def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
         """Return the layers that can have 8 or 16 bits."""

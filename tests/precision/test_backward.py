@@ -1,8 +1,9 @@
-"""Search from the back: what it tries, what it chooses, and the command."""
+"""Backward search: what it tries, what it chooses, and the command."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +16,18 @@ from tflq.analysis.executions import in_float
 from tflq.analysis.inputs import GivenSamples
 from tflq.bench.accuracy import LabelledSamples, measure
 from tflq.cli import main
-from tflq.converters.stages import Stage, find_raisable
+from tflq.converters.precision import Promotion, find_promotable
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError
-from tflq.precision.from_back import BackSearch, search_from_back
+from tflq.precision.backward import Backward, BackwardSearch, Rules
+from tflq.precision.strategy import follow
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
-STAGES = (Stage("wide", "bits=16"), Stage("float", "float=true"))
+PROMOTIONS = (Promotion("wide", "bits=16"), Promotion("float", "float=true"))
 
 
 def _first(rules: tuple[str, ...], layers: int) -> tuple[int, str]:
-    """Take a rule apart: the first raised layer, and how."""
+    """Take a rule apart: the first promoted layer, and how."""
     if not rules:
         return layers, ""
     (rule,) = rules
@@ -35,7 +37,11 @@ def _first(rules: tuple[str, ...], layers: int) -> tuple[int, str]:
     return int(first), values
 
 
-def _search(layers: int, wide: int, floating: int, drop: float = 0.1) -> tuple[BackSearch, list[tuple[int, str]]]:
+def _follow(layers: int, score: Callable[[Rules], float], drop: float) -> BackwardSearch:
+    return follow(Backward(layers, PROMOTIONS, 1.0, drop), lambda _, settings: [score(rules) for rules in settings])
+
+
+def _search(layers: int, wide: int, floating: int, drop: float = 0.1) -> tuple[BackwardSearch, list[tuple[int, str]]]:
     """Search a network whose score is 1 with layers from `wide` (or `floating`) on raised, else 0.5; -1 is never."""
     asked: list[tuple[int, str]] = []
 
@@ -45,7 +51,7 @@ def _search(layers: int, wide: int, floating: int, drop: float = 0.1) -> tuple[B
         needed = floating if values == "float=true" else wide
         return 1.0 if first <= needed else 0.5
 
-    return search_from_back(layers, STAGES, score, 1.0, drop), asked
+    return _follow(layers, score, drop), asked
 
 
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
@@ -76,14 +82,14 @@ def test_nothing_is_enough() -> None:
 def test_a_score_that_jumps_about_keeps_its_promise() -> None:
     """Layers from 0, 2 or 5 on are enough, from 3 and 4 not: one that was tried and is enough is chosen."""
     good = {0, 2, 5}
-    found = search_from_back(8, STAGES, lambda r: 1.0 if _first(r, 8)[0] in good else 0.0, 1.0, 0.1)
+    found = _follow(8, lambda r: 1.0 if _first(r, 8)[0] in good else 0.0, 0.1)
     assert found.chosen is not None
     assert found.chosen.first in good
 
 
-def test_targets_without_stages_are_refused() -> None:
-    with pytest.raises(OptionError, match="target nnie: its layers cannot be raised from the back; allowed is aipu"):
-        find_raisable("nnie")
+def test_targets_without_promotions_are_refused() -> None:
+    with pytest.raises(OptionError, match="target nnie: its layers are not promotable; allowed is aipu"):
+        find_promotable("nnie")
 
 
 def _tune(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, object]]:
