@@ -45,7 +45,8 @@ def values(field: fields.Field, depth: int) -> st.SearchStrategy:
     if isinstance(field, fields.TableField):
         return tables(field.target, depth - 1) if depth else st.none()
     if isinstance(field, fields.UnionField):
-        return st.sampled_from(field.union.members).flatmap(lambda cls: tables(cls, depth - 1)) if depth else st.none()
+        members = list(field.union.MEMBERS.values())
+        return st.sampled_from(members).flatmap(lambda cls: tables(cls, depth - 1)) if depth else st.none()
     return st.none()
 
 

@@ -18,9 +18,9 @@ from tflq.errors import FormatError
 from tflq.limits import Limits, applied
 from tflq.schemas.flatbuffer import encode
 from tflq.schemas.tflite import (
-    BUILTIN_OPTIONS,
     Buffer,
     BuiltinOperator,
+    BuiltinOptions,
     MatrixSetDiagOptions,
     Model,
     Operator,
@@ -231,7 +231,7 @@ def test_an_operator_newer_than_the_schema():
 def test_a_union_of_unknown_type_or_without_type():
     operator = Operator(builtin_options=MatrixSetDiagOptions())
     data = encode_model(Model(version=3, subgraphs=[SubGraph(operators=[operator])]))
-    code = BUILTIN_OPTIONS.code(MatrixSetDiagOptions())
+    code = BuiltinOptions.code(MatrixSetDiagOptions())
     (place,) = [i for i, byte in enumerate(data) if byte == code]
     refused(patched(data, place, b"\xc8"), r"builtin_options_type: found BuiltinOptions 200; allowed is 0 to 126")
     refused(patched(data, place, b"\0"), r"operators\[0\]\.builtin_options: found a value whose type is NONE")

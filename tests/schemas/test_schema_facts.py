@@ -9,16 +9,14 @@ import pytest
 from tests.schemas import foreign
 from tflq.schemas import tflite
 from tflq.schemas.flatbuffer import fields
-from tflq.schemas.flatbuffer.table import Table
-from tflq.schemas.tflite import quantization, unions
+from tflq.schemas.flatbuffer.table import Table, Union
 
-BASES = {tflite.Table, tflite.BuiltinOptions, tflite.BuiltinOptions2}
+BASES = {Table, Union, tflite.BuiltinOptions, tflite.BuiltinOptions2}
 BASES |= {tflite.QuantizationDetails, tflite.SparseIndexVector}
 EXPORTED = [value for value in vars(tflite).values() if isinstance(value, type)]
 TABLES = {cls.__name__: cls for cls in EXPORTED if issubclass(cls, Table) and cls not in BASES}
-ENUMS = {cls.__name__: cls for cls in EXPORTED if issubclass(cls, IntEnum)}
-UNIONS = [unions.BUILTIN_OPTIONS, unions.BUILTIN_OPTIONS_2]
-UNIONS += [quantization.QUANTIZATION_DETAILS, quantization.SPARSE_INDEX_VECTOR]
+ENUMS = {cls.__name__: cls for cls in EXPORTED if issubclass(cls, IntEnum) and cls is not IntEnum}
+UNIONS = [tflite.BuiltinOptions, tflite.BuiltinOptions2, tflite.QuantizationDetails, tflite.SparseIndexVector]
 DEPRECATED = {
     "ResizeBilinearOptions": {"NewHeight", "NewWidth"},
     "SignatureDef": {"DeprecatedTag"},
@@ -80,7 +78,7 @@ def test_vector_elements_have_the_same_size(package):
 def test_every_enum_and_union_has_the_same_members(package):
     ours = {name: {member.name: int(member) for member in cls} for name, cls in ENUMS.items()}
     for union in UNIONS:
-        ours[union.name] = {"NONE": 0} | {cls.__name__: union.code(cls()) for cls in union.members}
+        ours[union.__name__] = {"NONE": 0} | {cls.__name__: union.code(cls()) for cls in union.MEMBERS.values()}
     if package == "tensorflow":
         for name in NEWER_THAN_TENSORFLOW["members"]:
             enum, member = name.split(".")

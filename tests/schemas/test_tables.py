@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.schemas.strategies import tables
 from tflq.errors import FormatError
 from tflq.limits import Limits, applied
-from tflq.schemas.flatbuffer import Table, UnionMembers, decode, encode
+from tflq.schemas.flatbuffer import Table, Union, decode, encode
 from tflq.schemas.flatbuffer import declare as d
 from tflq.schemas.flatbuffer.scalars import FLOAT64, INT16, INT32, UINT32
 
@@ -25,20 +25,17 @@ class Colour(IntEnum):
     BLUE = 7
 
 
-class Shape(Table):
+class Shape(Union):
     """Base of the union."""
 
 
-class Circle(Shape):
+class Circle(Shape, member=1):
     radius: float = d.float32(1.5)
 
 
-class Square(Shape):
+class Square(Shape, member=2):
     side: int = d.int64(-1)
     tags: d.VectorOf[np.uint16] = d.vector(np.uint16, align=8)
-
-
-SHAPE = UnionMembers("Shape", Shape, (Circle, Square))
 
 
 class Everything(Table):
@@ -70,9 +67,9 @@ class Everything(Table):
     one: Circle | None = d.table(Circle)
     many: list[Square] | None = d.tables(Square)
     shape_type: int = d.union_type()
-    shape: Shape | None = d.union(SHAPE, Shape)
+    shape: Shape | None = d.union(Shape)
     other_type: int = d.union_type()
-    other: Shape | None = d.union(SHAPE, Shape)
+    other: Shape | None = d.union(Shape)
 
 
 def again(table: Everything) -> Everything:

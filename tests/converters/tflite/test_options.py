@@ -18,7 +18,7 @@ from tflq.errors import GraphError
 from tflq.graph import Attributes, DType, Graph, GraphBuilder, Model, Node
 from tflq.schemas import tflite as schema
 
-OPTIONS = [*schema.BUILTIN_OPTIONS.members, *schema.BUILTIN_OPTIONS_2.members]
+OPTIONS = [*schema.BuiltinOptions.MEMBERS.values(), *schema.BuiltinOptions2.MEMBERS.values()]
 
 
 def node(operator: str, **attributes: object) -> Node:

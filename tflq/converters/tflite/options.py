@@ -36,7 +36,7 @@ _SHARED_OPTIONS = {
 
 @cache
 def _tables() -> dict[str, type[schema.Table]]:
-    members = (*schema.BUILTIN_OPTIONS.members, *schema.BUILTIN_OPTIONS_2.members)
+    members = (*schema.BuiltinOptions.MEMBERS.values(), *schema.BuiltinOptions2.MEMBERS.values())
     return {table.__name__.lower(): table for table in members}
 
 

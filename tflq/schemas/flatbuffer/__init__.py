@@ -2,7 +2,6 @@
 
 from tflq.schemas.flatbuffer.decoder import Decoded, decode
 from tflq.schemas.flatbuffer.encoder import MAX_SIZE, encode
-from tflq.schemas.flatbuffer.fields import UnionMembers
-from tflq.schemas.flatbuffer.table import Table
+from tflq.schemas.flatbuffer.table import Table, Union
 
-__all__ = ["MAX_SIZE", "Decoded", "Table", "UnionMembers", "decode", "encode"]
+__all__ = ["MAX_SIZE", "Decoded", "Table", "Union", "decode", "encode"]

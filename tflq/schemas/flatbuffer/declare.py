@@ -17,11 +17,12 @@ from tflq.schemas.flatbuffer import fields, scalars
 from tflq.schemas.flatbuffer.scalars import Scalar
 
 if TYPE_CHECKING:
-    from tflq.schemas.flatbuffer.table import Table
+    from tflq.schemas.flatbuffer.table import Table, Union
 
 NumberT = TypeVar("NumberT", bound=np.generic)
 EnumT = TypeVar("EnumT", bound=IntEnum)
 TableT = TypeVar("TableT", bound="Table")
+UnionT = TypeVar("UnionT", bound="Union")
 
 
 class VectorOf(Generic[NumberT]):
@@ -146,10 +147,9 @@ def union_type() -> int:
     return cast(int, fields.UnionTypeField())
 
 
-def union(members: fields.UnionMembers, base: type[TableT]) -> TableT | None:
-    """Declare the value of a union whose members derive from `base`."""
-    assert members.base is base, f"{members.name} holds members of {members.base.__name__}"
-    return cast("TableT | None", fields.UnionField(members))
+def union(base: type[UnionT]) -> UnionT | None:
+    """Declare the value of a union, one of the tables that derive from `base`."""
+    return cast("UnionT | None", fields.UnionField(base))
 
 
 def unstored(dtype: type[NumberT]) -> VectorOf[NumberT]:

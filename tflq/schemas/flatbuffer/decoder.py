@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from tflq import limits
 from tflq.schemas.flatbuffer.damage import DamageError
-from tflq.schemas.flatbuffer.fields import UnionMembers
 from tflq.schemas.flatbuffer.scalars import BOOL, Scalar
-from tflq.schemas.flatbuffer.table import Table
+from tflq.schemas.flatbuffer.table import Table, Union
 
 _U16X2 = struct.Struct("<HH")
 _I32 = struct.Struct("<i")
@@ -236,18 +235,18 @@ class Decoder:
                 raise damage.within(f"[{i}]") from None
         return found
 
-    def union_type(self, union: UnionMembers, position: int) -> int:
+    def union_type(self, union: type[Union], position: int) -> int:
         """Read the type number of a union."""
         code = self.data[position]
-        if code > len(union.members):
-            raise _newer(f"{union.name} {code}", f"0 to {len(union.members)}")
+        if code > len(union.MEMBERS):
+            raise _newer(f"{union.__name__} {code}", f"0 to {len(union.MEMBERS)}")
         return code
 
-    def union(self, union: UnionMembers, code: object, position: int) -> Table:
+    def union(self, union: type[Union], code: object, position: int) -> Table:
         """Read the table of a union with the given type number."""
         if not isinstance(code, int) or code == 0:
-            raise DamageError("a value whose type is NONE", f"a type from 1 to {len(union.members)}, or no value")
-        return self.table(union.members[code - 1], self.follow(position))
+            raise DamageError("a value whose type is NONE", f"a type from 1 to {len(union.MEMBERS)}, or no value")
+        return self.table(union.MEMBERS[code], self.follow(position))
 
     def _offsets(self, position: int) -> range:
         start, count = self._extent(self.follow(position), 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from tflq.schemas.flatbuffer.scalars import UINT8, Scalar
 if TYPE_CHECKING:
     from tflq.schemas.flatbuffer.decoder import Decoder
     from tflq.schemas.flatbuffer.encoder import Encoder
-    from tflq.schemas.flatbuffer.table import Table
+    from tflq.schemas.flatbuffer.table import Table, Union
 
 
 class Field:
@@ -213,31 +212,17 @@ class TableVectorField(TableField):
         return sink.tables(value, self.target)
 
 
-class UnionMembers:
-    """The tables a union can hold; the type number of each is its place, counted from 1."""
-
-    def __init__(self, name: str, base: type[Table], members: Sequence[type[Table]]) -> None:
-        self.name = name
-        self.base = base
-        self.members = tuple(members)
-        self._codes: dict[type, int] = {member: code for code, member in enumerate(self.members, 1)}
-
-    def code(self, table: object) -> int | None:
-        """Return the type number of a table, None if it is no member."""
-        return self._codes.get(type(table))
-
-
 class UnionField(Field):
     """The value of a union: one of several tables; the slot before it says which."""
 
-    def __init__(self, union: UnionMembers) -> None:
+    def __init__(self, union: type[Union]) -> None:
         super().__init__()
         self.union = union
 
     def convert(self, value: object, where: str) -> object:
         """Return the table, which must be a member of the union."""
         if self.union.code(value) is None:
-            raise FormatError(f"{where}: found {type(value).__name__}; allowed is a member of {self.union.name}")
+            raise FormatError(f"{where}: found {type(value).__name__}; allowed is a member of {self.union.__name__}")
         return value
 
     def read(self, source: Decoder, position: int, values: dict[str, object]) -> None:
@@ -247,7 +232,7 @@ class UnionField(Field):
 
     def write(self, sink: Encoder, value: object) -> int:
         """Write the table."""
-        return sink.table(value, self.union.base)
+        return sink.table(value, self.union)
 
 
 class UnionTypeField(Field):
@@ -267,7 +252,7 @@ class UnionTypeField(Field):
 
     def convert(self, value: object, where: str) -> object:
         """Return a type number of the union."""
-        count = len(self.union_field.union.members)
+        count = len(self.union_field.union.MEMBERS)
         if not isinstance(value, (int, np.integer)) or not 0 <= value <= count:
             raise FormatError(f"{where}: found {value!r}; allowed are 0 to {count}")
         return int(value)

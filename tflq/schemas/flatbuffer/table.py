@@ -115,6 +115,32 @@ class Table:
         raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.BY_NAME) or 'none'}")
 
 
+class Union(Table):
+    """Base of a union: a table derives from it and says its type number, `class Circle(Shape, member=1)`.
+
+    Attributes:
+        MEMBERS: type number -> table, of the whole union.
+        MEMBER: the table's own type number; 0 for the union itself.
+    """
+
+    MEMBERS: ClassVar[dict[int, type[Table]]] = {}
+    MEMBER: ClassVar[int] = 0
+
+    def __init_subclass__(cls, member: int = 0) -> None:
+        super().__init_subclass__()
+        cls.MEMBER = member
+        if not member:
+            cls.MEMBERS = {}
+        else:
+            assert member not in cls.MEMBERS, f"{cls.__name__}: {cls.MEMBERS[member].__name__} has number {member}"
+            cls.MEMBERS[member] = cls
+
+    @classmethod
+    def code(cls, table: object) -> int | None:
+        """Return the type number of a table, None if it is no member."""
+        return table.MEMBER if isinstance(table, Union) and isinstance(table, cls) else None
+
+
 def same(one: object, other: object) -> bool:
     """Compare two field values bit for bit: NaN equals the same NaN, 0.0 differs from -0.0."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):

@@ -1,21 +1,21 @@
-"""The bases that tie the members of each union together for type checkers."""
+"""The unions: a table says at its declaration of which one it is a member, and under which number."""
 
 from __future__ import annotations
 
-from tflq.schemas.flatbuffer.table import Table
+from tflq.schemas.flatbuffer.table import Union
 
 
-class BuiltinOptions(Table):
-    """Base of the options in the first union of Operator."""
+class BuiltinOptions(Union):
+    """The options in the first union of Operator."""
 
 
-class BuiltinOptions2(Table):
-    """Base of the options in the second union of Operator."""
+class BuiltinOptions2(Union):
+    """The options in the second union of Operator."""
 
 
-class QuantizationDetails(Table):
-    """Base of the quantisations beyond scale and zero point."""
+class QuantizationDetails(Union):
+    """The quantisations beyond scale and zero point."""
 
 
-class SparseIndexVector(Table):
-    """Base of the index vectors of a sparse dimension."""
+class SparseIndexVector(Union):
+    """The index vectors of a sparse dimension."""

@@ -26,7 +26,6 @@ from tflq.schemas.tflite.bases import BuiltinOptions, BuiltinOptions2
 from tflq.schemas.tflite.enums import CustomOptionsFormat, TensorType
 from tflq.schemas.tflite.operators import BuiltinOperator
 from tflq.schemas.tflite.quantization import QuantizationParameters, SparsityParameters
-from tflq.schemas.tflite.unions import BUILTIN_OPTIONS, BUILTIN_OPTIONS_2
 
 
 class VariantSubType(Table):
@@ -69,7 +68,7 @@ class Operator(Table):
     inputs: VectorOf[np.int32] = vector(np.int32)
     outputs: VectorOf[np.int32] = vector(np.int32)
     builtin_options_type: int = union_type()
-    builtin_options: BuiltinOptions | None = union(BUILTIN_OPTIONS, BuiltinOptions)
+    builtin_options: BuiltinOptions | None = union(BuiltinOptions)
     custom_options: VectorOf[np.uint8] = vector(np.uint8)
     custom_options_format: CustomOptionsFormat = enum(CustomOptionsFormat.FLEXBUFFERS)
     mutating_variable_inputs: VectorOf[np.bool_] = vector(np.bool_)
@@ -77,7 +76,7 @@ class Operator(Table):
     large_custom_options_offset: int = uint64()
     large_custom_options_size: int = uint64()
     builtin_options_2_type: int = union_type()
-    builtin_options_2: BuiltinOptions2 | None = union(BUILTIN_OPTIONS_2, BuiltinOptions2)
+    builtin_options_2: BuiltinOptions2 | None = union(BuiltinOptions2)
     debug_metadata_index: int = int32(-1)
 
 

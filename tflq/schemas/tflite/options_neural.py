@@ -17,7 +17,7 @@ from tflq.schemas.tflite.enums import (
 )
 
 
-class Conv2DOptions(BuiltinOptions):
+class Conv2DOptions(BuiltinOptions, member=1):
     """CONV_2D; dilations from version 2, quantized_bias_type (bias and accumulator) from version 8."""
 
     padding: Padding = enum(Padding.SAME)
@@ -29,7 +29,7 @@ class Conv2DOptions(BuiltinOptions):
     quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
 
 
-class Conv3DOptions(BuiltinOptions):
+class Conv3DOptions(BuiltinOptions, member=106):
     """CONV_3D and CONV_3D_TRANSPOSE."""
 
     padding: Padding = enum(Padding.SAME)
@@ -42,7 +42,7 @@ class Conv3DOptions(BuiltinOptions):
     dilation_h_factor: int = int32(1)
 
 
-class DepthwiseConv2DOptions(BuiltinOptions):
+class DepthwiseConv2DOptions(BuiltinOptions, member=2):
     """DEPTHWISE_CONV_2D; depth_multiplier is redundant and ignored, dilations from version 2."""
 
     padding: Padding = enum(Padding.SAME)
@@ -54,7 +54,7 @@ class DepthwiseConv2DOptions(BuiltinOptions):
     dilation_h_factor: int = int32(1)
 
 
-class TransposeConvOptions(BuiltinOptions):
+class TransposeConvOptions(BuiltinOptions, member=49):
     """TRANSPOSE_CONV; the activation from version 4, quantized_bias_type from version 5."""
 
     padding: Padding = enum(Padding.SAME)
@@ -64,7 +64,7 @@ class TransposeConvOptions(BuiltinOptions):
     quantized_bias_type: TensorType = enum(TensorType.FLOAT32)
 
 
-class Pool2DOptions(BuiltinOptions):
+class Pool2DOptions(BuiltinOptions, member=5):
     """AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D."""
 
     padding: Padding = enum(Padding.SAME)
@@ -75,7 +75,7 @@ class Pool2DOptions(BuiltinOptions):
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
 
 
-class FullyConnectedOptions(BuiltinOptions):
+class FullyConnectedOptions(BuiltinOptions, member=8):
     """FULLY_CONNECTED; keep_num_dims from version 5, quantized_bias_type from version 11.
 
     quant_spec is in the generated code of ai-edge-litert 2.3, newer than the published schema.
@@ -89,7 +89,7 @@ class FullyConnectedOptions(BuiltinOptions):
     quant_spec: VectorOf[np.uint8] = vector(np.uint8)
 
 
-class BatchMatMulOptions(BuiltinOptions):
+class BatchMatMulOptions(BuiltinOptions, member=101):
     """BATCH_MATMUL; adj_x and adj_y transpose the last two axes."""
 
     adj_x: bool = boolean()
@@ -97,19 +97,19 @@ class BatchMatMulOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class SoftmaxOptions(BuiltinOptions):
+class SoftmaxOptions(BuiltinOptions, member=9):
     """SOFTMAX: softmax(beta * x)."""
 
     beta: float = float32()
 
 
-class L2NormOptions(BuiltinOptions):
+class L2NormOptions(BuiltinOptions, member=12):
     """L2_NORMALIZATION."""
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
 
 
-class LocalResponseNormalizationOptions(BuiltinOptions):
+class LocalResponseNormalizationOptions(BuiltinOptions, member=13):
     """LOCAL_RESPONSE_NORMALIZATION."""
 
     radius: int = int32()
@@ -118,27 +118,27 @@ class LocalResponseNormalizationOptions(BuiltinOptions):
     beta: float = float32()
 
 
-class LeakyReluOptions(BuiltinOptions):
+class LeakyReluOptions(BuiltinOptions, member=75):
     """LEAKY_RELU: alpha * x for x < 0."""
 
     alpha: float = float32()
 
 
-class GeluOptions(BuiltinOptions):
+class GeluOptions(BuiltinOptions, member=116):
     """GELU, exact or with the tanh approximation."""
 
     approximate: bool = boolean()
 
 
-class HardSwishOptions(BuiltinOptions):
+class HardSwishOptions(BuiltinOptions, member=91):
     """HARD_SWISH: no options."""
 
 
-class LogSoftmaxOptions(BuiltinOptions):
+class LogSoftmaxOptions(BuiltinOptions, member=36):
     """LOG_SOFTMAX: no options."""
 
 
-class SVDFOptions(BuiltinOptions):
+class SVDFOptions(BuiltinOptions, member=6):
     """SVDF."""
 
     rank: int = int32()
@@ -146,14 +146,14 @@ class SVDFOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class RNNOptions(BuiltinOptions):
+class RNNOptions(BuiltinOptions, member=7):
     """RNN."""
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class SequenceRNNOptions(BuiltinOptions):
+class SequenceRNNOptions(BuiltinOptions, member=31):
     """UNIDIRECTIONAL_SEQUENCE_RNN."""
 
     time_major: bool = boolean()
@@ -161,7 +161,7 @@ class SequenceRNNOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class BidirectionalSequenceRNNOptions(BuiltinOptions):
+class BidirectionalSequenceRNNOptions(BuiltinOptions, member=70):
     """BIDIRECTIONAL_SEQUENCE_RNN."""
 
     time_major: bool = boolean()
@@ -170,7 +170,7 @@ class BidirectionalSequenceRNNOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class LSTMOptions(BuiltinOptions):
+class LSTMOptions(BuiltinOptions, member=14):
     """LSTM; a clip of 0.0 means no clipping."""
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
@@ -180,7 +180,7 @@ class LSTMOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class UnidirectionalSequenceLSTMOptions(BuiltinOptions):
+class UnidirectionalSequenceLSTMOptions(BuiltinOptions, member=71):
     """UNIDIRECTIONAL_SEQUENCE_LSTM; a clip of 0.0 means no clipping."""
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
@@ -191,7 +191,7 @@ class UnidirectionalSequenceLSTMOptions(BuiltinOptions):
     diagonal_recurrent_tensors: bool = boolean()
 
 
-class BidirectionalSequenceLSTMOptions(BuiltinOptions):
+class BidirectionalSequenceLSTMOptions(BuiltinOptions, member=69):
     """BIDIRECTIONAL_SEQUENCE_LSTM; a clip of 0.0 means no clipping, time_major is true by default."""
 
     fused_activation_function: ActivationFunctionType = enum(ActivationFunctionType.NONE)
@@ -202,7 +202,7 @@ class BidirectionalSequenceLSTMOptions(BuiltinOptions):
     asymmetric_quantize_inputs: bool = boolean()
 
 
-class ConcatEmbeddingsOptions(BuiltinOptions):
+class ConcatEmbeddingsOptions(BuiltinOptions, member=3):
     """CONCAT_EMBEDDINGS."""
 
     num_channels: int = int32()
@@ -210,19 +210,19 @@ class ConcatEmbeddingsOptions(BuiltinOptions):
     embedding_dim_per_channel: VectorOf[np.int32] = vector(np.int32)
 
 
-class LSHProjectionOptions(BuiltinOptions):
+class LSHProjectionOptions(BuiltinOptions, member=4):
     """LSH_PROJECTION."""
 
     type: LSHProjectionType = enum(LSHProjectionType.UNKNOWN)
 
 
-class EmbeddingLookupSparseOptions(BuiltinOptions):
+class EmbeddingLookupSparseOptions(BuiltinOptions, member=20):
     """EMBEDDING_LOOKUP_SPARSE."""
 
     combiner: CombinerType = enum(CombinerType.SUM)
 
 
-class SkipGramOptions(BuiltinOptions):
+class SkipGramOptions(BuiltinOptions, member=18):
     """SKIP_GRAM."""
 
     ngram_size: int = int32()
@@ -230,7 +230,7 @@ class SkipGramOptions(BuiltinOptions):
     include_all_ngrams: bool = boolean()
 
 
-class ResizeBilinearOptions(BuiltinOptions):
+class ResizeBilinearOptions(BuiltinOptions, member=15):
     """RESIZE_BILINEAR; new_height and new_width are deprecated, their slots kept."""
 
     new_height: int = int32()
@@ -239,14 +239,14 @@ class ResizeBilinearOptions(BuiltinOptions):
     half_pixel_centers: bool = boolean()
 
 
-class ResizeNearestNeighborOptions(BuiltinOptions):
+class ResizeNearestNeighborOptions(BuiltinOptions, member=74):
     """RESIZE_NEAREST_NEIGHBOR."""
 
     align_corners: bool = boolean()
     half_pixel_centers: bool = boolean()
 
 
-class FakeQuantOptions(BuiltinOptions):
+class FakeQuantOptions(BuiltinOptions, member=58):
     """FAKE_QUANT; narrow_range from version 2."""
 
     min: float = float32()
@@ -255,17 +255,17 @@ class FakeQuantOptions(BuiltinOptions):
     narrow_range: bool = boolean()
 
 
-class QuantizeOptions(BuiltinOptions):
+class QuantizeOptions(BuiltinOptions, member=89):
     """QUANTIZE: no options."""
 
 
-class DequantizeOptions(BuiltinOptions):
+class DequantizeOptions(BuiltinOptions, member=38):
     """DEQUANTIZE: no options."""
 
 
-class NonMaxSuppressionV4Options(BuiltinOptions):
+class NonMaxSuppressionV4Options(BuiltinOptions, member=95):
     """NON_MAX_SUPPRESSION_V4: no options."""
 
 
-class NonMaxSuppressionV5Options(BuiltinOptions):
+class NonMaxSuppressionV5Options(BuiltinOptions, member=96):
     """NON_MAX_SUPPRESSION_V5: no options."""

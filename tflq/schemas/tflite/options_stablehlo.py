@@ -17,7 +17,7 @@ from tflq.schemas.tflite.enums import (
 )
 
 
-class StablehloGatherOptions(BuiltinOptions2):
+class StablehloGatherOptions(BuiltinOptions2, member=16):
     """STABLEHLO_GATHER."""
 
     offset_dims: VectorOf[np.int64] = vector(np.int64)
@@ -28,13 +28,13 @@ class StablehloGatherOptions(BuiltinOptions2):
     indices_are_sorted: bool = boolean()
 
 
-class StablehloTransposeOptions(BuiltinOptions2):
+class StablehloTransposeOptions(BuiltinOptions2, member=17):
     """STABLEHLO_TRANSPOSE."""
 
     permutation: VectorOf[np.int64] = vector(np.int64)
 
 
-class StablehloDotGeneralOptions(BuiltinOptions2):
+class StablehloDotGeneralOptions(BuiltinOptions2, member=12):
     """STABLEHLO_DOT_GENERAL."""
 
     lhs_batching_dimensions: VectorOf[np.int64] = vector(np.int64)
@@ -44,7 +44,7 @@ class StablehloDotGeneralOptions(BuiltinOptions2):
     precision_config: list[StablehloPrecisionConfig] | None = enums(StablehloPrecisionConfig, UINT32)
 
 
-class StablehloReduceWindowOptions(BuiltinOptions2):
+class StablehloReduceWindowOptions(BuiltinOptions2, member=13):
     """STABLEHLO_REDUCE_WINDOW."""
 
     window_dimensions: VectorOf[np.int64] = vector(np.int64)
@@ -55,14 +55,14 @@ class StablehloReduceWindowOptions(BuiltinOptions2):
     body_subgraph_index: int = int32()
 
 
-class StablehloWhileOptions(BuiltinOptions2):
+class StablehloWhileOptions(BuiltinOptions2, member=15):
     """STABLEHLO_WHILE."""
 
     cond_subgraph_index: int = int32()
     body_subgraph_index: int = int32()
 
 
-class StablehloSortOptions(BuiltinOptions2):
+class StablehloSortOptions(BuiltinOptions2, member=14):
     """STABLEHLO_SORT."""
 
     dimension: int = int64()
@@ -70,19 +70,19 @@ class StablehloSortOptions(BuiltinOptions2):
     comparator_subgraph_index: int = int32()
 
 
-class StablehloConcatenateOptions(BuiltinOptions2):
+class StablehloConcatenateOptions(BuiltinOptions2, member=1):
     """STABLEHLO_CONCATENATE."""
 
     dimension: int = int64()
 
 
-class StablehloBroadcastInDimOptions(BuiltinOptions2):
+class StablehloBroadcastInDimOptions(BuiltinOptions2, member=2):
     """STABLEHLO_BROADCAST_IN_DIM."""
 
     broadcast_dimensions: VectorOf[np.int64] = vector(np.int64)
 
 
-class StablehloCompareOptions(BuiltinOptions2):
+class StablehloCompareOptions(BuiltinOptions2, member=8):
     """STABLEHLO_COMPARE."""
 
     comparison_direction: StablehloComparisonDirection = enum(
@@ -91,13 +91,13 @@ class StablehloCompareOptions(BuiltinOptions2):
     compare_type: StablehloComparisonType = enum(StablehloComparisonType.STABLEHLO_COMPARISON_TYPE_NOTYPE, UINT32)
 
 
-class StablehloDynamicSliceOptions(BuiltinOptions2):
+class StablehloDynamicSliceOptions(BuiltinOptions2, member=9):
     """STABLEHLO_DYNAMIC_SLICE."""
 
     slice_sizes: VectorOf[np.int64] = vector(np.int64)
 
 
-class StablehloPadOptions(BuiltinOptions2):
+class StablehloPadOptions(BuiltinOptions2, member=10):
     """STABLEHLO_PAD."""
 
     edge_padding_low: VectorOf[np.int64] = vector(np.int64)
@@ -105,13 +105,13 @@ class StablehloPadOptions(BuiltinOptions2):
     interior_padding: VectorOf[np.int64] = vector(np.int64)
 
 
-class StablehloIotaOptions(BuiltinOptions2):
+class StablehloIotaOptions(BuiltinOptions2, member=11):
     """STABLEHLO_IOTA."""
 
     iota_dimension: int = int64()
 
 
-class StablehloCustomCallOptions(BuiltinOptions2):
+class StablehloCustomCallOptions(BuiltinOptions2, member=5):
     """STABLEHLO_CUSTOM_CALL; called_computations are subgraphs."""
 
     call_target_name: str | None = string()
@@ -122,14 +122,14 @@ class StablehloCustomCallOptions(BuiltinOptions2):
     custom_attributes: VectorOf[np.uint8] = vector(np.uint8)
 
 
-class StablehloReduceOptions(BuiltinOptions2):
+class StablehloReduceOptions(BuiltinOptions2, member=6):
     """STABLEHLO_REDUCE."""
 
     dimensions: VectorOf[np.int64] = vector(np.int64)
     body_subgraph_index: int = int32()
 
 
-class StablehloSliceOptions(BuiltinOptions2):
+class StablehloSliceOptions(BuiltinOptions2, member=3):
     """STABLEHLO_SLICE."""
 
     start_indices: VectorOf[np.int64] = vector(np.int64)
@@ -137,7 +137,7 @@ class StablehloSliceOptions(BuiltinOptions2):
     strides: VectorOf[np.int64] = vector(np.int64)
 
 
-class StablehloConvolutionOptions(BuiltinOptions2):
+class StablehloConvolutionOptions(BuiltinOptions2, member=4):
     """STABLEHLO_CONVOLUTION."""
 
     window_strides: VectorOf[np.int64] = vector(np.int64)
@@ -159,7 +159,7 @@ class StablehloConvolutionOptions(BuiltinOptions2):
     precision_config: list[StablehloPrecisionConfig] | None = enums(StablehloPrecisionConfig, UINT32)
 
 
-class StablehloScatterOptions(BuiltinOptions2):
+class StablehloScatterOptions(BuiltinOptions2, member=7):
     """STABLEHLO_SCATTER."""
 
     indices_are_sorted: bool = boolean()
@@ -171,19 +171,19 @@ class StablehloScatterOptions(BuiltinOptions2):
     update_computation_subgraph_index: int = int32()
 
 
-class StablehloCaseOptions(BuiltinOptions2):
+class StablehloCaseOptions(BuiltinOptions2, member=23):
     """STABLEHLO_CASE."""
 
     branch_subgraph_indices: VectorOf[np.int32] = vector(np.int32)
 
 
-class StablehloRngBitGeneratorOptions(BuiltinOptions2):
+class StablehloRngBitGeneratorOptions(BuiltinOptions2, member=19):
     """STABLEHLO_RNG_BIT_GENERATOR."""
 
     algorithm: RngAlgorithm = enum(RngAlgorithm.DEFAULT)
 
 
-class StableHLOCompositeOptions(BuiltinOptions2):
+class StableHLOCompositeOptions(BuiltinOptions2, member=21):
     """STABLEHLO_COMPOSITE; the attributes are a flexbuffer."""
 
     name: str | None = string()
@@ -193,15 +193,15 @@ class StableHLOCompositeOptions(BuiltinOptions2):
     version: int = int32()
 
 
-class StablehloShiftLeftOptions(BuiltinOptions2):
+class StablehloShiftLeftOptions(BuiltinOptions2, member=22):
     """STABLEHLO_SHIFT_LEFT: no options."""
 
 
-class DilateOptions(BuiltinOptions2):
+class DilateOptions(BuiltinOptions2, member=18):
     """DILATE: no options."""
 
 
-class ReduceWindowOptions(BuiltinOptions2):
+class ReduceWindowOptions(BuiltinOptions2, member=20):
     """REDUCE_WINDOW, deprecated."""
 
     reduce_function: ReduceWindowFunction = enum(ReduceWindowFunction.UNSUPPORTED, INT32)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.schemas.flatbuffer.declare import VectorOf, enum, int32, tables, union, union_type, vector
-from tflq.schemas.flatbuffer.fields import UnionMembers
 from tflq.schemas.flatbuffer.table import Table
 from tflq.schemas.tflite.bases import QuantizationDetails, SparseIndexVector
 from tflq.schemas.tflite.enums import DimensionType
 
 
-class CustomQuantization(QuantizationDetails):
+class CustomQuantization(QuantizationDetails, member=1):
     """Parameters of a quantisation that the schema does not know."""
 
     custom: VectorOf[np.uint8] = vector(np.uint8, align=16)
 
 
-class BlockwiseQuantization(QuantizationDetails):
+class BlockwiseQuantization(QuantizationDetails, member=2):
     """Scales and zero points (tensor indices, -1 for none) per block of block_size elements, or of block_shape."""
 
     scales: int = int32()
@@ -26,18 +25,13 @@ class BlockwiseQuantization(QuantizationDetails):
     block_shape: VectorOf[np.int32] = vector(np.int32)
 
 
-class MultiAxisQuantization(QuantizationDetails):
+class MultiAxisQuantization(QuantizationDetails, member=3):
     """Scales and zero points (tensor indices, -1 for none) along several dimensions; block_size 0 without blocks."""
 
     scales: int = int32()
     zero_points: int = int32()
     block_size: int = int32()
     quantized_dimensions: VectorOf[np.int32] = vector(np.int32)
-
-
-QUANTIZATION_DETAILS = UnionMembers(
-    "QuantizationDetails", QuantizationDetails, (CustomQuantization, BlockwiseQuantization, MultiAxisQuantization)
-)
 
 
 class QuantizationParameters(Table):
@@ -48,29 +42,26 @@ class QuantizationParameters(Table):
     scale: VectorOf[np.float32] = vector(np.float32)
     zero_point: VectorOf[np.int64] = vector(np.int64)
     details_type: int = union_type()
-    details: QuantizationDetails | None = union(QUANTIZATION_DETAILS, QuantizationDetails)
+    details: QuantizationDetails | None = union(QuantizationDetails)
     quantized_dimension: int = int32()
 
 
-class Int32Vector(SparseIndexVector):
+class Int32Vector(SparseIndexVector, member=1):
     """Indices of a sparse dimension, 32 bits."""
 
     values: VectorOf[np.int32] = vector(np.int32)
 
 
-class Uint16Vector(SparseIndexVector):
+class Uint16Vector(SparseIndexVector, member=2):
     """Indices of a sparse dimension, 16 bits."""
 
     values: VectorOf[np.uint16] = vector(np.uint16, align=4)
 
 
-class Uint8Vector(SparseIndexVector):
+class Uint8Vector(SparseIndexVector, member=3):
     """Indices of a sparse dimension, 8 bits."""
 
     values: VectorOf[np.uint8] = vector(np.uint8, align=4)
-
-
-SPARSE_INDEX_VECTOR = UnionMembers("SparseIndexVector", SparseIndexVector, (Int32Vector, Uint16Vector, Uint8Vector))
 
 
 class DimensionMetadata(Table):
@@ -79,9 +70,9 @@ class DimensionMetadata(Table):
     format: DimensionType = enum(DimensionType.DENSE)
     dense_size: int = int32()
     array_segments_type: int = union_type()
-    array_segments: SparseIndexVector | None = union(SPARSE_INDEX_VECTOR, SparseIndexVector)
+    array_segments: SparseIndexVector | None = union(SparseIndexVector)
     array_indices_type: int = union_type()
-    array_indices: SparseIndexVector | None = union(SPARSE_INDEX_VECTOR, SparseIndexVector)
+    array_indices: SparseIndexVector | None = union(SparseIndexVector)
 
 
 class SparsityParameters(Table):
