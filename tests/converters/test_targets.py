@@ -25,7 +25,7 @@ def test_every_target_is_whole(name: str) -> None:
 
 
 def test_an_unknown_target_lists_the_known() -> None:
-    with pytest.raises(OptionError, match=r"unknown target 'gap8'; there are .*gap9-ne16, gap9-sq8"):
+    with pytest.raises(OptionError, match=r"unknown target 'gap8'; there are .*gap9-ne16, gap9-sq8.*docs/extending.md"):
         find_target("gap8")
 
 
@@ -38,6 +38,20 @@ def test_other_packages_add_targets(monkeypatch: pytest.MonkeyPatch) -> None:
     _install(monkeypatch, "mine", "tflq.converters.gap9:SQ8")
     assert "mine" in target_names()
     assert find_target("mine").name == "gap9-sq8"
+
+
+class Plain:
+    """An object with a target's attributes, but no record."""
+
+    name, summary, arithmetic, specification, settings = "plain", "of methods", "float", {"bits": 32}, ()
+    check = quantise = encode = emit = staticmethod(lambda *_: ())
+
+
+def test_an_object_with_the_attributes_becomes_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(monkeypatch, "plain", f"{__name__}:Plain")
+    found = find_target("plain")
+    assert isinstance(found, Target)
+    assert (found.name, found.check(None, None), found.precision_plan, found.promotions) == ("plain", (), None, ())
 
 
 def test_a_name_exists_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from tflq.converters.settings import LayerRule, Settings, Value
-from tflq.converters.targets import Target, find_target, target_names
+from tflq.converters.targets import Target, find_target, targets_with
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Tensor
+
+Quantise = Callable[[Graph, Settings], Graph]
+Offer = tuple[int, Mapping[str, Value]]
+"""Bits, and the settings that choose them."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +74,29 @@ class PrecisionPlan:
     counted: str
 
 
-@runtime_checkable
-class MixedPrecision(Target, Protocol):
-    """A target whose layers can differ in precision; with this method it can be searched."""
-
-    def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
-        """Return the choices for a graph; a layer whose width a rule of `settings` names has none.
-
-        Raises:
-            UnsupportedError, OptionError: as `Target.quantise`.
-        """
-
-
-def find_mixed_precision(name: str) -> MixedPrecision:
+def find_mixed_precision(name: str) -> Target:
     """Return a target that offers choices.
 
     Raises:
         OptionError: there is no such target, or it offers none; the message names those that do.
     """
     target = find_target(name)
-    if not isinstance(target, MixedPrecision):
-        known = ", ".join(other for other in target_names() if isinstance(find_target(other), MixedPrecision))
+    if target.precision_plan is None:
+        known = ", ".join(targets_with("precision_plan"))
         raise OptionError(f"target {name} offers no precision for single layers to choose from; allowed are {known}")
     return target
+
+
+def precision_plan_of(name: str, graph: Graph, settings: Settings) -> PrecisionPlan:
+    """Return what a target lets one choose for a graph.
+
+    Raises:
+        OptionError: as `find_mixed_precision`; settings that do not fit the graph.
+        UnsupportedError: as the target's `quantise`.
+    """
+    plan = find_mixed_precision(name).precision_plan
+    assert plan is not None
+    return plan(graph, settings)
 
 
 @dataclass(frozen=True)
@@ -109,24 +112,16 @@ class Promotion:
     values: str
 
 
-@runtime_checkable
-class Promotable(Target, Protocol):
-    """A target whose last layers can be promoted, from any layer to the end (docs/search.md)."""
-
-    @property
-    def promotions(self) -> Sequence[Promotion]:
-        """How, the cheapest first."""
-
-
-def find_promotable(name: str) -> Promotable:
-    """Return a target whose layers can be promoted.
+def find_promotable(name: str) -> Target:
+    """Return a target whose last layers can be promoted, from any layer to the end (docs/search.md).
 
     Raises:
         OptionError: there is no such target, or it has no promotions.
     """
     target = find_target(name)
-    if not isinstance(target, Promotable):
-        raise OptionError(f"target {name}: its layers are not promotable; allowed is aipu")
+    if not target.promotions:
+        known = ", ".join(targets_with("promotions"))
+        raise OptionError(f"target {name}: its layers are not promotable; allowed is {known}")
     return target
 
 
@@ -148,7 +143,11 @@ def tensor_bytes(tensor: Tensor) -> int:
 
 
 def probed_plan(
-    target: Target, graph: Graph, settings: Settings, offered: Sequence[tuple[int, Mapping[str, Value]]], counted: str
+    quantise: Quantise,
+    graph: Graph,
+    settings: Settings,
+    offered: Sequence[tuple[int, Mapping[str, Value]]],
+    counted: str,
 ) -> PrecisionPlan:
     """Find the choices by trying them: quantise once for each node and width.
 
@@ -157,7 +156,7 @@ def probed_plan(
     Nodes that no width changes have no choice; widths that the target refuses are not offered.
 
     Args:
-        target: whose constants and activations are Affine.
+        quantise: the target's; constants and activations of its graphs are Affine.
         graph: with ranges.
         settings: the user's; single layers are changed in what they give.
         offered: (bits, settings that choose it), the widest first.
@@ -167,12 +166,12 @@ def probed_plan(
         UnsupportedError, OptionError: the graph cannot be quantised with the user's settings.
     """
     keys = {key for _, values in offered for key in values}
-    whole = graph_bytes(target.quantise(graph, settings))
+    whole = graph_bytes(quantise(graph, settings))
     layers, fixed = [], whole
     for index, node in enumerate(graph.nodes):
         if is_named(settings, graph, index, keys):
             continue
-        totals = {bits: _total(target, graph, settings, index, values) for bits, values in offered}
+        totals = {bits: _total(quantise, graph, settings, index, values) for bits, values in offered}
         found = {bits: total for bits, total in totals.items() if total is not None}
         if len(set(found.values())) < 2:
             continue
@@ -190,9 +189,9 @@ def graph_bytes(graph: Graph) -> int:
     return sum(tensor_bytes(graph.tensors[t]) for t in sorted(used))
 
 
-def _total(target: Target, graph: Graph, settings: Settings, index: int, values: Mapping[str, Value]) -> int | None:
+def _total(quantise: Quantise, graph: Graph, settings: Settings, index: int, values: Mapping[str, Value]) -> int | None:
     changed = Settings(settings.values, (*settings.rules, LayerRule(str(index), values)))
     try:
-        return graph_bytes(target.quantise(graph, changed))
+        return graph_bytes(quantise(graph, changed))
     except (UnsupportedError, OptionError):
         return None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Protocol, runtime_checkable
+from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from tflq.converters.settings import Setting, Settings
 from tflq.errors import OptionError, TflqError
 from tflq.graph import Array, Graph, Model, Tensor
+
+if TYPE_CHECKING:
+    from tflq.converters.precision import PrecisionPlan, Promotion
 
 ENTRY_POINT_GROUP = "tflq.targets"
 
@@ -18,51 +23,43 @@ Artefacts = Mapping[str, bytes]
 """File name -> content."""
 
 
-@runtime_checkable
-class Target(Protocol):
-    """A device that a graph can be quantised for.
+@dataclass(frozen=True)
+class Target:
+    """A device that a graph can be quantised for: data, and functions over graphs.
 
     The way is: settings = parse_settings(target.settings, ...); target.check(graph, settings) for what stands in the
     way; graph = target.quantise(graph, settings); tflq.interpreter.lower(graph) for the integers, and
     target.emit(graph, source) for the files.
+
+    Attributes:
+        name: as the user writes it, such as "gap9-ne16".
+        summary: one line for lists.
+        arithmetic: whose kernels run its graphs.
+        specification: bits, symmetry, granularity, multiplier format and limits, as data.
+        settings: the keys that it knows.
+        check: returns one line for each operator that cannot be mapped: which, why, and the way out.
+        quantise: returns the target's graph: its types, its requantised constants, its inserted nodes. Raises
+            UnsupportedError for what `check` lists, all at once, or a value that the target cannot hold; OptionError
+            for a setting that does not fit the graph.
+        encode: returns the quantized values of real numbers in a tensor of a quantised graph, rounded as the target's
+            tool does.
+        emit: returns the files of a quantised graph, lowered or not; nothing is written.
+        precision_plan: returns the widths that single layers can have; a layer whose width a rule of the settings names
+            has none. None where there is nothing to choose. Raises as `quantise`.
+        promotions: what a backward search gives the last layers of a network, the cheapest first.
     """
 
-    @property
-    def name(self) -> str:
-        """As the user writes it, such as "gap9-ne16"."""
-
-    @property
-    def summary(self) -> str:
-        """One line for lists."""
-
-    @property
-    def arithmetic(self) -> str:
-        """The arithmetic whose kernels run its graphs."""
-
-    @property
-    def specification(self) -> Specification:
-        """Bits, symmetry, granularity, multiplier format and limits, as data."""
-
-    @property
-    def settings(self) -> Sequence[Setting]:
-        """The keys that it knows."""
-
-    def check(self, graph: Graph, settings: Settings) -> tuple[str, ...]:
-        """Return one line for each operator that cannot be mapped: which, why, and the way out."""
-
-    def quantise(self, graph: Graph, settings: Settings) -> Graph:
-        """Return the target's graph: its types, its requantised constants, its inserted nodes.
-
-        Raises:
-            UnsupportedError: what `check` lists, all at once; or a value that the target cannot hold.
-            OptionError: a setting that does not fit the graph.
-        """
-
-    def encode(self, real: Array, tensor: Tensor) -> Array:
-        """Return the codes of real numbers in a tensor of a quantised graph, rounded as the target's tool does."""
-
-    def emit(self, graph: Graph, source: Model) -> Artefacts:
-        """Return the files of a quantised graph; nothing is written."""
+    name: str
+    summary: str
+    arithmetic: str
+    specification: Specification
+    settings: Sequence[Setting]
+    check: Callable[[Graph, Settings], tuple[str, ...]]
+    quantise: Callable[[Graph, Settings], Graph]
+    encode: Callable[[Array, Tensor], Array]
+    emit: Callable[[Graph, Model], Artefacts]
+    precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
+    promotions: Sequence[Promotion] = ()
 
 
 _TABLE = {
@@ -85,6 +82,8 @@ def target_names() -> tuple[str, ...]:
 def find_target(name: str) -> Target:
     """Return a target by name; its module is imported now.
 
+    Another package may give any object with a target's attributes; it becomes a record.
+
     Raises:
         OptionError: there is none of that name; the message lists those that exist.
         TflqError: another package's target does not have what a target needs, or has the name of one of ours.
@@ -94,15 +93,27 @@ def find_target(name: str) -> Target:
         raise TflqError(f"target '{name}' exists in tflq and again in {foreign[name]}; remove one")
     place = _TABLE.get(name) or foreign.get(name)
     if place is None:
-        raise OptionError(f"unknown target '{name}'; there are {', '.join(target_names())}")
+        raise OptionError(
+            f"unknown target '{name}'; there are {', '.join(target_names())} (docs/extending.md: how to add one)"
+        )
     module, _, attribute = place.partition(":")
     found: object = getattr(import_module(module), attribute)
-    if not isinstance(found, Target):
-        raise TflqError(
-            f"target '{name}' of {place} lacks one of: name, summary, arithmetic, specification, "
-            "settings, check, quantise, encode, emit"
-        )
-    return found
+    if isinstance(found, Target):
+        return found
+    needed = [f.name for f in fields(Target) if f.default is MISSING]
+    if not all(hasattr(found, key) for key in needed):
+        raise TflqError(f"target '{name}' of {place} lacks one of: {', '.join(needed)}")
+    return Target(**{f.name: getattr(found, f.name) for f in fields(Target) if hasattr(found, f.name)})
+
+
+def targets_with(attribute: str) -> tuple[str, ...]:
+    """Return the names of the targets that have something optional: "precision_plan" or "promotions"."""
+    return tuple(name for name in target_names() if getattr(find_target(name), attribute))
+
+
+def model_name(source: Model) -> str:
+    """Return the stem of the model's file, or "model": what emitted files are called after."""
+    return PurePath(source.source).stem or "model"
 
 
 def _foreign() -> dict[str, str]:

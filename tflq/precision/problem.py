@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflq import __version__
 from tflq.analysis.executions import Execution, as_is, in_float, real_values
 from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.converters.precision import PrecisionPlan, find_mixed_precision
+from tflq.converters.precision import PrecisionPlan, find_mixed_precision, precision_plan_of
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
@@ -130,7 +130,7 @@ def make_problem(
         InputError: labels for a model with several outputs.
     """
     found = find_mixed_precision(target)
-    plan = _restricted(found.precision_plan(ranged, parse_settings(found.settings, *settings)), widths)
+    plan = _restricted(precision_plan_of(target, ranged, parse_settings(found.settings, *settings)), widths)
     if not plan.layers:
         only = f" with {', '.join(map(str, sorted(widths)))} bits" if widths else ""
         raise OptionError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -27,108 +27,76 @@ from tflq.converters.aipu.translate import translate
 from tflq.converters.aipu.translation import RESERVED
 from tflq.converters.aipu.widths import precision_plan
 from tflq.converters.calibration import ranges_from_quantisation
-from tflq.converters.precision import PrecisionPlan, Promotion
-from tflq.converters.settings import Setting, Settings
-from tflq.converters.targets import Artefacts, Specification
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Artefacts, Target
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
 from tflq.interpreter.kernels.aipu.scales import encode
 from tflq.schemas.aipu import specification, write_network
 
 
-@dataclass(frozen=True)
-class AipuTarget:
-    """Zhouyi by way of the Compass Optimizer; the fields of `tflq.converters.targets.Target`.
+def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
+    layer_options(graph, settings)
+    if isinstance(graph.extra, Origin):
+        return ()
+    return problems_of(float_view(ranges_from_quantisation(graph)))
 
-    Attributes:
-        name: "aipu".
-        summary: one line.
-        arithmetic: its kernels.
+
+def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+    """Return Zhouyi's graph.
+
+    Args:
+        graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
+            quantised IR comes back as it is.
+        settings: complete.
+
+    Raises:
+        UnsupportedError: what `check` lists, all at once; tensors without a range.
+        OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
     """
+    if is_quantised_graph(graph):
+        refuse_settings(settings)
+        return graph
+    options, whole = layer_options(graph, settings), options_of(dict(settings.values))
+    if isinstance(graph.extra, Origin):
+        refuse_float_layers(options)
+        return quantise_layers(graph, options, whole)
+    network = float_view(ranges_from_quantisation(graph))
+    problems = problems_of(network)
+    if problems:
+        raise UnsupportedError("; ".join(problems))
+    layers = translate(network, graph.name or "model")
+    assert isinstance(layers.extra, Origin)
+    renamed = {layer: options[node] for layer, node in layers.extra.settings.items()}
+    quantised = quantise_layers(layers, renamed, whole)
+    floating = [name for name, asked in renamed.items() if asked.floating]
+    return with_float_layers(quantised, network, floating) if floating else quantised
 
-    name: str = "aipu"
-    summary: str = "Arm China Zhouyi by Compass: 8 or 16 bits, symmetric or asymmetric"
-    arithmetic: str = ARITHMETIC
 
-    @property
-    def specification(self) -> Specification:
-        """Read from tflq/schemas/aipu/specification.json."""
-        return specification()
+def _encode(real: Array, tensor: Tensor) -> Array:
+    """Return codes: clamp(RNE(f32(s * x) - zp))."""
+    return encode(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
 
-    @property
-    def settings(self) -> Sequence[Setting]:
-        """The keys that it knows."""
-        return KNOWN
 
-    def check(self, graph: Graph, settings: Settings) -> tuple[str, ...]:
-        """Return one line for each operator that cannot be mapped."""
-        layer_options(graph, settings)
-        if isinstance(graph.extra, Origin):
-            return ()
-        return problems_of(float_view(ranges_from_quantisation(graph)))
+def artefacts_of(graph: Graph, source: Model) -> Artefacts:
+    """Return file name -> content: the Compass IR NAME_o.txt and .bin, quantised, and NAME.txt and .bin, float.
 
-    def quantise(self, graph: Graph, settings: Settings) -> Graph:
-        """Return Zhouyi's graph.
+    The float IR states the ranges as layer_top_range, so that Compass (calibration `in_ir`) and tflq make the same
+    quantised one of it. The graph of a quantised IR gives no float one.
 
-        Args:
-            graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
-                quantised IR comes back as it is.
-            settings: complete.
-
-        Raises:
-            UnsupportedError: what `check` lists, all at once; tensors without a range.
-            OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
-        """
-        if is_quantised_graph(graph):
-            refuse_settings(settings)
-            return graph
-        options, whole = layer_options(graph, settings), options_of(dict(settings.values))
-        if isinstance(graph.extra, Origin):
-            refuse_float_layers(options)
-            return quantise_layers(graph, options, whole)
-        network = float_view(ranges_from_quantisation(graph))
-        problems = problems_of(network)
-        if problems:
-            raise UnsupportedError("; ".join(problems))
-        layers = translate(network, graph.name or "model")
-        assert isinstance(layers.extra, Origin)
-        renamed = {layer: options[node] for layer, node in layers.extra.settings.items()}
-        quantised = quantise_layers(layers, renamed, whole)
-        floating = [name for name, asked in renamed.items() if asked.floating]
-        return with_float_layers(quantised, network, floating) if floating else quantised
-
-    @property
-    def promotions(self) -> Sequence[Promotion]:
-        """What a backward search tries: 16 bits, then floating point."""
-        return PROMOTIONS
-
-    def precision_plan(self, graph: Graph, settings: Settings) -> PrecisionPlan:
-        """Return the layers that can have 8 or 16 bits."""
-        return precision_plan(self, graph, settings)
-
-    def encode(self, real: Array, tensor: Tensor) -> Array:
-        """Return codes: clamp(RNE(f32(s * x) - zp))."""
-        return encode(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
-
-    def emit(self, graph: Graph, source: Model) -> Artefacts:
-        """Return file name -> content: the Compass IR NAME_o.txt and .bin, quantised, and NAME.txt and .bin, float.
-
-        The float IR states the ranges as layer_top_range, so that Compass (calibration `in_ir`) and tflq make the same
-        quantised one of it. The graph of a quantised IR gives no float one.
-
-        Raises:
-            UnsupportedError: the graph was not made by this target.
-        """
-        network = network_of(graph)
-        plain = _plain_name(source.source) or network.name
-        networks = {f"{plain}_o": replace(network, header={**network.header, "model_name": plain})}
-        if isinstance(graph.extra, Origin) and graph.extra.floats is not None:
-            networks[plain] = float_network_of(graph.extra.floats, plain)
-        files: dict[str, bytes] = {}
-        for name, written in networks.items():
-            text, binary = write_network(written)
-            files.update({f"{name}.txt": text.encode(), f"{name}.bin": binary})
-        return files
+    Raises:
+        UnsupportedError: the graph was not made by this target.
+    """
+    network = network_of(graph)
+    plain = _plain_name(source.source) or network.name
+    networks = {f"{plain}_o": replace(network, header={**network.header, "model_name": plain})}
+    if isinstance(graph.extra, Origin) and graph.extra.floats is not None:
+        networks[plain] = float_network_of(graph.extra.floats, plain)
+    files: dict[str, bytes] = {}
+    for name, written in networks.items():
+        text, binary = write_network(written)
+        files.update({f"{name}.txt": text.encode(), f"{name}.bin": binary})
+    return files
 
 
 def _plain_name(path: str) -> str:
@@ -139,4 +107,16 @@ def _plain_name(path: str) -> str:
     return name.translate(RESERVED)
 
 
-AIPU = AipuTarget()
+AIPU = Target(
+    name="aipu",
+    summary="Arm China Zhouyi by Compass: 8 or 16 bits, symmetric or asymmetric",
+    arithmetic=ARITHMETIC,
+    specification=specification(),
+    settings=KNOWN,
+    check=_check,
+    quantise=quantise_graph,
+    encode=_encode,
+    emit=artefacts_of,
+    precision_plan=partial(precision_plan, quantise_graph),
+    promotions=PROMOTIONS,
+)

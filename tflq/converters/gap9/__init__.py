@@ -1,7 +1,42 @@
-"""GAP9: the NE16 accelerator and the cluster's SQ8 kernels (docs/gap9.md)."""
+"""Targets `gap9-ne16` and `gap9-sq8`: GAP9's NE16 accelerator and the cluster's SQ8 kernels (docs/gap9.md)."""
 
 from __future__ import annotations
 
-from tflq.converters.gap9.target import NE16, SQ8
+import numpy as np
+
+from tflq.converters.gap9.check import problems_of
+from tflq.converters.gap9.emit.artefacts import artefacts_of
+from tflq.converters.gap9.options import known_settings, layer_options
+from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.gap9.widths import precision_plan
+from tflq.converters.targets import Target
+from tflq.graph import Array, Tensor
+from tflq.interpreter.kernels.gap9.rounding import quantise
+from tflq.schemas.gap9 import specification
 
 __all__ = ["NE16", "SQ8"]
+
+
+def _encode(real: Array, tensor: Tensor) -> Array:
+    """Return clip(rnd(real / S) + Z), ties up."""
+    return quantise(np.asarray(real), tensor.affine).astype(tensor.dtype.storage)
+
+
+def _target(name: str, summary: str, use_ne16: bool) -> Target:
+    """Return one of the two targets; they differ in the default of `use_ne16` only."""
+    return Target(
+        name=name,
+        summary=summary,
+        arithmetic=ARITHMETIC,
+        specification=specification(),
+        settings=known_settings(use_ne16),
+        check=lambda graph, settings: problems_of(graph, layer_options(graph, settings)),
+        quantise=quantise_graph,
+        encode=_encode,
+        emit=lambda graph, source: artefacts_of(graph, name, source),
+        precision_plan=precision_plan,
+    )
+
+
+NE16 = _target("gap9-ne16", "GAP9, NE16 accelerator where it can: uint8, weights of 2 to 8 bits", True)
+SQ8 = _target("gap9-sq8", "GAP9, cluster cores: int8, weights of 8 bits", False)

@@ -1,7 +1,27 @@
-"""HiSilicon NNIE: logarithmic codes, and a Caffe package for its mapper (docs/nnie.md)."""
+"""Target `nnie`: HiSilicon NNIE's logarithmic codes, and a Caffe package for its mapper (docs/nnie.md)."""
 
 from __future__ import annotations
 
-from tflq.converters.nnie.target import NNIE
+import numpy as np
+
+from tflq.converters.nnie.check import problems_of
+from tflq.converters.nnie.emit.artefacts import artefacts_of
+from tflq.converters.nnie.options import SETTINGS
+from tflq.converters.nnie.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.targets import Target
+from tflq.schemas.nnie import specification
 
 __all__ = ["NNIE"]
+
+NNIE = Target(
+    name="nnie",
+    summary="HiSilicon NNIE: logarithmic codes of 8 or 16 bits, a Caffe package for its mapper",
+    arithmetic=ARITHMETIC,
+    specification=specification(),
+    settings=SETTINGS,
+    check=lambda graph, _: problems_of(graph),
+    quantise=quantise_graph,
+    # Tensors stay real: each layer makes codes of its own inputs.
+    encode=lambda real, _: np.asarray(real, np.float32),
+    emit=artefacts_of,
+)

@@ -1,7 +1,37 @@
-"""The target `openvino`: FakeQuantize, as OpenVINO's CPU plug-in executes it in int8 (docs/openvino.md)."""
+"""Target `openvino`: FakeQuantize, as OpenVINO's CPU plug-in executes it in int8 (docs/openvino.md)."""
 
 from __future__ import annotations
 
-from tflq.converters.openvino.target import OPENVINO
+import numpy as np
+
+from tflq.converters.openvino.check import problems_of
+from tflq.converters.openvino.emit.artefacts import artefacts_of
+from tflq.converters.openvino.options import KNOWN, options_of
+from tflq.converters.openvino.quantise import quantise_graph
+from tflq.converters.targets import Target
+from tflq.graph import Array, Tensor
+from tflq.interpreter.kernels.openvino.fake_quantise import level_indices
+from tflq.interpreter.kernels.openvino.levels import rule_of
+from tflq.schemas.openvino import specification
 
 __all__ = ["OPENVINO"]
+
+
+def _encode(real: Array, tensor: Tensor) -> Array:
+    """Return quantized values as FakeQuantize rounds: half to the even level."""
+    affine = tensor.affine
+    index = level_indices(np.asarray(real, np.float32), rule_of(affine))
+    return np.asarray((index + np.float32(affine.minimum_code)).astype(tensor.dtype.storage))
+
+
+OPENVINO = Target(
+    name="openvino",
+    summary="OpenVINO: FakeQuantize, IR v11 that the CPU plug-in executes in int8",
+    arithmetic="openvino",
+    specification=specification(),
+    settings=KNOWN,
+    check=lambda graph, settings: problems_of(graph, options_of(graph, settings)),
+    quantise=quantise_graph,
+    encode=_encode,
+    emit=artefacts_of,
+)

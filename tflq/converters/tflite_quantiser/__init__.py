@@ -2,6 +2,44 @@
 
 from __future__ import annotations
 
-from tflq.converters.tflite_quantiser.target import TFLITE
+from dataclasses import replace
+
+from tflq.converters.targets import Artefacts, Target
+from tflq.converters.tflite import model_to_bytes
+from tflq.converters.tflite_quantiser.options import SETTINGS
+from tflq.converters.tflite_quantiser.quantise import ARITHMETIC, problems_of, quantise_graph
+from tflq.converters.tflite_quantiser.rules import SPECIFICATION
+from tflq.converters.tflite_quantiser.scales import codes
+from tflq.graph import Attributes, Graph, Model, with_graphs
 
 __all__ = ["TFLITE"]
+
+FILE = "model.tflite"
+_OURS = ("engine", "engine_reason")
+
+
+def artefacts_of(graph: Graph, source: Model) -> Artefacts:
+    """Return the .tflite file of a quantised graph, lowered or not; signatures and metadata of the source stay."""
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        attributes = Attributes({name: value for name, value in node.attributes.items() if name not in _OURS})
+        result.nodes[index] = replace(node, attributes=attributes, arithmetic=None, params=None)
+        for t in node.outputs:  # lowering has folded what does not depend on samples
+            result.tensors[t] = replace(result.tensors[t], data=None)
+    metadata = {name: data for name, data in source.metadata.items() if name != "CONVERSION_METADATA"}
+    plain = replace(with_graphs(source, [result]), metadata=metadata, extra=None)
+    return {FILE: model_to_bytes(plain)}
+
+
+TFLITE = Target(
+    name="tflite",
+    summary="TFLite: int8 or 16x8 integers, weights only, or single operators in float",
+    arithmetic=ARITHMETIC,
+    specification=SPECIFICATION,
+    settings=SETTINGS,
+    check=lambda graph, _: problems_of(graph),
+    quantise=quantise_graph,
+    # clip(rha(f32(x / scale)) + zero_point), halves away from zero, as TFLite's QUANTIZE
+    encode=lambda real, tensor: codes(real, tensor.affine),
+    emit=artefacts_of,
+)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflq.converters.settings import Settings
-from tflq.converters.tflite_quantiser.check import problems_of
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
 from tflq.converters.tflite_quantiser.choose_scales import (
     Scales,
@@ -23,6 +22,16 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
 
 ARITHMETIC = "tflite"
+_RUNS_OTHERS = ("if", "while", "call", "call_once", "stablehlo_case", "stablehlo_composite")
+
+
+def problems_of(graph: Graph) -> tuple[str, ...]:
+    """Return one line for each operator that runs other graphs; those without integer kernels stay in float."""
+    return tuple(
+        f"{graph.where(index)}: it runs other graphs, whose tensors are not calibrated; cut the graph in front of it"
+        for index, node in enumerate(graph.nodes)
+        if node.operator in _RUNS_OTHERS
+    )
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:

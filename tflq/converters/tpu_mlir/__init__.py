@@ -2,6 +2,37 @@
 
 from __future__ import annotations
 
-from tflq.converters.tpu_mlir.target import TPU_MLIR
+import numpy as np
+
+from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Target
+from tflq.converters.tpu_mlir.check import problems_of
+from tflq.converters.tpu_mlir.emit.artefacts import artefacts_of
+from tflq.converters.tpu_mlir.options import KNOWN, options_of
+from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
+from tflq.converters.tpu_mlir.quantise import quantise_graph
+from tflq.graph import Graph, float_view
+from tflq.interpreter.kernels.tpu_mlir.quantize import encode
+from tflq.schemas.tpu_mlir import specification
 
 __all__ = ["TPU_MLIR"]
+
+
+def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
+    options_of(graph, settings)
+    return problems_of(float_view(ranges_from_quantisation(graph)))
+
+
+TPU_MLIR = Target(
+    name="tpu-mlir",
+    summary="Sophgo BM1684X by TPU-MLIR: INT8, symmetric or asymmetric",
+    arithmetic=ARITHMETIC,
+    specification=specification(),
+    settings=KNOWN,
+    check=_check,
+    quantise=quantise_graph,
+    # sat(round half away(x / f32(S)) + Z)
+    encode=lambda real, tensor: encode(np.asarray(real, np.float32), tensor.affine, tensor.dtype),
+    emit=artefacts_of,
+)

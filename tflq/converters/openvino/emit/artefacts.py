@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import PurePath
 
 from tflq.converters.openvino.emit.translate import translate
 from tflq.converters.openvino.ir import network_to_bytes
-from tflq.converters.targets import Artefacts
+from tflq.converters.targets import Artefacts, model_name
 from tflq.graph import Affine, Graph, Model, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
 from tflq.schemas.openvino import Json
@@ -22,7 +21,7 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
     Raises:
         UnsupportedError: operators that cannot be written, all at once.
     """
-    name = PurePath(source.source).stem or "model"
+    name = model_name(source)
     xml, weights = network_to_bytes(translate(graph))
     listed: Json = {
         "model": name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.converters.onnx import OnnxGraph, model_bytes
-from tflq.converters.onnx.target import model_name
+from tflq.converters.targets import model_name
 from tflq.converters.tpu_mlir.calibration_table import format_calibration_table
 from tflq.converters.tpu_mlir.emit.params import integers_json
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
