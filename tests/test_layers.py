@@ -1,4 +1,4 @@
-"""Imports only point down: cli; bench, analysis; converters; interpreter; graph, schemas (docs/architecture.md)."""
+"""Imports only point down: cli; api; report; precision; bench, analysis; converters; ... (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ MAY_IMPORT = {
     "bench": BELOW_BENCH,
     "precision": BELOW_BENCH | {"tflq"},
     "report": BELOW_BENCH | {"bench", "precision", "tflq"},
-    "cli": BELOW_BENCH | {"bench", "precision", "report", "tflq"},
+    "api": BELOW_BENCH | {"bench", "precision", "report", "tflq"},
+    "cli": BELOW_BENCH | {"api", "bench", "precision", "report", "tflq"},
+    "__main__": {"cli"},
     "pytest_plugin": {"analysis", "cli"},
 }
 

@@ -20,7 +20,7 @@ LINKS = ("converters", "interpreter", "schemas")
 # The extras, and of the core dependencies those that only the command line needs.
 NOT_IMPORTED = {
     *("tensorflow", "tflite_runtime", "tflite_micro", "ai_edge_litert", "keras", "jax", "torch"),
-    *("onnx", "onnxruntime", "openvino", "jinja2", "pooch", "serial", "sklearn", "jsonschema"),
+    *("onnx", "onnxruntime", "openvino", "jinja2", "pooch", "serial", "sklearn", "jsonschema", "pandas"),
     *("click", "rich"),
 }
 

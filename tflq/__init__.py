@@ -1,4 +1,7 @@
-"""tflq: reads .tflite files, requantises them for NPUs, and runs TFLite's integers bit for bit in numpy."""
+"""tflq: reads .tflite files, requantises them for NPUs, and runs TFLite's integers bit for bit in numpy.
+
+What a command of `tflq` does, the function of its name in this package does (docs/python.md).
+"""
 
 from __future__ import annotations
 
@@ -6,36 +9,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model, write_model
-    from tflq.interpreter import Engine, lower
-    from tflq.tflite_interpreter import Interpreter
+    from tflq.api.calibrate import calibrate as calibrate
+    from tflq.api.diff import DiffResult as DiffResult
+    from tflq.api.diff import diff as diff
+    from tflq.api.options import CalibrationOptions as CalibrationOptions
+    from tflq.api.options import SampleOptions as SampleOptions
+    from tflq.api.options import TargetOptions as TargetOptions
+    from tflq.api.read_model import read_model as read_model
+    from tflq.api.samples import samples as samples
+    from tflq.converters.tflite import model_from_bytes as model_from_bytes
+    from tflq.converters.tflite import model_to_bytes as model_to_bytes
+    from tflq.converters.tflite import write_model as write_model
+    from tflq.errors import TflqError as TflqError
+    from tflq.interpreter import Engine as Engine
+    from tflq.interpreter import lower as lower
+    from tflq.tflite_interpreter import Interpreter as Interpreter
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Engine": "tflq.interpreter",
-    "Interpreter": "tflq.tflite_interpreter",
-    "lower": "tflq.interpreter",
-    "model_from_bytes": "tflq.converters.tflite",
-    "model_to_bytes": "tflq.converters.tflite",
-    "read_model": "tflq.converters.tflite",
-    "write_model": "tflq.converters.tflite",
+    "tflq.api.calibrate": ("calibrate",),
+    "tflq.api.diff": ("DiffResult", "diff"),
+    "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
+    "tflq.api.read_model": ("read_model",),
+    "tflq.api.samples": ("samples",),
+    "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
+    "tflq.errors": ("TflqError",),
+    "tflq.interpreter": ("Engine", "lower"),
+    "tflq.tflite_interpreter": ("Interpreter",),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Engine",
-    "Interpreter",
-    "__version__",
-    "lower",
-    "model_from_bytes",
-    "model_to_bytes",
-    "read_model",
-    "write_model",
-]
+__all__ = ["__version__", *_HOME_OF]
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import tflq` stays quick."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module 'tflq' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names without importing them."""
+    return sorted(__all__)

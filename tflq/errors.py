@@ -57,6 +57,14 @@ class OptionError(TflqError):
     """An option, target or key that does not exist, or a value outside its limits."""
 
 
+class UsageError(OptionError):
+    """Options that contradict each other, or one that lacks what it needs; they are named as the command line does."""
+
+
+class TflqWarning(UserWarning):
+    """A remark on what was done all the same; the command line prints it on stderr."""
+
+
 class OutputError(TflqError):
     """An artefact cannot be written."""
 

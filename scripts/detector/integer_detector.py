@@ -16,7 +16,7 @@ from detector.scenes import CLASSES
 from tflq.bench.detection import Detections
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.outputs import shared_map
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.graph import Affine, Array, Graph, Tensor, dequantise
 from tflq.interpreter import Engine, lower
@@ -53,7 +53,7 @@ MIXED = Precision("int8/int16", (*_SCORES, *_DELTAS, *_BOTH), 16)
 
 def calibrated(parts: Parts, trace: Trace, samples: int, strategy: str = "mean") -> Parts:
     """Return the parts with the ranges of the first samples of a float run."""
-    options = CalibrationOptions(strategy=strategy)
+    options = StatisticsOptions(strategy=strategy)
     inputs = (trace.images, trace.pooled, trace.pooled_masks)
     graphs = [
         calibrate(part.graph, [np.ascontiguousarray(x[:samples])], options)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Model
@@ -18,7 +18,7 @@ from tflq.graph import Array, Graph, Model
 
 def quantised(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
     """Calibrate a graph by extrema and quantise it."""
-    calibrated = calibrate(graph, list(data), CalibrationOptions("extrema", keep_samples=len(data[0])))
+    calibrated = calibrate(graph, list(data), StatisticsOptions("extrema", keep_samples=len(data[0])))
     return NNIE.quantise(calibrated, parse_settings(NNIE.settings, sets, layers))
 
 

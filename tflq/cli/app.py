@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import click
 
 from tflq import __version__
 from tflq.cli.groups import HelpfulGroup
-from tflq.errors import TflqError
+from tflq.errors import TflqError, TflqWarning, UsageError
 
 OK = 0
 CHECK_FAILED = 1
@@ -74,6 +75,9 @@ class LazyGroup(HelpfulGroup):
         try:
             status = super().invoke(ctx)
             sys.stdout.flush()
+        except UsageError as error:
+            named = click.Context(self, ctx, ctx.invoked_subcommand)
+            raise click.UsageError(str(error), named) from error
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _PIPE_CLOSED
@@ -98,7 +102,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on standard error."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = cli.main(args=given, prog_name="tflq", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", TflqWarning)
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            status = cli.main(args=given, prog_name="tflq", standalone_mode=False)
         return status if isinstance(status, int) else OK
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", _INTERRUPTED)
@@ -106,6 +113,19 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if "--debug" in given:
             traceback.print_exc()
         return _fail(_one_line(error), BAD_INPUT)
+
+
+def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
+    """Return what prints remarks of tflq as one line and leaves other warnings to `others`."""
+
+    def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+        if not issubclass(category, TflqWarning):
+            return others(message, category, *place)
+        sys.stdout.flush()
+        print(f"tflq: {message}", file=sys.stderr)
+        return None
+
+    return show
 
 
 def _one_line(error: Exception) -> str:

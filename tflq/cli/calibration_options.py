@@ -141,11 +141,11 @@ def _from_samples(model: Model, choice: CalibrationChoice, real: bool) -> Graph:
     from tflq.analysis.inputs.files import file_of_sample
     from tflq.cli import output
     from tflq.cli.common import input_names
-    from tflq.converters.calibration import CalibrationOptions, calibrate
+    from tflq.converters.calibration import StatisticsOptions, calibrate
     from tflq.errors import SampleError
 
-    default = CalibrationOptions()
-    options = CalibrationOptions(
+    default = StatisticsOptions()
+    options = StatisticsOptions(
         choice.strategy or default.strategy,
         choice.batch_size or default.batch_size,
         default.momentum if choice.momentum is None else choice.momentum,

@@ -7,61 +7,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tflq.cli.options import INPUT_HELP as INPUT_HELP
+from tflq.cli.options import LIMIT_OPTION as LIMIT_OPTION
+from tflq.cli.options import MODEL_ARGUMENT as MODEL_ARGUMENT
+from tflq.cli.options import STATE_OPTION as STATE_OPTION
+from tflq.cli.options import THREADS_OPTION as THREADS_OPTION
+from tflq.cli.options import reporting as reporting
+
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples
     from tflq.graph import Graph, Model
     from tflq.interpreter.execution.engine import State
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
-
-MODEL_ARGUMENT = click.argument("model", type=click.Path())
-STATE_OPTION = click.option(
-    "--state",
-    type=click.Choice(("independent", "stream")),
-    help="For models that keep state: a fresh one for each sample, or samples that are successive invocations.",
-)
-THREADS_OPTION = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
-    "numpy's own products: OPENBLAS_NUM_THREADS=1.",
-)
-INPUT_HELP = (
-    "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
-    "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
-    "images or WAV files (docs/data.md). Repeat it for each input."
-)
-
-
-def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
-    """Put limits in force until the command ends."""
-    from tflq.limits import exported, from_words
-
-    if words:
-        ctx.with_resource(exported(from_words(words)))
-
-
-LIMIT_OPTION = click.option(
-    "--limit",
-    multiple=True,
-    metavar="NAME=N",
-    is_eager=True,
-    expose_value=False,
-    callback=_apply_limits,
-    help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
-    "subgraphs, depth, expansion, subgraph-runs (docs/reliability.md). Repeat it for several.",
-)
-
-
-def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --limit, --json and --debug."""
-    function = LIMIT_OPTION(function)
-    function = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(
-        function
-    )
-    return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
 
 
 def sampling(default_samples: int) -> Callable[[_Function], _Function]:
@@ -95,18 +53,10 @@ def sampling(default_samples: int) -> Callable[[_Function], _Function]:
 
 
 def read_model(path: str) -> Model:
-    """Read a .tflite file, OpenVINO's IR (an .xml with its .bin beside it) or Compass IR (a .txt with its .bin)."""
-    from tflq.converters import tflite
+    """Read a model of any format; `tflq.api` does it where a command only parses and prints."""
+    from tflq.api.read_model import read_model
 
-    if path.lower().endswith(".xml"):
-        from tflq.converters.openvino import reader
-
-        return reader.read_model(path)
-    if path.lower().endswith(".txt"):
-        from tflq.converters.aipu import reader as compass
-
-        return compass.read_model(path)
-    return tflite.read_model(path)
+    return read_model(path)
 
 
 def chosen_state(name: str | None) -> State | None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from tflq.api.diff import diff
 from tflq.cli import output
-from tflq.cli.common import read_model, reporting
-
-if TYPE_CHECKING:
-    from tflq.analysis.model_difference import Finding
+from tflq.cli.common import reporting
 
 
 @click.command("diff")
@@ -22,31 +18,14 @@ def command(first: str, second: str, as_json: bool) -> int:
 
     Nothing is run; `tflq compare` says what the differences do. Exit status 1 if anything differs.
     """
-    from tflq.analysis.model_difference import model_differences
-
-    found = model_differences(read_model(first), read_model(second))
+    found = diff(first, second)
     if as_json:
-        output.json_report(
-            {"first": first, "second": second, "equal": not found, "findings": [_entry(f) for f in found]}
-        )
+        output.json_report(found.to_dict())
+    elif found.is_equal:
+        output.line(f"{first} and {second} are equal")
     else:
-        if found:
-            output.table(("what", "where", "first against second"), [(f.kind, f.where, f.words) for f in found])
-            output.line()
-        output.line(
-            f"{first} against {second}: {len(found)} difference{'s' * (len(found) > 1)}"
-            if found
-            else f"{first} and {second} are equal"
-        )
-    return 1 if found else 0
-
-
-def _entry(finding: Finding) -> dict[str, output.Json]:
-    constant = finding.constant
-    return {
-        "kind": finding.kind,
-        "where": finding.where,
-        "words": finding.words,
-        "channel": None if constant is None else constant.channel,
-        "differing": None if constant is None else constant.differing,
-    }
+        rows = [(f.kind, f.where, f.words) for f in found.findings]
+        output.table(("what", "where", "first against second"), rows)
+        output.line()
+        output.line(f"{first} against {second}: {len(rows)} difference{'s' * (len(rows) > 1)}")
+    return 0 if found.is_equal else 1

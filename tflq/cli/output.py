@@ -6,7 +6,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.box import SIMPLE_HEAD
@@ -14,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tflq.api.result import Json as Json
+from tflq.api.result import plain
 from tflq.units import size as size
-
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
 _PLAIN_WIDTH = 10_000  # no terminal: a line is as long as it needs to be, whatever COLUMNS says
 _SECONDS_UNTIL_BAR = 2.0
@@ -63,7 +64,7 @@ def pairs(values: Mapping[str, str]) -> None:
 
 def json_report(report: Mapping[str, Json]) -> None:
     """Print a report as JSON; numbers that JSON lacks are the strings "nan", "inf" and "-inf"."""
-    line(json.dumps(_finite(report), indent=2, ensure_ascii=False))
+    line(json.dumps(plain(report), indent=2, ensure_ascii=False))
 
 
 def warn(message: str) -> None:
@@ -80,16 +81,6 @@ def short(name: str, width: int = 48) -> str:
 def number(value: float) -> str:
     """Write a number in up to six digits, a whole one as such."""
     return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
-
-
-def _finite(value: Json) -> Json:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(item) for item in value]
-    return value
 
 
 class Bar:
@@ -127,3 +118,10 @@ class Bar:
             self._progress.start()
         if self._progress is not None:
             self._progress.update(self._task, completed=self._done)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], object]]:
+    """Yield what adds finished parts to a bar: the `progress` of every use case."""
+    with Bar(what, total) as bar:
+        yield bar.advance

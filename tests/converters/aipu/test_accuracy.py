@@ -12,7 +12,7 @@ from tests.support.aipu_golden import KWS, read_ir, with_ranges
 from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tflq.converters.aipu import AIPU, graph_of
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
@@ -49,7 +49,7 @@ def test_float_model_with_the_vendors_ranges(sets: list[str], expected: int) -> 
 def calibrated(strategy: str) -> Graph:
     """The float model with tflq's own ranges of the first 100 clips, in batches of 10."""
     model = dequantized(read_model(data_path("models", "kws_ref_model_float32.tflite")))
-    return calibrate(model.main, [clips()[0][:100]], CalibrationOptions(strategy, 10))
+    return calibrate(model.main, [clips()[0][:100]], StatisticsOptions(strategy, 10))
 
 
 @pytest.mark.parametrize(

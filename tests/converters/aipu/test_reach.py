@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.data import data_files
 from tflq.converters.aipu import AIPU
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes, read_model
@@ -118,11 +118,11 @@ def _both(model: Model, form: str, real: list[Array] | None = None) -> list[tupl
     rng = np.random.default_rng(1)
     real = real or [_draw(rng, graph.tensors[t], 8) for t in graph.inputs]
     expected = Engine(lower(graph)).run(real)
-    ranged = calibrate(graph, real, CalibrationOptions("extrema"))
+    ranged = calibrate(graph, real, StatisticsOptions("extrema"))
     if form == "int8":
         stored = _int8(model, ranged)
         codes = [_stored(x, stored.tensors[t]) for x, t in zip(real, stored.inputs, strict=True)]
-        ranged = calibrate(stored, codes, CalibrationOptions("extrema"))
+        ranged = calibrate(stored, codes, StatisticsOptions("extrema"))
     quantised = lower(AIPU.quantise(ranged, settings), AIPU.arithmetic)
     codes = [_codes(x, quantised.tensors[t]) for x, t in zip(real, quantised.inputs, strict=True)]
     found = Engine(quantised).run(codes)

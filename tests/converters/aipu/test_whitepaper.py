@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.converters.aipu import AIPU, graph_of
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Range
@@ -288,8 +288,8 @@ def test_the_mean_of_calibration() -> None:
     x = builder.input("x", (1,), DType.FLOAT32)
     graph = builder.build((builder.add("relu", (x,), (1,), DType.FLOAT32),))
     data = np.array([[1.0], [2.0], [6.0]], np.float32)
-    paper = calibrate(graph, [data], CalibrationOptions("weighted-mean", 1, weights=(0.5, 0.25, 0.25)))
-    compass = calibrate(graph, [data], CalibrationOptions("mean", 1))
+    paper = calibrate(graph, [data], StatisticsOptions("weighted-mean", 1, weights=(0.5, 0.25, 0.25)))
+    compass = calibrate(graph, [data], StatisticsOptions("mean", 1))
     found = [g.tensors[x].range for g in (paper, compass)]
     assert [float(r.maximum[0]) for r in found if r is not None] == [2.5, pytest.approx(1.59)]
 

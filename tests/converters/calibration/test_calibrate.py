@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tflq.converters.calibration import CalibrationOptions, calibrate, ranges_from_quantisation, samples_of
+from tflq.converters.calibration import StatisticsOptions, calibrate, ranges_from_quantisation, samples_of
 from tflq.errors import InputError, OptionError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Range
 
@@ -61,7 +61,7 @@ def test_extrema_are_those_of_the_full_data() -> None:
 
 @pytest.mark.parametrize("strategy", ["mean", "3std", "compass-kld", "mse"])
 def test_the_cut_into_chunks_does_not_matter(strategy: str) -> None:
-    options = CalibrationOptions(strategy, batch_size=5)
+    options = StatisticsOptions(strategy, batch_size=5)
     whole = calibrate(float_graph(), [DATA], options)
     for sizes in ([37], [1] * 37, [3, 20, 14], [36, 1]):
         assert calibrate(float_graph(), chunks(sizes), options).tensors == whole.tensors
@@ -69,7 +69,7 @@ def test_the_cut_into_chunks_does_not_matter(strategy: str) -> None:
 
 @pytest.mark.parametrize("strategy", ["3std", "kld", "compass-kld"])
 def test_memory_does_not_grow_with_the_samples(strategy: str) -> None:
-    options = CalibrationOptions(strategy, batch_size=50)
+    options = StatisticsOptions(strategy, batch_size=50)
     peaks = []
     for count in (4, 4, 40):  # the first run pays for imports
         tracemalloc.start()
@@ -81,14 +81,14 @@ def test_memory_does_not_grow_with_the_samples(strategy: str) -> None:
 
 
 def test_batches_matter_for_the_moving_average() -> None:
-    assert bounds(calibrate(float_graph(), [DATA], CalibrationOptions("mean", batch_size=37)), 0) == (
+    assert bounds(calibrate(float_graph(), [DATA], StatisticsOptions("mean", batch_size=37)), 0) == (
         DATA.min(),
         DATA.max(),
     )
     low = np.float32(DATA[0].min())
     for x in DATA[1:]:
         low = np.float32(0.9) * low + np.float32(0.1) * x.min()
-    assert bounds(calibrate(float_graph(), [DATA], CalibrationOptions("mean", batch_size=1)), 0)[0] == low
+    assert bounds(calibrate(float_graph(), [DATA], StatisticsOptions("mean", batch_size=1)), 0)[0] == low
 
 
 def test_a_quantised_graph_runs_in_float() -> None:
@@ -112,20 +112,18 @@ def test_ranges_from_quantisation() -> None:
 
 
 def test_samples_are_kept_when_asked() -> None:
-    found = samples_of(calibrate(float_graph(), [DATA], CalibrationOptions(keep_samples=12, batch_size=5)))
+    found = samples_of(calibrate(float_graph(), [DATA], StatisticsOptions(keep_samples=12, batch_size=5)))
     assert found is not None
     assert found.count == 37
     assert np.array_equal(found.inputs[0], DATA[:12])
 
 
 def test_shuffling_changes_the_batches_and_nothing_else() -> None:
-    plain = calibrate(float_graph(), [DATA], CalibrationOptions("mean", batch_size=5))
-    shuffled = [
-        calibrate(float_graph(), [DATA], CalibrationOptions("mean", batch_size=5, shuffle_seed=1)) for _ in "ab"
-    ]
+    plain = calibrate(float_graph(), [DATA], StatisticsOptions("mean", batch_size=5))
+    shuffled = [calibrate(float_graph(), [DATA], StatisticsOptions("mean", batch_size=5, shuffle_seed=1)) for _ in "ab"]
     assert shuffled[0].tensors == shuffled[1].tensors != plain.tensors
     with pytest.raises(OptionError, match="only arrays can be shuffled"):
-        calibrate(float_graph(), chunks([37]), CalibrationOptions(shuffle_seed=1))
+        calibrate(float_graph(), chunks([37]), StatisticsOptions(shuffle_seed=1))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -133,7 +131,7 @@ def test_what_is_not_finite_names_tensor_and_sample(value: float) -> None:
     data = DATA.copy()
     data[23, 0, 4] = value
     with pytest.raises(InputError, match=rf"tensor 'x' is {value} in sample 23; every value must be finite"):
-        calibrate(float_graph(), [data], CalibrationOptions(batch_size=10))
+        calibrate(float_graph(), [data], StatisticsOptions(batch_size=10))
 
 
 def test_overflow_inside_the_network_names_tensor_and_sample() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_files, data_path
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.tflite import read_model
 from tflq.graph import Array, DType, Graph, GraphBuilder
 
@@ -39,7 +39,7 @@ def golden_ranges(path: Path) -> list[tuple[str, str, float, float]]:
 def test_keyword_spotting(mode: str) -> None:
     expected = golden_ranges(data_path("golden", "aipu", "kws_float32", mode, "layers.json"))
     graph = read_model(data_path("models", "kws_ref_model_float32.tflite")).main
-    found = ranges(calibrate(graph, [kws_clips(100)], CalibrationOptions("mean", batch_size=10)))
+    found = ranges(calibrate(graph, [kws_clips(100)], StatisticsOptions("mean", batch_size=10)))
     compared, equal = 0, 0
     for kind, name, low, high in expected:
         ours = found[name.removesuffix("_0")]
@@ -66,5 +66,5 @@ def test_inputs_of_single_operators(case: Path) -> None:
             continue  # integers and booleans have no range of ours
         builder = GraphBuilder()
         graph = builder.build([builder.input("x", batches[0].shape, DType.FLOAT32)])
-        found = calibrate(graph, [np.stack(batches)], CalibrationOptions("mean", batch_size=1))
+        found = calibrate(graph, [np.stack(batches)], StatisticsOptions("mean", batch_size=1))
         assert ranges(found)["x"] == expected[name.strip()]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tflq.converters.calibration.kullback_leibler import best_window
-from tflq.converters.calibration.options import STRATEGIES, CalibrationOptions, parse_strategy
+from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, parse_strategy
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import GAUSS_ALPHA, LAPLACE_ALPHA, MSE_STEPS, bounds_of, squared_error
 from tflq.errors import OptionError
@@ -17,7 +17,7 @@ ALL = np.concatenate(BATCHES).astype(np.float64)
 
 
 def bounds(strategy: str, **changes: object) -> tuple[float, float]:
-    options = CalibrationOptions(strategy, **changes)  # type: ignore[arg-type]
+    options = StatisticsOptions(strategy, **changes)  # type: ignore[arg-type]
     statistics = Statistics(options)
     for batch in BATCHES:
         statistics.update(batch)
@@ -138,7 +138,7 @@ def test_kld_clips_outliers() -> None:
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_strategy_holds_zero(name: str) -> None:
-    options = CalibrationOptions(name)
+    options = StatisticsOptions(name)
     statistics = Statistics(options)
     statistics.update(np.array([[2.0, 3.0, 7.5]], np.float32))
     low, high = bounds_of(statistics, options)
@@ -165,7 +165,7 @@ def test_refused_names(text: str, message: str) -> None:
 )
 def test_refused_options(changes: dict[str, object]) -> None:
     with pytest.raises(OptionError, match="calibration"):
-        CalibrationOptions("mean", **changes)  # type: ignore[arg-type]
+        StatisticsOptions("mean", **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.1,) * 10])

@@ -12,7 +12,7 @@ from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tests.support.openvino import Runtime, channels_first, converted, files_of
 from tflq.bench.demo_data import demo_model_path
-from tflq.converters.calibration import CalibrationOptions, calibrate
+from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.graph import Model
@@ -48,7 +48,7 @@ def test_a_float_model_without_ranges_is_refused(tmp_path: Path) -> None:
 def test_a_calibrated_float_model() -> None:
     model = read_model(data_path("models", "kws_ref_model_float32.tflite"))
     x, labels = clips()
-    ranged = Model([calibrate(model.main, [x[:100]], CalibrationOptions())], source=model.source)
+    ranged = Model([calibrate(model.main, [x[:100]], StatisticsOptions())], source=model.source)
     engine, xml, weights = converted(ranged)
     ours = engine.run([x])[engine.graph.outputs[0]].reshape(1000, -1)
     theirs = Runtime(xml, weights).run([channels_first(x)]).reshape(1000, -1)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from tflq.analysis.inputs.given import given_inputs
+from tflq.analysis.inputs.given import given_arrays, given_inputs
 from tflq.analysis.inputs.legal import Legal, legal_values
 from tflq.analysis.inputs.random import RandomSamples
 from tflq.analysis.inputs.samples import FileSamples, GivenSamples, Samples
 
-__all__ = ["FileSamples", "GivenSamples", "Legal", "RandomSamples", "Samples", "given_inputs", "legal_values"]
+__all__ = [
+    "FileSamples",
+    "GivenSamples",
+    "Legal",
+    "RandomSamples",
+    "Samples",
+    "given_arrays",
+    "given_inputs",
+    "legal_values",
+]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tflq.analysis.inputs.files import KINDS, file_of_sample, read_npy, read_npz, read_raw
@@ -54,6 +54,34 @@ def given_inputs(
                     f"{given.where}: input '{graph.tensors[t].name}' was given already, by {found[t].where}"
                 )
             found[t] = given
+    return _all_fitted(graph, found, real)
+
+
+def given_arrays(
+    graph: Graph, arrays: Mapping[str, Array], names: Mapping[str, int] | None = None, real: bool = False
+) -> GivenSamples:
+    """Check samples for every input of a graph that are arrays already.
+
+    Args:
+        graph: whose inputs they are.
+        arrays: by an input's name, [S, *shape] each; the one of a graph with one input may be called "".
+        names: further names of inputs (a signature's), with the tensor index of each.
+        real: as of `given_inputs`.
+
+    Raises:
+        InputError: an unknown name, an array that does not fit, an input without one.
+    """
+    known = {**{graph.tensors[t].name: t for t in graph.inputs}, **(names or {})}
+    if len(graph.inputs) == 1:
+        known[""] = graph.inputs[0]
+    unknown = [name for name in arrays if name not in known]
+    if unknown:
+        raise InputError(f"no input is called '{unknown[0]}'; there are {', '.join(repr(n) for n in known if n)}")
+    given = {known[name]: _Given(array, name or "the array") for name, array in arrays.items()}
+    return replace(_all_fitted(graph, given, real), files=())
+
+
+def _all_fitted(graph: Graph, found: Mapping[int, _Given], real: bool) -> GivenSamples:
     missing = [graph.tensors[t].name for t in graph.inputs if t not in found]
     if missing:
         raise InputError(f"no data for input {', '.join(map(repr, missing))}; give --input NAME=FILE for each")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.aipu.box_values import detection_values, proposal_values
-from tflq.converters.calibration import CalibrationOptions
+from tflq.converters.calibration import StatisticsOptions
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.errors import UnsupportedError
@@ -47,7 +47,7 @@ def hidden_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tu
 
 
 def with_hidden_ranges(
-    graph: Graph, layer: str, batches: Iterable[Sequence[Array]], options: CalibrationOptions | None = None
+    graph: Graph, layer: str, batches: Iterable[Sequence[Array]], options: StatisticsOptions | None = None
 ) -> Graph:
     """Return the graph with ranges on a layer's intermediates.
 
@@ -60,7 +60,7 @@ def with_hidden_ranges(
     Raises:
         UnsupportedError: no such layer, or one without intermediates; no batch.
     """
-    chosen = options or CalibrationOptions("mean")
+    chosen = options or StatisticsOptions("mean")
     found = [i for i, node in enumerate(graph.nodes) if node.name == layer and node.operator in HIDDEN]
     if not found:
         raise UnsupportedError(f"no layer '{layer}' with values of its own; allowed are {', '.join(HIDDEN)}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tflq.converters.calibration.calibrate import CalibrationSamples, calibrate, samples_of
 from tflq.converters.calibration.given import parse_ranges, with_ranges
-from tflq.converters.calibration.options import STRATEGIES, CalibrationOptions, Strategy, parse_strategy
+from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, Strategy, parse_strategy
 from tflq.converters.calibration.stated import ranges_from_quantisation
 
 __all__ = [
     "STRATEGIES",
-    "CalibrationOptions",
     "CalibrationSamples",
+    "StatisticsOptions",
     "Strategy",
     "calibrate",
     "parse_ranges",

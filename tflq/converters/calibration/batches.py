@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.calibration.options import CalibrationOptions
+from tflq.converters.calibration.options import StatisticsOptions
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array
 
@@ -15,7 +15,7 @@ Batch = Sequence[Array]
 """One array [S, *shape] for each graph input, in the encoding of that input."""
 
 
-def chunks_of(data: Batch | Iterable[Batch], inputs: int, options: CalibrationOptions) -> Iterator[Batch]:
+def chunks_of(data: Batch | Iterable[Batch], inputs: int, options: StatisticsOptions) -> Iterator[Batch]:
     """Yield lists of arrays, one for each input; arrays that are there already may be shuffled."""
     whole = _as_arrays(data)
     if whole is None:
@@ -38,7 +38,7 @@ def shuffled(samples: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng(seed).permutation(samples)
 
 
-def original_number(data: Batch | Iterable[Batch], options: CalibrationOptions, position: int) -> int:
+def original_number(data: Batch | Iterable[Batch], options: StatisticsOptions, position: int) -> int:
     """Return the number of the sample that comes at a position."""
     whole = _as_arrays(data)
     if whole is None or options.shuffle_seed is None:

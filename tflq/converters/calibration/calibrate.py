@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration.batches import Batch, batches_of, chunks_of, original_number
-from tflq.converters.calibration.options import CalibrationOptions
+from tflq.converters.calibration.options import StatisticsOptions
 from tflq.converters.calibration.stated import computed_tensors, range_of
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
@@ -44,7 +44,7 @@ def samples_of(graph: Graph) -> CalibrationSamples | None:
 def calibrate(
     graph: Graph,
     data: Batch | Iterable[Batch],
-    options: CalibrationOptions | None = None,
+    options: StatisticsOptions | None = None,
     *,
     graphs: Sequence[Graph] | None = None,
     state: State | None = None,
@@ -68,7 +68,7 @@ def calibrate(
         OptionError: weights that do not fit the batches; shuffling of chunks.
         UnsupportedError: an operator without a float kernel.
     """
-    chosen = options or CalibrationOptions()
+    chosen = options or StatisticsOptions()
     views = [float_view(g) for g in (graphs or [graph])]
     number = next(i for i, g in enumerate(graphs or [graph]) if g is graph)
     view = views[number]
@@ -96,7 +96,7 @@ def calibrate(
 class _Observer:
     """Gathers the statistics of the tensors that pass by; a listener of the engine."""
 
-    def __init__(self, graph: Graph, options: CalibrationOptions, number: Callable[[int], int]) -> None:
+    def __init__(self, graph: Graph, options: StatisticsOptions, number: Callable[[int], int]) -> None:
         self._graph = graph
         self._number = number
         self._options = options
@@ -160,7 +160,7 @@ def _finite(array: Array, tensor: Tensor, number: Callable[[int], int]) -> NDArr
     return np.asarray(array, np.float32)
 
 
-def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer, options: CalibrationOptions) -> Graph:
+def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer, options: StatisticsOptions) -> Graph:
     result = graph.copy()
     source = _sources(graph, view)
     for t in computed_tensors(graph):

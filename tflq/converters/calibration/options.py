@@ -103,7 +103,7 @@ def parse_strategy(text: str) -> Strategy:
 
 
 @dataclass(frozen=True)
-class CalibrationOptions:
+class StatisticsOptions:
     """How to calibrate.
 
     Attributes:

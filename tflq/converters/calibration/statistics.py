@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration.histogram import Histogram
-from tflq.converters.calibration.options import CalibrationOptions
+from tflq.converters.calibration.options import StatisticsOptions
 from tflq.errors import OptionError
 
 Floats = NDArray[np.float32]
@@ -31,7 +31,7 @@ class Statistics:
         histogram: of all values.
     """
 
-    def __init__(self, options: CalibrationOptions) -> None:
+    def __init__(self, options: StatisticsOptions) -> None:
         self._options = options
         self._uses = options.parsed.kind.uses
         self.batches = 0

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration.kullback_leibler import best_window
-from tflq.converters.calibration.options import CalibrationOptions
+from tflq.converters.calibration.options import StatisticsOptions
 from tflq.converters.calibration.statistics import Statistics
 
 Bounds = tuple[float, float]
-Rule = Callable[[Statistics, CalibrationOptions], Bounds]
+Rule = Callable[[Statistics, StatisticsOptions], Bounds]
 
 # Clipping in units of the mean absolute deviation and of the standard deviation, by bits: the minima of ACIQ's expected
 # squared error, to two decimals (Banner et al., arXiv:1810.05723).
@@ -24,7 +24,7 @@ MSE_STEPS = 128
 """Ranges that `mse` tries: fractions 1/128 to 1 of the extrema."""
 
 
-def bounds_of(statistics: Statistics, options: CalibrationOptions) -> Bounds:
+def bounds_of(statistics: Statistics, options: StatisticsOptions) -> Bounds:
     """Return the range that a strategy chooses, widened to hold zero where the options ask for it.
 
     Raises:
@@ -54,24 +54,24 @@ def squared_error(
     return float(np.sum(counts * (values - kept) ** 2))
 
 
-def _extrema(s: Statistics, _: CalibrationOptions) -> Bounds:
+def _extrema(s: Statistics, _: StatisticsOptions) -> Bounds:
     return float(s.minimum), float(s.maximum)
 
 
-def _mean(s: Statistics, _: CalibrationOptions) -> Bounds:
+def _mean(s: Statistics, _: StatisticsOptions) -> Bounds:
     return float(s.running_minimum), float(s.running_maximum)
 
 
-def _weighted_mean(s: Statistics, _: CalibrationOptions) -> Bounds:
+def _weighted_mean(s: Statistics, _: StatisticsOptions) -> Bounds:
     return s.weighted_mean()
 
 
-def _std(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _std(s: Statistics, options: StatisticsOptions) -> Bounds:
     reach = np.float32(options.parsed.number) * s.running_std
     return float(max(s.running_minimum, s.running_mean - reach)), float(min(s.running_maximum, s.running_mean + reach))
 
 
-def _kld(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _kld(s: Statistics, options: StatisticsOptions) -> Bounds:
     # Zero has a code of its own; the spike that a rectifier leaves there would make every wider window look worse.
     counts, low = s.histogram.trimmed(with_zeros=False)
     high = low + counts.size * s.histogram.width
@@ -81,32 +81,32 @@ def _kld(s: Statistics, options: CalibrationOptions) -> Bounds:
     return max(found[0], float(s.minimum)), min(found[1], float(s.maximum))
 
 
-def _compass_kld(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _compass_kld(s: Statistics, options: StatisticsOptions) -> Bounds:
     low, high = float(s.running_minimum), float(s.running_maximum)
     # Compass takes two candidates at least.
     candidates = max(2, int(options.parsed.number))
     return best_window(s.running_histogram, low, high, 1 << options.bits, candidates, bare=False)
 
 
-def _percentile(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _percentile(s: Statistics, options: StatisticsOptions) -> Bounds:
     outside = (100.0 - options.parsed.number) / 200.0
     return s.histogram.quantile(outside), s.histogram.quantile(1.0 - outside)
 
 
-def _compass_percentile(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _compass_percentile(s: Statistics, options: StatisticsOptions) -> Bounds:
     share = np.float32(options.parsed.number)
     return float(s.minimum * share), float(s.maximum * share)
 
 
-def _aciq_laplace(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _aciq_laplace(s: Statistics, options: StatisticsOptions) -> Bounds:
     return _aciq(s, options, np.float32(LAPLACE_ALPHA[options.bits]) * s.running_mad)
 
 
-def _aciq_gauss(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _aciq_gauss(s: Statistics, options: StatisticsOptions) -> Bounds:
     return _aciq(s, options, np.float32(GAUSS_ALPHA[options.bits]) * s.running_std)
 
 
-def _aciq(s: Statistics, options: CalibrationOptions, alpha: np.float32) -> Bounds:
+def _aciq(s: Statistics, options: StatisticsOptions, alpha: np.float32) -> Bounds:
     """Symmetric: +-(|mean| + R * alpha). Otherwise from max(minimum, mean - alpha), 2 * R * alpha wide."""
     share = np.float32(options.parsed.number)
     if options.symmetric:
@@ -116,7 +116,7 @@ def _aciq(s: Statistics, options: CalibrationOptions, alpha: np.float32) -> Boun
     return float(low), float(low + np.float32(2) * alpha * share)
 
 
-def _mse(s: Statistics, options: CalibrationOptions) -> Bounds:
+def _mse(s: Statistics, options: StatisticsOptions) -> Bounds:
     values, counts = s.histogram.points()
     low, high = float(min(s.minimum, 0)), float(max(s.maximum, 0))
     fractions = np.arange(1, MSE_STEPS + 1) / MSE_STEPS

@@ -1,0 +1,63 @@
+"""`tflq.read_model`: a model of any format that is read, told by its content."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TypeAlias
+
+from tflq.converters import tflite
+from tflq.graph import Model
+
+ModelSource: TypeAlias = "Model | str | os.PathLike[str]"
+"""A model, or the path of its file."""
+
+_OPENVINO = re.compile(rb"\s*(<\?xml[^>]*>)?\s*<net[\s>]")
+_COMPASS = re.compile(rb"\s*model_name\s*=")
+_TFLITE = b"TFL3"
+_SUFFIXES = {".xml": "openvino", ".txt": "aipu"}
+
+
+def read_model(source: ModelSource) -> Model:
+    """Read a .tflite file, OpenVINO's IR (an .xml with its .bin beside it) or Compass IR (a .txt with its .bin).
+
+    Args:
+        source: the path; a model is returned as it is.
+
+    Raises:
+        InputError: a file that is missing or empty.
+        FormatError: it is damaged, or of no format that is read.
+        UnsupportedError: operators that are not read.
+    """
+    if isinstance(source, Model):
+        return source
+    kind = _format(Path(source))
+    if kind == "openvino":
+        from tflq.converters.openvino import reader
+
+        return reader.read_model(os.fspath(source))
+    if kind == "aipu":
+        from tflq.converters.aipu import reader as compass
+
+        return compass.read_model(source)
+    return tflite.read_model(source)
+
+
+def name_of(source: ModelSource) -> str:
+    """Return how reports call a model: its path, as it was given."""
+    return (source.source or "model") if isinstance(source, Model) else os.fspath(source)
+
+
+def _format(path: Path) -> str:
+    """Tell a format by its first bytes, else by the name's ending; the reader then says what is wrong."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        head = b""
+    if head[4:8] == _TFLITE:
+        return "tflite"
+    if _OPENVINO.match(head):
+        return "openvino"
+    return "aipu" if _COMPASS.match(head) else _SUFFIXES.get(path.suffix.lower(), "tflite")

@@ -1,0 +1,90 @@
+"""What every result of a use case can do: JSON, and where they make sense a page and a table."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tflq.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tflq.report import Page
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+
+class Result(ABC):
+    """What a use case found."""
+
+    @abstractmethod
+    def report(self) -> Mapping[str, Json]:
+        """Return the facts of `to_dict`, as they come: with tuples, and numbers that JSON lacks."""
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return what --json prints: JSON's own types; numbers that it lacks are "nan", "inf" and "-inf"."""
+        return {key: plain(value) for key, value in self.report().items()}
+
+
+class PageResult(Result):
+    """A result that is a page as well: what --report writes, and what a notebook shows."""
+
+    @abstractmethod
+    def page(self) -> Page:
+        """Return what stands on the page."""
+
+    def write_report(self, path: str | Path) -> None:
+        """Write the page as HTML.
+
+        Raises:
+            MissingExtraError: jinja2 is not installed.
+            OutputError: the file cannot be written.
+        """
+        from tflq.files import write_bytes
+        from tflq.report import render
+
+        write_bytes(Path(path), render(self.page()))
+
+    def _repr_html_(self) -> str | None:
+        """Return the page for a notebook; None without jinja2, where it shows the plain text."""
+        from tflq.report import render
+
+        try:
+            return render(self.page()).decode("utf-8")
+        except MissingExtraError:
+            return None
+
+
+class TableResult(Result):
+    """A result whose point is a table."""
+
+    @abstractmethod
+    def rows(self) -> Sequence[Mapping[str, object]]:
+        """Return the rows by column."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("to_pandas needs pandas: pip install 'tflq[pandas]'") from None
+        return pd.DataFrame([dict(row) for row in self.rows()])
+
+
+def plain(value: Json) -> Json:
+    """Return a value in JSON's own types, see `Result.to_dict`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value

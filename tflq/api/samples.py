@@ -1,0 +1,67 @@
+"""`tflq.samples`: the samples that a model is run on, from files, arrays, or at random."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
+from tflq.api.options import Inputs, SampleOptions, SampleSource
+from tflq.api.read_model import ModelSource, read_model
+from tflq.errors import InputError, TflqWarning
+from tflq.graph import Model
+
+
+def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) -> Samples:
+    """Return samples for a model's inputs: `take(start, stop)` gives each input's array [stop - start, *shape].
+
+    Args:
+        model: whose inputs they are.
+        source: files, arrays or options; random ones, within what the model's operators allow, where it names none.
+        count: number of random samples where the options do not say it.
+
+    Warns:
+        TflqWarning: real numbers outside the range of their input were clipped.
+
+    Raises:
+        InputError: a file that cannot be read, an array that does not fit, an input without samples.
+    """
+    found = read_model(model)
+    if isinstance(source, SampleOptions):
+        options = source
+    elif source is None or isinstance(source, (str, np.ndarray, Sequence, Mapping)):
+        options = SampleOptions(() if source is None else source)
+    else:
+        return source
+    if options.is_random:
+        return RandomSamples(found.main, options.count or count, options.seed)
+    return given_samples(found, options.inputs, options.real, "input")
+
+
+def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenSamples:
+    """Return the samples of files or arrays; `what` names them where some were clipped."""
+    graph, names = model.main, input_names(model)
+    if isinstance(inputs, str):
+        inputs = (inputs,)
+    if isinstance(inputs, np.ndarray):
+        inputs = {"": inputs}
+    if isinstance(inputs, Mapping):
+        given = given_arrays(graph, inputs, names, real)
+    elif isinstance(inputs, Sequence) and all(isinstance(path, str) for path in inputs):
+        given = given_inputs(graph, inputs, names, real)
+    else:
+        raise InputError(f"samples are {type(inputs).__name__}; give files, an array, or arrays by the inputs' names")
+    if given.clipped:
+        warnings.warn(
+            f"{given.clipped} {what} values lie outside the range of their input and were clipped",
+            TflqWarning,
+            stacklevel=3,
+        )
+    return given
+
+
+def input_names(model: Model) -> dict[str, int]:
+    """Return the names that the main graph's signatures give its inputs, with the tensors' indices."""
+    return {name: t for s in model.signatures if s.graph == 0 for name, t in s.inputs.items()}

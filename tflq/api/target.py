@@ -1,0 +1,121 @@
+"""What use cases do with `TargetOptions`: complete them by the files that they name, and run a model so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from tflq.analysis.executions import Execution, as_is, for_target, in_float
+from tflq.api.calibrate import calibrate, refuse_calibration_without_target
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, silent
+from tflq.converters.settings import Settings, parse_settings
+from tflq.converters.settings_file import read_settings
+from tflq.converters.targets import Target, find_target
+from tflq.converters.template import read_template
+from tflq.errors import OptionError, UsageError
+from tflq.graph import Model
+from tflq.interpreter.execution.engine import State
+
+Arithmetic = Literal["tflite", "float"]
+ALL = "all"
+
+
+def complete(
+    target: TargetOptions | str | None, calibration: CalibrationOptions, names: Sequence[str] = ()
+) -> TargetOptions:
+    """Return options with what their file and the calibration's template say in them.
+
+    The file's settings stand in front of the given ones; a template's in front of the given layers.
+
+    Args:
+        target: options, or a target's name.
+        calibration: may name a template.
+        names: the targets of a use case that takes several.
+
+    Raises:
+        UsageError: settings for the whole graph beside a template's own.
+        OptionError: a file or template for another target.
+        InputError, FormatError: a file that is none.
+    """
+    options = target if isinstance(target, TargetOptions) else TargetOptions(target)
+    if options.file is not None:
+        options = _with_file(options, options.file, names)
+    return options if calibration.template is None else _with_template(options, calibration.template)
+
+
+def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> TargetOptions:
+    found = read_settings(path)
+    others = [name for name in (options.name, *names) if name is not None and name != found.target]
+    if others:
+        raise OptionError(
+            f"{path}: holds settings of target {found.target}, not of {others[0]}; use --target {found.target}"
+        )
+    settings, layers = (*found.assignments, *options.settings), (*found.layers, *options.layers)
+    return replace(options, settings=settings, layers=layers, file=None)
+
+
+def _with_template(options: TargetOptions, path: str) -> TargetOptions:
+    found = read_template(path)
+    if options.settings:
+        raise UsageError("--set and --template both hold for the whole graph; change 'settings' in the template")
+    if options.name not in (None, ALL, found.target):
+        raise OptionError(f"{path}: is a template for target {found.target}, not {options.name}")
+    return replace(options, settings=found.assignments, layers=(*found.rules, *options.layers))
+
+
+def choose_target(name: str, options: TargetOptions) -> tuple[Target, Settings]:
+    """Return the target of that name and its complete settings.
+
+    Raises:
+        OptionError: an unknown target or key, or a value outside its limits.
+    """
+    target = find_target(name)
+    try:
+        return target, parse_settings(target.settings, options.settings, options.layers)
+    except OptionError as error:
+        raise OptionError(f"target {name}: {error}") from None
+
+
+def choose_execution(
+    model: Model,
+    target: TargetOptions,
+    calibration: CalibrationOptions,
+    *,
+    arithmetic: Arithmetic | None = None,
+    state: State | None = None,
+    progress: Progress = silent,
+) -> Execution:
+    """Return the model ready to run in the one arithmetic that the options name.
+
+    Args:
+        model: as it was read.
+        target: complete.
+        calibration: ranges for the target.
+        arithmetic: without a target: TFLite's integers, or the float view.
+        state: without a target, for models that keep any.
+        progress: shows how far the calibration is.
+
+    Raises:
+        UsageError: a target together with an arithmetic, or settings without a target.
+        OptionError, UnsupportedError: a target that does not exist, or does not take the model.
+    """
+    if target.name is None:
+        refuse_calibration_without_target(calibration)
+    model = calibrate(model, calibration, progress=progress)
+    if target.name is not None:
+        if arithmetic is not None:
+            raise UsageError("--target brings its own arithmetic; leave --arithmetic away")
+        return for_target(model.main, *choose_target(target.name, target))
+    refuse_settings_without_target(target)
+    return (in_float if arithmetic == "float" else as_is)(model, state)
+
+
+def refuse_settings_without_target(options: TargetOptions) -> None:
+    """Refuse settings that nothing would use.
+
+    Raises:
+        UsageError: there are any.
+    """
+    if options.settings or options.layers:
+        raise UsageError("--set and --layer are settings of a target; add --target")

@@ -1,0 +1,251 @@
+"""The options that several commands share; each group fills one record of `tflq.api.options`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+MODEL_ARGUMENT = click.argument("model", type=click.Path())
+STATE_OPTION = click.option(
+    "--state",
+    type=click.Choice(("independent", "stream")),
+    help="For models that keep state: a fresh one for each sample, or samples that are successive invocations.",
+)
+THREADS_OPTION = click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
+    "numpy's own products: OPENBLAS_NUM_THREADS=1.",
+)
+INPUT_HELP = (
+    "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
+    "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
+    "images or WAV files (docs/data.md). Repeat it for each input."
+)
+
+
+def record(name: str, kind: Callable[..., object], *options: _Decorator) -> _Decorator:
+    """Return a decorator that adds options and gives the function one record of their values.
+
+    Args:
+        name: of the function's parameter.
+        kind: the record; the option for its field F calls its value NAME__F.
+        options: click's.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(*arguments: object, **given: object) -> object:
+            own = {key: given.pop(key) for key in tuple(given) if key.startswith(f"{name}__")}
+            values = {key.removeprefix(f"{name}__"): value for key, value in own.items()}
+            return function(*arguments, **{name: kind(**values)}, **given)
+
+        decorated: Callable[..., Any] = command
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def sample_options(default_samples: int) -> _Decorator:
+    """Add the options that say which samples to run; the function gets `samples: SampleOptions`."""
+    return record(
+        "samples",
+        SampleOptions,
+        click.option("-i", "--input", "samples__inputs", multiple=True, metavar="[NAME=]FILE", help=INPUT_HELP),
+        click.option(
+            "--real",
+            "samples__real",
+            is_flag=True,
+            help="The samples are real numbers: convert them with each input's scale and zero point. "
+            "Without it an array must have the model's own type.",
+        ),
+        click.option(
+            "-n",
+            "--samples",
+            "samples__count",
+            type=click.IntRange(min=1),
+            help=f"Number of random samples where no --input is given; {default_samples} unless told.",
+        ),
+        click.option(
+            "--seed",
+            "samples__seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Of the samples.",
+        ),
+    )
+
+
+def target_options(
+    target_help: str | None = None,
+    *,
+    required: bool = False,
+    layer_metavar: str = "PATTERN:KEY=VALUE",
+    layer_help: str = "A setting for single layers: PATTERN is an operator's number, a name or a glob of names, or an "
+    "operator; later ones win. Repeat it for more.",
+) -> _Decorator:
+    """Add --set, --layer and --settings, and --target where it has a help; the function gets them as `target`."""
+    named = (
+        []
+        if target_help is None
+        else [click.option("-t", "--target", "target__name", required=required, metavar="TARGET", help=target_help)]
+    )
+    return record(
+        "target",
+        TargetOptions,
+        *named,
+        click.option(
+            "-s",
+            "--set",
+            "target__settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
+        ),
+        click.option("-l", "--layer", "target__layers", multiple=True, metavar=layer_metavar, help=layer_help),
+        click.option(
+            "--settings",
+            "target__file",
+            type=click.Path(),
+            metavar="FILE",
+            help="Settings of the target from a file that `tflq search -o` wrote; --set and --layer win over it.",
+        ),
+    )
+
+
+def _calibration(**given: object) -> CalibrationOptions:
+    """Fill the record; --real of the samples holds for those of the calibration, too."""
+    others = click.get_current_context().params
+    is_real = any(value for key, value in others.items() if key.endswith("__real"))
+    return changed(CalibrationOptions(real=is_real), given)
+
+
+calibration_options = record(
+    "calibration",
+    _calibration,
+    click.option(
+        "--calibrate",
+        "calibration__samples",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        help="Samples that give tensors their ranges, for a target and a model without ranges of its own: "
+        "files as for --input. Repeat it for each input.",
+    ),
+    click.option(
+        "--strategy",
+        "calibration__strategy",
+        metavar="NAME",
+        help="How a range follows from the samples: extrema (default), mean, weighted-mean, 3std, kld, "
+        "99.99percentile, aciq-laplace, aciq-gauss, mse and others (docs/calibration.md).",
+    ),
+    click.option(
+        "--batch-size",
+        "calibration__batch_size",
+        type=click.IntRange(min=1),
+        help="Samples of a calibration batch; 10 unless told.",
+    ),
+    click.option(
+        "--momentum",
+        "calibration__momentum",
+        type=click.FloatRange(0, 1),
+        help="Share of the old value in moving averages; 0.9 unless told.",
+    ),
+    click.option(
+        "--bins",
+        "calibration__bins",
+        type=click.IntRange(min=16),
+        help="Bins of a histogram; 2048 unless told.",
+    ),
+    click.option(
+        "--shuffle",
+        "calibration__shuffle",
+        type=click.IntRange(min=0),
+        metavar="SEED",
+        help="Shuffle the samples; without it they keep their order, on which moving averages depend.",
+    ),
+    click.option(
+        "--ranges",
+        "calibration__ranges",
+        type=click.Path(),
+        metavar="FILE",
+        help="Ranges by hand: lines of tensor,min,max, or JSON {tensor: [min, max]}. They win over all others.",
+    ),
+    click.option(
+        "--template",
+        "calibration__template",
+        type=click.Path(),
+        metavar="FILE",
+        help="Settings and ranges of each layer, as `tflq convert --write-template` writes them; --layer and "
+        "--ranges win over it.",
+    ),
+)
+"""Adds --calibrate, --ranges, --template and the options of the statistics; the function gets `calibration`."""
+
+
+def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
+    """Put limits in force until the command ends."""
+    from tflq.limits import exported, from_words
+
+    if words:
+        ctx.with_resource(exported(from_words(words)))
+
+
+LIMIT_OPTION = click.option(
+    "--limit",
+    multiple=True,
+    metavar="NAME=N",
+    is_eager=True,
+    expose_value=False,
+    callback=_apply_limits,
+    help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
+    "subgraphs, depth, expansion, subgraph-runs (docs/reliability.md). Repeat it for several.",
+)
+
+
+def reporting(function: _Function) -> _Function:
+    """Add the options that every command has: --limit, --json and --debug."""
+    function = LIMIT_OPTION(function)
+    function = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(
+        function
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
+
+
+def _checked(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse before the work what could not be written after it."""
+    if value is None:
+        return None
+    if value.suffix.lower() not in (".html", ".htm"):
+        raise click.BadParameter(f"{value}: the name must end in .html", ctx, param)
+    if not value.parent.is_dir():
+        raise click.BadParameter(f"{value}: the folder {value.parent} does not exist", ctx, param)
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise click.UsageError("--report needs jinja2: pip install 'tflq[report]'") from None
+    return value
+
+
+def report_option(function: _Function) -> _Function:
+    """Add --report; the function gets the path, or None, as `report`."""
+    return click.option(
+        "--report",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE.html",
+        callback=_checked,
+        help="Write the result as one HTML page that needs no network, too (extra: report).",
+    )(function)
