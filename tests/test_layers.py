@@ -1,4 +1,4 @@
-"""Imports only point down: cli; api; report; precision; bench, analysis; converters; ... (docs/architecture.md)."""
+"""Imports only point down: cli; api; report; precision; benchmarks, analysis; converters; and so on to the ground."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.tracked import ROOT
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
 GROUND = {"errors", "files", "limits", "units"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
-BELOW_BENCH = BELOW_CONVERTERS | {"converters", "analysis"}
+BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
     "errors": set[str](),
     "units": set[str](),
@@ -24,11 +24,11 @@ MAY_IMPORT = {
     "converters": BELOW_CONVERTERS,
     "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
     "analysis": BELOW_CONVERTERS | {"converters"},
-    "bench": BELOW_BENCH,
-    "precision": BELOW_BENCH | {"tflq"},
-    "report": BELOW_BENCH | {"bench", "precision", "tflq"},
-    "api": BELOW_BENCH | {"bench", "precision", "report", "tflq"},
-    "cli": BELOW_BENCH | {"api", "bench", "precision", "report", "tflq"},
+    "benchmarks": BELOW_BENCHMARKS,
+    "precision": BELOW_BENCHMARKS | {"tflq"},
+    "report": BELOW_BENCHMARKS | {"benchmarks", "precision", "tflq"},
+    "api": BELOW_BENCHMARKS | {"benchmarks", "precision", "report", "tflq"},
+    "cli": BELOW_BENCHMARKS | {"api", "benchmarks", "precision", "report", "tflq"},
     "__main__": {"cli"},
     "pytest_plugin": {"analysis", "cli"},
 }

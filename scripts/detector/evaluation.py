@@ -13,7 +13,7 @@ from detector.float_detector import DETECTIONS, REGIONS, Found, Masks, Trace, de
 from detector.graphs import Parts, parts_of
 from detector.integer_detector import IntegerDetector, Precision, calibrated
 from detector.scenes import HEIGHT, WIDTH, Scene, scenes
-from tflq.bench.detection import Detections, agreement, average_precision, overlaps
+from tflq.benchmarks.detection import Detections, agreement, average_precision, overlaps
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
 SEED, TO_CALIBRATION = 1000, 1000

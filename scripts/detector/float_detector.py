@@ -13,7 +13,7 @@ from detector.graphs import Part, Parts
 from detector.network import POOLED, POOLED_MASK
 from detector.regions import pyramid_roi_align
 from detector.scenes import CLASSES
-from tflq.bench.detection import Detections, overlaps
+from tflq.benchmarks.detection import Detections, overlaps
 from tflq.interpreter import Engine
 
 BEFORE_NMS, REGIONS = 1000, 64

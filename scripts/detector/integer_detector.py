@@ -13,7 +13,7 @@ from detector.graphs import Part, Parts
 from detector.integer_layers import BOX, detection_graph, pooling_graph, proposal_graph
 from detector.network import POOLED, POOLED_MASK
 from detector.scenes import CLASSES
-from tflq.bench.detection import Detections
+from tflq.benchmarks.detection import Detections
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.outputs import shared_map
 from tflq.converters.calibration import StatisticsOptions, calibrate

@@ -15,7 +15,7 @@ import pytest
 from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
-from tflq.bench.demo_data import demo_model_path, demo_samples
+from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.converters import tflite
 
 MODEL = demo_model_path()

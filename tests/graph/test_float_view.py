@@ -12,8 +12,8 @@ from tests.support.data import data_files, data_path
 from tflq.analysis.difference import compare
 from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.oracle import Oracle
-from tflq.bench.accuracy import load, predictions
-from tflq.bench.tasks import find_task
+from tflq.benchmarks.accuracy import load, predictions
+from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.errors import GraphError
 from tflq.graph import (

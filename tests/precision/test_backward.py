@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import in_float
 from tflq.analysis.inputs import GivenSamples
-from tflq.bench.accuracy import LabelledSamples, measure
+from tflq.benchmarks.accuracy import LabelledSamples, measure
 from tflq.cli import main
 from tflq.converters.precision import Promotion, find_promotable
 from tflq.converters.tflite import read_model

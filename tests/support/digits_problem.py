@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from tflq.analysis.inputs import GivenSamples
-from tflq.bench.demo_data import demo_model_path, demo_samples
+from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.converters import tflite
 from tflq.graph import Model
 from tflq.precision.evaluate import evaluate

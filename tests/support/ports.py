@@ -10,8 +10,8 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tflq.bench.device import Device
-from tflq.bench.pseudo_terminal import PseudoTerminal
+from tflq.benchmarks.device import Device
+from tflq.benchmarks.pseudo_terminal import PseudoTerminal
 
 
 @contextmanager

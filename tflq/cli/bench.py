@@ -21,8 +21,8 @@ from tflq.cli.report_options import report_option, write_report
 from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
 if TYPE_CHECKING:
-    from tflq.bench.rows import Candidate, Row
-    from tflq.bench.scoring import DataSet
+    from tflq.benchmarks.rows import Candidate, Row
+    from tflq.benchmarks.scoring import DataSet
     from tflq.cli.bench_board import BoardChoice
     from tflq.converters.settings import Settings
     from tflq.converters.targets import Target
@@ -106,9 +106,9 @@ def command(
     Without TASK the data set is any folder with y_labels.csv whose files hold what the model's input takes. With
     --port a board answers instead, and its results are compared with the interpreter's; the status is 1 if they differ.
     """
-    from tflq.bench.rows import candidates
-    from tflq.bench.scoring import load_data
-    from tflq.bench.tasks import find_task
+    from tflq.benchmarks.rows import candidates
+    from tflq.benchmarks.scoring import load_data
+    from tflq.benchmarks.tasks import find_task
 
     _refuse_contradictions(mode, seconds, at_least, task_name, results_folder)
     task = find_task(task_name) if task_name is not None else None
@@ -177,8 +177,8 @@ def _targets(
 
 
 def _measure(chosen: list[Candidate], data: DataSet, mode: str, seconds: float | None) -> list[Row]:
-    from tflq.bench.performance import INPUTS, SECONDS
-    from tflq.bench.rows import measure_accuracy, measure_performance
+    from tflq.benchmarks.performance import INPUTS, SECONDS
+    from tflq.benchmarks.rows import measure_accuracy, measure_performance
 
     count = sum(candidate.execution is not None for candidate in chosen)
     if mode == "performance":
@@ -189,15 +189,15 @@ def _measure(chosen: list[Candidate], data: DataSet, mode: str, seconds: float |
 
 
 def _check_threshold(at_least: float | None, data: DataSet) -> None:
-    from tflq.bench.anomaly import LabelledWindows
+    from tflq.benchmarks.anomaly import LabelledWindows
 
     if at_least is not None and at_least > 1 and isinstance(data, LabelledWindows):
         raise click.UsageError(f"--at-least {at_least:g}: the score is an AUC, 0..1")
 
 
 def _is_below(rows: list[Row], at_least: float) -> bool:
-    from tflq.bench.accuracy import Accuracy
-    from tflq.bench.anomaly import Detection
+    from tflq.benchmarks.accuracy import Accuracy
+    from tflq.benchmarks.anomaly import Detection
 
     values = [
         row.found.percent if isinstance(row.found, Accuracy) else row.found.auc or 0.0

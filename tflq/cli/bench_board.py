@@ -15,10 +15,10 @@ from tflq.cli.bench_output import BenchReport, show, write_row
 
 if TYPE_CHECKING:
     from tflq.analysis.executions import Execution
-    from tflq.bench.board import Comparison
-    from tflq.bench.host import Host, Identity
-    from tflq.bench.rows import Candidate, Row
-    from tflq.bench.scoring import DataSet
+    from tflq.benchmarks.board import Comparison
+    from tflq.benchmarks.host import Host, Identity
+    from tflq.benchmarks.rows import Candidate, Row
+    from tflq.benchmarks.scoring import DataSet
 
 BAUD = 115200
 TIMEOUT_S = 5.0
@@ -86,10 +86,10 @@ def measure_board(
         DeviceError: no board, silence, or answers outside the protocol.
     """
     from tflq import __version__
-    from tflq.bench.board import remember
-    from tflq.bench.host import Host
-    from tflq.bench.results_layout import System
-    from tflq.bench.serial_port import open_port
+    from tflq.benchmarks.board import remember
+    from tflq.benchmarks.host import Host
+    from tflq.benchmarks.results_layout import System
+    from tflq.benchmarks.serial_port import open_port
 
     if report.task is None:
         raise click.UsageError("--port needs TASK: the board says which one it runs, and it must be that")
@@ -126,9 +126,9 @@ def _identify(host: Host, port: str, task_name: str) -> Identity:
 
 
 def _accuracy(host: Host, name: str, execution: Execution, data: DataSet) -> tuple[Row, Comparison]:
-    from tflq.bench.board import as_numbers, compare, run_samples, samples_of
-    from tflq.bench.rows import Row
-    from tflq.bench.scoring import run_data, score
+    from tflq.benchmarks.board import as_numbers, compare, run_samples, samples_of
+    from tflq.benchmarks.rows import Row
+    from tflq.benchmarks.scoring import run_data, score
 
     with output.Bar(f"board {name}", data.samples.count) as bar:
         texts = run_samples(host, samples_of(data), bar.advance)
@@ -140,10 +140,10 @@ def _accuracy(host: Host, name: str, execution: Execution, data: DataSet) -> tup
 def _performance(
     host: Host, name: str, execution: Execution, data: DataSet, seconds: float | None
 ) -> tuple[Row, Comparison]:
-    from tflq.bench.board import compare, samples_of, time_board
-    from tflq.bench.performance import INPUTS, SECONDS
-    from tflq.bench.rows import Row
-    from tflq.bench.scoring import first_samples, run_data
+    from tflq.benchmarks.board import compare, samples_of, time_board
+    from tflq.benchmarks.performance import INPUTS, SECONDS
+    from tflq.benchmarks.rows import Row
+    from tflq.benchmarks.scoring import first_samples, run_data
 
     chosen = first_samples(data, INPUTS)
     with output.Bar(f"board {name}", INPUTS) as bar:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from tflq.cli import output
 
 if TYPE_CHECKING:
-    from tflq.bench.accuracy import Accuracy
-    from tflq.bench.anomaly import Detection
-    from tflq.bench.performance import Performance
-    from tflq.bench.results_layout import System
-    from tflq.bench.rows import Row
-    from tflq.bench.scoring import DataSet
-    from tflq.bench.tasks import Task
+    from tflq.benchmarks.accuracy import Accuracy
+    from tflq.benchmarks.anomaly import Detection
+    from tflq.benchmarks.performance import Performance
+    from tflq.benchmarks.results_layout import System
+    from tflq.benchmarks.rows import Row
+    from tflq.benchmarks.scoring import DataSet
+    from tflq.benchmarks.tasks import Task
 
 SIMULATION = "simulation on this computer: no figure is the speed of a chip"
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
@@ -65,8 +65,8 @@ def show(report: BenchReport, rows: Sequence[Row], as_json: bool, others: dict[s
 
 def as_entry(row: Row) -> dict[str, output.Json]:
     """Return a row for JSON."""
-    from tflq.bench.accuracy import Accuracy
-    from tflq.bench.anomaly import Detection
+    from tflq.benchmarks.accuracy import Accuracy
+    from tflq.benchmarks.anomaly import Detection
 
     found = row.found
     if found is None:
@@ -95,7 +95,7 @@ def as_entry(row: Row) -> dict[str, output.Json]:
 def write_results(report: BenchReport, folder: Path, rows: Sequence[Row], data: DataSet) -> None:
     """Write each row's folder in the layout of mlcommons' results, and say where on standard error."""
     from tflq import __version__
-    from tflq.bench.results_layout import System
+    from tflq.benchmarks.results_layout import System
 
     for row in rows:
         notes = " ".join([row.name, *(report.settings if row.name != "as is" else ())])
@@ -106,8 +106,8 @@ def write_row(
     report: BenchReport, folder: Path, row: Row, system: System, data: DataSet, log: Sequence[str] = ()
 ) -> None:
     """Write one row; one that was refused has nothing to write."""
-    from tflq.bench.performance import Performance
-    from tflq.bench.results_layout import write_accuracy, write_performance
+    from tflq.benchmarks.performance import Performance
+    from tflq.benchmarks.results_layout import write_accuracy, write_performance
 
     if row.found is None or report.task is None:
         return
@@ -134,7 +134,7 @@ def _head(report: BenchReport) -> dict[str, output.Json]:
 
 
 def _show_performance(report: BenchReport, rows: Sequence[Row]) -> None:
-    from tflq.bench.performance import Performance
+    from tflq.benchmarks.performance import Performance
 
     found = [row.found for row in rows if isinstance(row.found, Performance)]
     output.table(
@@ -159,8 +159,8 @@ def _performance_cells(row: Performance) -> tuple[str, ...]:
 
 
 def _show_scores(report: BenchReport, rows: Sequence[Row]) -> None:
-    from tflq.bench.accuracy import Accuracy
-    from tflq.bench.anomaly import Detection
+    from tflq.benchmarks.accuracy import Accuracy
+    from tflq.benchmarks.anomaly import Detection
 
     quality = report.task.quality if report.task else None
     last = (f"MLPerf Tiny's {quality}",) if quality else ()
@@ -176,7 +176,7 @@ def _show_scores(report: BenchReport, rows: Sequence[Row]) -> None:
 
 
 def _score_cells(found: Accuracy | Detection) -> tuple[str, ...]:
-    from tflq.bench.accuracy import Accuracy
+    from tflq.benchmarks.accuracy import Accuracy
 
     auc = "" if found.auc is None else f"{found.auc:.3f}"
     if isinstance(found, Accuracy):

@@ -12,8 +12,8 @@ from tflq.cli.report_options import write_report
 
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples
-    from tflq.bench.accuracy import LabelledSamples
-    from tflq.bench.all_targets import TargetRow
+    from tflq.benchmarks.accuracy import LabelledSamples
+    from tflq.benchmarks.all_targets import TargetRow
     from tflq.graph import Model
 
 
@@ -37,7 +37,7 @@ def convert_all(
         InputError, OutputError: data that cannot be read, files that cannot be written.
     """
     from tflq.analysis.executions import as_is
-    from tflq.bench.all_targets import summarise
+    from tflq.benchmarks.all_targets import summarise
     from tflq.converters.targets import find_target, target_names
     from tflq.files import output_folder
 
@@ -76,8 +76,8 @@ def labelled_samples(accuracy: str | None, model: Model) -> LabelledSamples | No
         UsageError: it is not TASK=DIR.
         InputError: data that cannot be read.
     """
-    from tflq.bench.accuracy import load
-    from tflq.bench.tasks import find_task
+    from tflq.benchmarks.accuracy import load
+    from tflq.benchmarks.tasks import find_task
 
     if accuracy is None:
         return None

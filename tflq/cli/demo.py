@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tflq.analysis.emitted import EmittedDifference
     from tflq.analysis.executions import Execution
     from tflq.analysis.verify import Verdict
-    from tflq.bench.accuracy import Accuracy, LabelledSamples
+    from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
     from tflq.converters.targets import Target
     from tflq.graph import Model
 
@@ -45,7 +45,7 @@ def command(as_json: bool) -> int:
 
     Exit status 1 if an element differs from TFLite.
     """
-    from tflq.bench.demo_data import demo_model_path, demo_samples
+    from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 
     path = demo_model_path()
     model = read_model(str(path))
@@ -103,7 +103,7 @@ def _tell(verdict: Verdict | str) -> None:
 def _rows(model: Model, data: LabelledSamples) -> list[Row]:
     from tflq.analysis.executions import as_is, in_float
     from tflq.analysis.output_change import largest_output_change
-    from tflq.bench.accuracy import measure
+    from tflq.benchmarks.accuracy import measure
     from tflq.converters.targets import target_names
 
     reference = as_is(model)
@@ -117,7 +117,7 @@ def _rows(model: Model, data: LabelledSamples) -> list[Row]:
 def _target_row(name: str, model: Model, data: LabelledSamples, reference: Execution) -> Row:
     from tflq.analysis.executions import for_target
     from tflq.analysis.output_change import largest_output_change
-    from tflq.bench.accuracy import measure
+    from tflq.benchmarks.accuracy import measure
     from tflq.converters.settings import parse_settings
     from tflq.converters.targets import find_target
 

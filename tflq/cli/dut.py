@@ -55,10 +55,10 @@ def command(
     The first line printed is the port, which a host opens like that of a board. Times are those of this computer unless
     --time-us states one; the answers to `profile` and `infer` say which.
     """
-    from tflq.bench.device import Device
-    from tflq.bench.inference import Inference
-    from tflq.bench.pseudo_terminal import PseudoTerminal, linked
-    from tflq.bench.tasks import find_task
+    from tflq.benchmarks.device import Device
+    from tflq.benchmarks.inference import Inference
+    from tflq.benchmarks.pseudo_terminal import PseudoTerminal, linked
+    from tflq.benchmarks.tasks import find_task
 
     task = find_task(task_name)
     found = read_model(model)

@@ -34,8 +34,8 @@ def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as
     A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
     variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
     """
-    from tflq.bench.fetch import fetch
-    from tflq.bench.reference_models import BASE_URL, reference_models
+    from tflq.benchmarks.fetch import fetch
+    from tflq.benchmarks.reference_models import BASE_URL, reference_models
 
     models = reference_models(names)
     outcomes: list[output.Json] = []
@@ -54,7 +54,7 @@ def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as
 @reporting
 def list_command(as_json: bool) -> None:
     """List the models by name."""
-    from tflq.bench.reference_models import COMMIT, REFERENCE_MODELS
+    from tflq.benchmarks.reference_models import COMMIT, REFERENCE_MODELS
 
     if as_json:
         listed: list[output.Json] = [

@@ -150,8 +150,8 @@ def read_subject(path: str, choice: TrialChoice, calibration: CalibrationChoice,
 
 
 def _labelled(text: str, model: Model) -> tuple[Samples, NDArray[np.int64]]:
-    from tflq.bench.scoring import load_classified
-    from tflq.bench.tasks import find_task
+    from tflq.benchmarks.scoring import load_classified
+    from tflq.benchmarks.tasks import find_task
 
     task, equals, folder = text.rpartition("=")
     data = load_classified(find_task(task) if equals else None, Path(folder), model.main)

@@ -115,7 +115,7 @@ def _score(
             return similarities(tried, model, samples).of_outputs(tried)
 
         return cosine, 1.0
-    from tflq.bench.accuracy import measure as count
+    from tflq.benchmarks.accuracy import measure as count
 
     return (lambda rules: count(execution(rules), data).percent / 100), count(in_float(model), data).percent / 100
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflq.bench.accuracy import Accuracy
-from tflq.bench.anomaly import Detection
-from tflq.bench.performance import Performance
-from tflq.bench.rows import Row
-from tflq.bench.tasks import Quality
+from tflq.benchmarks.accuracy import Accuracy
+from tflq.benchmarks.anomaly import Detection
+from tflq.benchmarks.performance import Performance
+from tflq.benchmarks.rows import Row
+from tflq.benchmarks.tasks import Quality
 from tflq.report.page import Block, Chart, Page, Section, Table
 from tflq.report.svg import Mark, bars
 

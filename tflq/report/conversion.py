@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tflq.analysis.similarity import Similarities, Similarity
-from tflq.bench.all_targets import TargetRow
+from tflq.benchmarks.all_targets import TargetRow
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Section, Table

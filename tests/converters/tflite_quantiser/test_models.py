@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.converters.tflite_quantiser.helpers import engines, quantise, same_in_tflite
 from tests.support.data import data_path
 from tflq.analysis.oracle import Oracle
-from tflq.bench.labels import read_labels
+from tflq.benchmarks.labels import read_labels
 from tflq.converters.dequantized import dequantized
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.graph import Array, DType

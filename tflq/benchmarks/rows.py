@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tflq.analysis.executions import Execution, as_is, for_target
-from tflq.bench.performance import SECONDS, Performance, time_inputs
-from tflq.bench.scoring import DataSet, Score, run_data, score
+from tflq.benchmarks.performance import SECONDS, Performance, time_inputs
+from tflq.benchmarks.scoring import DataSet, Score, run_data, score
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import TflqError

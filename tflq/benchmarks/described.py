@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.analysis.inputs import GivenSamples
 from tflq.analysis.inputs.described import described_array, read_description
-from tflq.bench.accuracy import LabelledSamples
+from tflq.benchmarks.accuracy import LabelledSamples
 from tflq.errors import InputError
 from tflq.graph import Graph
 

@@ -11,8 +11,8 @@ from tests.support.anomalies import STRIDE_BYTES, WINDOW_BYTES, WINDOWS_A_FILE, 
 from tests.support.data import data_path
 from tflq.analysis.executions import as_is
 from tflq.analysis.oracle import Oracle
-from tflq.bench.anomaly import detect, load_windows, squared_errors
-from tflq.bench.tasks import find_task
+from tflq.benchmarks.anomaly import detect, load_windows, squared_errors
+from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 from tflq.graph import Graph

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.data import data_path
-from tflq.bench.labels import Label, read_labels
+from tflq.benchmarks.labels import Label, read_labels
 from tflq.errors import InputError
 
 

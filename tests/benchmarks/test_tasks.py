@@ -11,9 +11,9 @@ from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tflq.analysis.executions import as_is
 from tflq.analysis.oracle import Oracle
-from tflq.bench.accuracy import Accuracy, load_folder, measure
-from tflq.bench.scoring import load_data
-from tflq.bench.tasks import Quality, find_task
+from tflq.benchmarks.accuracy import Accuracy, load_folder, measure
+from tflq.benchmarks.scoring import load_data
+from tflq.benchmarks.tasks import Quality, find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 from tflq.graph import Affine

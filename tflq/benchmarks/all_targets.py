@@ -12,7 +12,7 @@ from tflq.analysis.compare.comparison import compare_sides
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.executions import Execution, for_target
 from tflq.analysis.inputs import Samples
-from tflq.bench.accuracy import LabelledSamples, measure, predictions
+from tflq.benchmarks.accuracy import LabelledSamples, measure, predictions
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
 from tflq.errors import InputError, TflqError

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution
-from tflq.bench.accuracy import real_outputs
-from tflq.bench.anomaly import squared_errors
-from tflq.bench.tasks import Task
+from tflq.benchmarks.accuracy import real_outputs
+from tflq.benchmarks.anomaly import squared_errors
+from tflq.benchmarks.tasks import Task
 from tflq.errors import InputError
 from tflq.graph import Array
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tflq.bench.accuracy import Accuracy, LabelledSamples
-from tflq.bench.board import samples_of
-from tflq.bench.performance import SECONDS, Performance
-from tflq.bench.scoring import DataSet, Score
-from tflq.bench.tasks import Task
+from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
+from tflq.benchmarks.board import samples_of
+from tflq.benchmarks.performance import SECONDS, Performance
+from tflq.benchmarks.scoring import DataSet, Score
+from tflq.benchmarks.tasks import Task
 from tflq.files import output_folder, write_bytes
 from tflq.graph import Array
 

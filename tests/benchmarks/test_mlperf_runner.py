@@ -13,9 +13,9 @@ from tests.support.data import data_path
 from tests.support.ports import device_port
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import as_is
-from tflq.bench.device import Device
-from tflq.bench.inference import Inference
-from tflq.bench.tasks import find_task
+from tflq.benchmarks.device import Device
+from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 
 pytest.importorskip("serial")

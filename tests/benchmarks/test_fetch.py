@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 
 from tests.support.data import data_files
-from tflq.bench.fetch import fetch
-from tflq.bench.reference_models import REFERENCE_MODELS, ReferenceModel, reference_models
+from tflq.benchmarks.fetch import fetch
+from tflq.benchmarks.reference_models import REFERENCE_MODELS, ReferenceModel, reference_models
 from tflq.errors import FormatError, InputError, OptionError, OutputError
 
 CONTENT = bytes(range(256)) * 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.bench.protocol import agree, load_commands, parse_results, results_line
+from tflq.benchmarks.protocol import agree, load_commands, parse_results, results_line
 
 
 @pytest.mark.parametrize(

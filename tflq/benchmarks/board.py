@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.bench.accuracy import LabelledSamples
-from tflq.bench.host import Host, Reply
-from tflq.bench.performance import SECONDS, Performance, Window
-from tflq.bench.protocol import READY, agree
-from tflq.bench.scoring import DataSet
+from tflq.benchmarks.accuracy import LabelledSamples
+from tflq.benchmarks.host import Host, Reply
+from tflq.benchmarks.performance import SECONDS, Performance, Window
+from tflq.benchmarks.protocol import READY, agree
+from tflq.benchmarks.scoring import DataSet
 from tflq.errors import DeviceError
 from tflq.files import read_bytes
 from tflq.graph import Array

@@ -13,9 +13,9 @@ from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import FileSamples, Samples, legal_values
 from tflq.analysis.inputs.files import read_exact, require_files, require_samples
 from tflq.analysis.inputs.fit import fit
-from tflq.bench.labels import Label, read_labels
-from tflq.bench.roc import one_against_rest
-from tflq.bench.tasks import Quality, Task
+from tflq.benchmarks.labels import Label, read_labels
+from tflq.benchmarks.roc import one_against_rest
+from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from tflq.bench.reference_models import BASE_URL, ReferenceModel
+from tflq.benchmarks.reference_models import BASE_URL, ReferenceModel
 from tflq.errors import FormatError, InputError, OutputError
 from tflq.files import write_bytes
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tflq.bench.device import Device
-from tflq.bench.protocol import END_OF_LINE
+from tflq.benchmarks.device import Device
+from tflq.benchmarks.protocol import END_OF_LINE
 from tflq.errors import OutputError, UnsupportedError
 
 _BLOCK_BYTES = 4096

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflq.analysis.inputs import GivenSamples
 from tflq.analysis.inputs.files import read_npz
-from tflq.bench.accuracy import LabelledSamples
+from tflq.benchmarks.accuracy import LabelledSamples
 from tflq.graph import Graph
 
 DIGITS = 10

@@ -11,10 +11,10 @@ import pytest
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
 from tflq.analysis.executions import as_is
-from tflq.bench.performance import Performance, Window
-from tflq.bench.results_layout import System, write_accuracy, write_performance
-from tflq.bench.scoring import load_data, run_data, score
-from tflq.bench.tasks import find_task
+from tflq.benchmarks.performance import Performance, Window
+from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
+from tflq.benchmarks.scoring import load_data, run_data, score
+from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 
 # tools/submission/submission_checker.py of mlcommons/tiny

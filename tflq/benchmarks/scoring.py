@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import GivenSamples
-from tflq.bench.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
-from tflq.bench.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
-from tflq.bench.described import is_description, load_described
-from tflq.bench.labels import read_labels
-from tflq.bench.tasks import Task
+from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
+from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
+from tflq.benchmarks.described import is_description, load_described
+from tflq.benchmarks.labels import read_labels
+from tflq.benchmarks.tasks import Task
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 

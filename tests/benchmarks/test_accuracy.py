@@ -11,10 +11,10 @@ import pytest
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import as_is, for_target
-from tflq.bench.accuracy import load, measure, predictions
-from tflq.bench.demo_data import demo_model_path, demo_samples
-from tflq.bench.scoring import load_data
-from tflq.bench.tasks import TASKS, find_task
+from tflq.benchmarks.accuracy import load, measure, predictions
+from tflq.benchmarks.demo_data import demo_model_path, demo_samples
+from tflq.benchmarks.scoring import load_data
+from tflq.benchmarks.tasks import TASKS, find_task
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflq.bench.protocol import (
+from tflq.benchmarks.protocol import (
     END_OF_COMMAND,
     LAP_PATTERN,
     LOAD_DONE,
@@ -17,7 +17,7 @@ from tflq.bench.protocol import (
     load_commands,
     parse_results,
 )
-from tflq.bench.serial_port import Stream
+from tflq.benchmarks.serial_port import Stream
 from tflq.errors import DeviceError
 
 _ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses what it is asked meanwhile

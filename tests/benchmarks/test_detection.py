@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.bench.detection import Detections, agreement, average_precision, overlaps
+from tflq.benchmarks.detection import Detections, agreement, average_precision, overlaps
 
 
 def detections(rows: list[tuple[list[float], int, float]]) -> Detections:

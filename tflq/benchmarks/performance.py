@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tflq.analysis.executions import Execution
-from tflq.bench.scoring import DataSet, first_samples
+from tflq.benchmarks.scoring import DataSet, first_samples
 
 INPUTS = 5
 SECONDS = 10.0

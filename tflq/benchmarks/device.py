@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from tflq.bench.inference import Inference
-from tflq.bench.protocol import (
+from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.protocol import (
     BUFFER_BYTES,
     COMMAND_CHARACTERS,
     DEFAULT_WARMUPS,

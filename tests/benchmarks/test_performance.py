@@ -11,9 +11,9 @@ import pytest
 from tests.support.anomalies import write_anomalies
 from tests.support.data import data_path
 from tflq.analysis.executions import as_is
-from tflq.bench.performance import Performance, Window, time_inputs
-from tflq.bench.scoring import first_samples, load_data
-from tflq.bench.tasks import find_task
+from tflq.benchmarks.performance import Performance, Window, time_inputs
+from tflq.benchmarks.scoring import first_samples, load_data
+from tflq.benchmarks.tasks import find_task
 from tflq.converters.tflite import read_model
 from tflq.errors import InputError
 
