@@ -10,11 +10,11 @@ import pytest
 from tests.support.tpu_mlir_golden import CASES, Golden, golden, golden_constants, golden_json, our_name
 from tflq.converters.tpu_mlir.emit.params import integers_of
 from tflq.graph import Affine, Array
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
 from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
-from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductParams
+from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.prelu import PReluParams
 from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
+from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 
 TYPES = {"i8": "int8", "u8": "uint8"}
 WITH_JSON = [case for case in CASES if case != ("mini", "asym")]
@@ -54,7 +54,8 @@ def test_multipliers_of_mini() -> None:
     run, theirs = golden("mini", "sym"), golden_json("mini", "sym")
     for name, key in (("c1_Conv", "conv1"), ("c2_Conv", "conv2")):
         params = run.nodes[name].params
-        assert isinstance(params, ConvolutionParams)
+        assert isinstance(params, ConvolutionLayer)
+        assert isinstance(params.filter, FilterParams)
         rescale = params.filter.rescale
         found = np.stack([rescale.multiplier, rescale.shift, params.filter.bias], axis=1)
         assert found.tolist() == theirs[key]
@@ -81,9 +82,9 @@ def _ours(run: Golden, key: str) -> Array:
     if what.startswith("slope"):
         return _numbers(run, node, PReluParams).slope.reshape(-1)
     if name == "fc":
-        filter_ = _numbers(run, node, ProductParams).filter
+        filter_ = _filter(_numbers(run, node, ProductLayer))
         return filter_.bias if what.startswith("bias") else _columns(run, node, filter_.weights)
-    filter_ = _numbers(run, node, ConvolutionParams).filter
+    filter_ = _filter(_numbers(run, node, ConvolutionLayer))
     if what.startswith("bias"):
         return filter_.bias
     if what == "filter_g2normal":  # depthwise weights as the tool spreads them over a dense filter
@@ -92,6 +93,11 @@ def _ours(run: Golden, key: str) -> Array:
         dense[np.arange(channels), np.arange(channels)] = filter_.weights[:, 0]
         return dense.reshape(-1)
     return filter_.weights.transpose(0, 3, 1, 2).reshape(-1)
+
+
+def _filter(layer: ConvolutionLayer | ProductLayer) -> FilterParams:
+    assert isinstance(layer.filter, FilterParams)
+    return layer.filter
 
 
 def _columns(run: Golden, node: str, weights: Array) -> Array:

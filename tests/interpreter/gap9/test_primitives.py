@@ -14,7 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine
 from tflq.interpreter.kernels.gap9.exponential import exp_q15
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rescaling import make_rescaling
+from tflq.interpreter.kernels.gap9.rescaling import Rescaling
 from tflq.interpreter.kernels.gap9.rounding import dequantise, norm, quantise, round_half_up
 from tflq.interpreter.kernels.gap9.sigmoid_tanh import sigmoid_q15, tanh_q15
 
@@ -130,7 +130,7 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
     bias = np.array([b for _, b in channels])
     bound = np.full(len(bias), 1 << 29)
     output = Affine.per_tensor(1.0, 0, bits, seed % 2 == 0)
-    made = make_rescaling(bias, scales, prenorm, output, -bound, bound)
+    made = Rescaling.of(bias, scales, prenorm, output)
     accumulators = np.random.default_rng(seed).integers(-(1 << 29), 1 << 29, (50, len(bias)))
     exact = made.exact(accumulators)
     for row, codes in zip(accumulators.tolist(), exact.tolist(), strict=True):
@@ -140,4 +140,5 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
             y = floor(Fraction(total * int(scales.multiplier[c]), 1 << n) + Fraction(1, 2))
             assert code == min(max(y, output.minimum_code), output.maximum_code)
     assert np.array_equal(made.in_reals(accumulators), exact)
-    assert np.array_equal(made.apply(accumulators, np.dtype(np.int32)), exact)
+    fitted = made.fitted(-bound, bound)
+    assert np.array_equal(made.apply(fitted, accumulators, np.dtype(np.int32)), exact)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.tpu_mlir.filter import FilterParams
+from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
 from tflq.interpreter.numerics.fixed_point import round_half_away

@@ -10,6 +10,7 @@ from tflq.analysis.explain.steps import Element, Trace
 from tflq.analysis.explain.taps import Rows, patch_of, products_by_channel, rows_of, total
 from tflq.graph import Array
 from tflq.interpreter.accumulate import Window
+from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,19 @@ class Products:
     total: int
     weights: int
     channel: int
+
+
+def layer_products(trace: Trace, element: Element, note: str = "") -> Products:
+    """Add the steps up to the sum of products of a linear layer; `note` says what was done to the weights."""
+    params = element.node.params
+    assert isinstance(params, (ConvolutionLayer, ProductLayer))
+    if isinstance(params, ProductLayer):
+        return row_products(trace, element, params.filter.weights, note)
+    weights = taps_first(element, params.filter.weights)
+    image = np.asarray(params.accumulated(element.input(0)))
+    return convolution_products(
+        trace, element, weights, params.prepared.window, params.filter.pad_value, note, image=image
+    )
 
 
 def convolution_products(

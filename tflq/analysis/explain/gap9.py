@@ -5,8 +5,7 @@ from __future__ import annotations
 from tflq.analysis.explain import gap9_filters, gap9_others
 from tflq.analysis.explain.family import Families, families_of
 from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolParams
-from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionParams
-from tflq.interpreter.kernels.gap9.fully_connected import ProductParams
+from tflq.interpreter.kernels.gap9.linear import FilterParams
 from tflq.interpreter.kernels.gap9.matrix_sum import SumParams
 from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolParams
 from tflq.interpreter.kernels.gap9.quantize import QuantizeParams
@@ -15,8 +14,7 @@ from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
 
 _family = families_of("gap9", "docs/gap9.md")
 FAMILIES: Families = {
-    ConvolutionParams: _family("conv_2d, depthwise_conv_2d", gap9_filters.explain_convolution, "4 to 6"),
-    ProductParams: _family("fully_connected", gap9_filters.explain_fully_connected, "4 to 6"),
+    FilterParams: _family("conv_2d, depthwise_conv_2d, fully_connected", gap9_filters.explain_linear, "4 to 6"),
     SumParams: _family("add, sub", gap9_others.explain_sum, "10"),
     AveragePoolParams: _family("average_pool_2d", gap9_others.explain_average_pool, "10"),
     MaxPoolParams: _family("max_pool_2d", gap9_others.explain_max_pool, "10"),

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from tflq.analysis.explain.filters import Products, convolution_products, row_products, taps_first
+from tflq.analysis.explain.filters import Products, layer_products
 from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.interpreter.kernels.gap9.conv_2d import ConvolutionParams
-from tflq.interpreter.kernels.gap9.filter import FilterParams
-from tflq.interpreter.kernels.gap9.fully_connected import ProductParams
+from tflq.interpreter.kernels.gap9.linear import FilterParams
 
 
-def explain_convolution(element: Element) -> Computed:
-    """Explain a convolution: stored bias + sum x * (w - Z_w), then M and N; depthwise weights are [O, 1, KH, KW]."""
-    params = element.node.params
-    assert isinstance(params, ConvolutionParams)
-    found, trace = params.filter, Trace()
-    weights = taps_first(element, found.weights)
-    window, zero_point = params.prepared.window, found.input_zero_point
-    return _finish(trace, convolution_products(trace, element, weights, window, zero_point, _note(found)), found)
-
-
-def explain_fully_connected(element: Element) -> Computed:
-    """Explain a fully connected layer."""
-    params = element.node.params
-    assert isinstance(params, ProductParams)
-    found, trace = params.filter, Trace()
-    return _finish(trace, row_products(trace, element, found.weights, _note(found)), found)
+def explain_linear(element: Element) -> Computed:
+    """Explain a linear layer: stored bias + sum x * (w - Z_w), then M and N."""
+    found, trace = getattr(element.node.params, "filter", None), Trace()
+    assert isinstance(found, FilterParams)
+    return _finish(trace, layer_products(trace, element, _note(found)), found)
 
 
 def _note(found: FilterParams) -> str:

@@ -9,21 +9,17 @@ import numpy as np
 from tflq.analysis.explain.family import Families, families_of
 from tflq.analysis.explain.filters import (
     Products,
-    convolution_products,
     largest_tap,
-    row_products,
+    layer_products,
     sum_of_taps,
     sum_over_axes,
-    taps_first,
 )
 from tflq.analysis.explain.steps import Computed, Element, Index, Trace
 from tflq.graph import Affine
 from tflq.interpreter.kernels.openvino.average_pool_2d import AveragePoolParams
 from tflq.interpreter.kernels.openvino.averages import AverageParams
-from tflq.interpreter.kernels.openvino.conv_2d import ConvolutionParams
-from tflq.interpreter.kernels.openvino.filter import FilterParams
-from tflq.interpreter.kernels.openvino.fully_connected import ProductParams
 from tflq.interpreter.kernels.openvino.levels import Levels
+from tflq.interpreter.kernels.openvino.linear import FilterParams
 from tflq.interpreter.kernels.openvino.max_pool_2d import MaxPoolParams
 from tflq.interpreter.kernels.openvino.mean import MeanParams
 from tflq.interpreter.kernels.openvino.pairs import PairParams
@@ -32,23 +28,11 @@ from tflq.interpreter.kernels.openvino.quantize import QuantizeParams
 _OPERATIONS = {"add": "+", "sub": "-", "mul": "*"}
 
 
-def explain_convolution(element: Element) -> Computed:
-    """Explain CONV_2D and DEPTHWISE_CONV_2D: exact products, one real, the level."""
-    params = element.node.params
-    assert isinstance(params, ConvolutionParams)
-    found, trace = params.filter, Trace()
-    weights = taps_first(element, found.weights)
-    image = np.asarray(found.shifted(element.input(0)))
-    products = convolution_products(trace, element, weights, params.prepared.window, found.pad_value, image=image)
-    return _filtered(trace, element, found, products)
-
-
-def explain_fully_connected(element: Element) -> Computed:
-    """Explain FULLY_CONNECTED: exact products, one real, the level."""
-    params = element.node.params
-    assert isinstance(params, ProductParams)
-    trace = Trace()
-    return _filtered(trace, element, params.filter, row_products(trace, element, params.filter.weights))
+def explain_linear(element: Element) -> Computed:
+    """Explain a linear layer: exact products, one real, the level."""
+    found, trace = getattr(element.node.params, "filter", None), Trace()
+    assert isinstance(found, FilterParams)
+    return _filtered(trace, element, found, layer_products(trace, element))
 
 
 def explain_pair(element: Element) -> Computed:
@@ -194,8 +178,7 @@ def _level(scaled: float, levels: int) -> int:
 
 _family = families_of("openvino", "docs/openvino.md")
 FAMILIES: Families = {
-    ConvolutionParams: _family("conv_2d, depthwise_conv_2d", explain_convolution, "2"),
-    ProductParams: _family("fully_connected", explain_fully_connected, "2"),
+    FilterParams: _family("conv_2d, depthwise_conv_2d, fully_connected", explain_linear, "2"),
     PairParams: _family("add, sub, mul", explain_pair, "2"),
     AveragePoolParams: _family("average_pool_2d", explain_average_pool, "2"),
     MeanParams: _family("mean", explain_mean, "2"),

@@ -8,6 +8,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Node
 from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
 from tflq.interpreter.kernels.tflite.concatenation import RescaledConcatenation
+from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 from tflq.interpreter.registry import kernel, kernel_name
 
 _FAMILIES: Families = {}
@@ -49,13 +50,18 @@ def family_of(node: Node) -> Family:
     """
     if node.operator in _MOVERS and _only_moves(node):
         return _MOVE
-    found = _FAMILIES.get(type(node.params))
+    found = _FAMILIES.get(_kind(node.params))
     if found is None or (isinstance(node.params, SoftmaxParams) and node.params.exponentials is None):
         raise UnsupportedError(
             f"'{node.name}' ({node.operator} in arithmetic '{node.arithmetic}') cannot be explained; "
             f"explained are {_known(node.arithmetic or '')}"
         )
     return found
+
+
+def _kind(params: object) -> type:
+    """Return the class that tells who explains: of a shared layer that of its arithmetic's part."""
+    return type(params.filter) if isinstance(params, (ConvolutionLayer, ProductLayer)) else type(params)
 
 
 def _only_moves(node: Node) -> bool:

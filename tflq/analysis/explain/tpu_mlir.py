@@ -7,12 +7,10 @@ import numpy as np
 from tflq.analysis.explain.family import Families, families_of
 from tflq.analysis.explain.filters import (
     Products,
-    convolution_products,
     largest_tap,
-    row_products,
+    layer_products,
     sum_of_taps,
     sum_over_axes,
-    taps_first,
 )
 from tflq.analysis.explain.plain import multiplied_half_up, round_half_away, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
@@ -28,11 +26,9 @@ from tflq.analysis.explain.tpu_mlir_others import (
 from tflq.graph import DType
 from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolParams
 from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
 from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
 from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeParams
-from tflq.interpreter.kernels.tpu_mlir.filter import FilterParams
-from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductParams
+from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.max_pool_2d import MaxPool
 from tflq.interpreter.kernels.tpu_mlir.mean import MeanParams
 from tflq.interpreter.kernels.tpu_mlir.mul import MulParams
@@ -42,22 +38,11 @@ from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
 from tflq.interpreter.kernels.tpu_mlir.sums import SumParams
 
 
-def explain_convolution(element: Element) -> Computed:
-    """Explain CONV_2D and DEPTHWISE_CONV_2D: raw codes, padding holding Zx, the stored bias, then m and s."""
-    params = element.node.params
-    assert isinstance(params, ConvolutionParams)
-    found, trace = params.filter, Trace()
-    weights = taps_first(element, found.weights)
-    window = params.prepared.window
-    return _finish(trace, convolution_products(trace, element, weights, window, found.input_zero_point), found)
-
-
-def explain_fully_connected(element: Element) -> Computed:
-    """Explain FULLY_CONNECTED: raw codes, the stored bias, then m and s."""
-    params = element.node.params
-    assert isinstance(params, ProductParams)
-    trace = Trace()
-    return _finish(trace, row_products(trace, element, params.filter.weights), params.filter)
+def explain_linear(element: Element) -> Computed:
+    """Explain a linear layer: raw codes, padding holding Zx, the stored bias, then m and s."""
+    found, trace = getattr(element.node.params, "filter", None), Trace()
+    assert isinstance(found, FilterParams)
+    return _finish(trace, layer_products(trace, element), found)
 
 
 def explain_sum(element: Element) -> Computed:
@@ -173,8 +158,7 @@ def _real_sum(element: Element, params: SumParams) -> Computed:
 
 _family = families_of("tpu_mlir", "docs/tpu_mlir.md")
 FAMILIES: Families = {
-    ConvolutionParams: _family("conv_2d, depthwise_conv_2d", explain_convolution, "4"),
-    ProductParams: _family("fully_connected", explain_fully_connected, "4"),
+    FilterParams: _family("conv_2d, depthwise_conv_2d, fully_connected", explain_linear, "4"),
     SumParams: _family("add, sub", explain_sum, "5"),
     MulParams: _family("mul", explain_product, "5"),
     AveragePoolParams: _family("average_pool_2d", explain_average_pool, "6"),

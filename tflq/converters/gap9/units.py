@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.rewrite import ACTIVATIONS, CURVES, FILTERS, MOVES, POOLS, RECTIFIERS, computed_inputs
 from tflq.graph import Graph, Node
-from tflq.interpreter.kernels.gap9.windows import window_of_node
+from tflq.interpreter.operands.windows import window_of_node
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.kernels.gap9.filter import FilterParams
+from tflq.interpreter.kernels.gap9.linear import FilterParams
 
 
 def filter_integers(node: Node) -> FilterParams:

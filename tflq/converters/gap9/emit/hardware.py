@@ -12,8 +12,8 @@ from tflq.converters.gap9.packing import GROUP, WIDE_GROUPS, PlaneLayout, pack_p
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
-from tflq.interpreter.kernels.gap9.windows import window_of_node
 from tflq.interpreter.numerics.fixed_point import wrap_int32
+from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas.gap9 import Json
 
 BINARY, SOURCE, HEADER = "hardware.bin", "constants.c", "constants.h"

@@ -7,22 +7,22 @@ import json
 from tflq.graph import Affine, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolParams
 from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams
-from tflq.interpreter.kernels.tpu_mlir.conv_2d import ConvolutionParams
-from tflq.interpreter.kernels.tpu_mlir.fully_connected import ProductParams
 from tflq.interpreter.kernels.tpu_mlir.leaky_relu import LeakyReluParams
+from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.mean import MeanParams
 from tflq.interpreter.kernels.tpu_mlir.mul import MulParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier
 from tflq.interpreter.kernels.tpu_mlir.prelu import PReluParams
 from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeParams
 from tflq.interpreter.kernels.tpu_mlir.sums import SumParams
+from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 from tflq.schemas.tpu_mlir import Json
 
 
 def integers_of(node: Node) -> dict[str, Json]:
     """Return a lowered node's multiplier and rshift; pool_scale and pool_offset of an average in float32."""
     found = node.params
-    if isinstance(found, (ConvolutionParams, ProductParams)):
+    if isinstance(found, (ConvolutionLayer, ProductLayer)) and isinstance(found.filter, FilterParams):
         return _rescale(found.filter.rescale)
     if isinstance(found, (AveragePoolParams, MeanParams)):
         return _average(found.average)

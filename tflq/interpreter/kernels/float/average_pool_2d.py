@@ -18,7 +18,7 @@ from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.pool_window import pool_window
+from tflq.interpreter.operands.windows import pool_window
 
 
 @dataclass(frozen=True, eq=False)

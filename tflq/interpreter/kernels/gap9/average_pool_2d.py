@@ -9,8 +9,8 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_sums
 from tflq.interpreter.kernels.gap9.rounding import norm
-from tflq.interpreter.kernels.gap9.windows import window_of_node
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.windows import window_of_node
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_maxima
-from tflq.interpreter.kernels.gap9.windows import window_of_node
+from tflq.interpreter.operands.windows import window_of_node
 
 
 @dataclass(frozen=True, eq=False)

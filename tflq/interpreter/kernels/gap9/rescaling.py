@@ -14,7 +14,7 @@ from tflq.graph import Affine, Array
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias
 from tflq.interpreter.kernels.gap9.rounding import norm
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.requantise import Exact, StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 
 _BLOCK = 1 << 15
 """Elements at a time: the block stays in the second-level cache."""
@@ -30,7 +30,6 @@ class Rescaling:
         pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
         minimum: smallest code of the output.
         maximum: largest code.
-        step_map: proven map, None where the exact rule runs.
     """
 
     bias: Integers
@@ -38,7 +37,23 @@ class Rescaling:
     pre_normalization: int
     minimum: int
     maximum: int
-    step_map: StepMap | None
+
+    @staticmethod
+    def of(bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine) -> Rescaling:
+        """Return the epilogue with M and N of each channel.
+
+        Args:
+            bias: stored bias, int64[O].
+            mul_bias: M and N, one or one for each channel.
+            pre_normalization: bits.
+            output: type of the result.
+        """
+        wide = MulBias(
+            np.broadcast_to(mul_bias.multiplier, bias.shape),
+            np.broadcast_to(mul_bias.shift, bias.shape),
+            np.broadcast_to(mul_bias.ratio, bias.shape),
+        )
+        return Rescaling(bias, wide, pre_normalization, output.minimum_code, output.maximum_code)
 
     @property
     def shift(self) -> Integers:
@@ -67,11 +82,10 @@ class Rescaling:
         np.floor(total, out=total)
         return np.clip(total, self.minimum, self.maximum, out=total)
 
-    def apply(self, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
-        if self.step_map is not None:
-            rule: Exact = self.exact
-            return requantise(self.step_map, rule, accumulators, dtype)
+    def apply(self, step_map: StepMap | None, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+        """Return codes for exact accumulators [..., O] by a proven map, or else in float64."""
+        if step_map is not None:
+            return requantise(step_map, self.exact, accumulators, dtype)
         result = np.empty(accumulators.shape, dtype)
         rows, out = accumulators.reshape(-1, len(self.bias)), result.reshape(-1, len(self.bias))
         step = max(1, _BLOCK // len(self.bias))
@@ -79,28 +93,7 @@ class Rescaling:
             np.copyto(out[i : i + step], self.in_reals(rows[i : i + step]), casting="unsafe")
         return result
 
-
-def make_rescaling(
-    bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine, lower: Integers, upper: Integers
-) -> Rescaling:
-    """Return the epilogue with a map that is proven on [lower, upper], where there is one.
-
-    Args:
-        bias: stored bias, int64[O].
-        mul_bias: M and N.
-        pre_normalization: bits.
-        output: type of the result.
-        lower: smallest accumulator of each channel, without bias.
-        upper: largest.
-    """
-    channels = bias.shape
-    wide = MulBias(
-        np.broadcast_to(mul_bias.multiplier, channels),
-        np.broadcast_to(mul_bias.shift, channels),
-        np.broadcast_to(mul_bias.ratio, channels),
-    )
-    minimum, maximum = output.minimum_code, output.maximum_code
-    plain = Rescaling(bias, wide, pre_normalization, minimum, maximum, None)
-    slope = wide.multiplier * np.exp2(-wide.shift.astype(np.float64))
-    fitted = fit_step_map(plain.exact, slope, bias, lower, upper, 0, minimum, maximum)
-    return Rescaling(bias, wide, pre_normalization, minimum, maximum, fitted)
+    def fitted(self, lower: Integers, upper: Integers) -> StepMap | None:
+        """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], where there is one."""
+        slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
+        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum)

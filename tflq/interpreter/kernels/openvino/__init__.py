@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.kernels.plain import PLAIN
-from tflq.interpreter.registry import Arithmetic
+from tflq.interpreter.registry import Arithmetic, places
 
-_HERE = "tflq.interpreter.kernels.openvino"
-_OPERATORS = (
-    "add",
-    "average_pool_2d",
-    "concatenation",
-    "conv_2d",
-    "depthwise_conv_2d",
-    "dequantize",
-    "fake_quantize",
-    "fully_connected",
-    "max_pool_2d",
-    "mean",
-    "mul",
-    "quantize",
-    "sub",
-)
+_ALONE = """
+    add average_pool_2d concatenation dequantize fake_quantize max_pool_2d mean mul quantize sub
+"""
 
-_OWN = {operator: f"{_HERE}.{operator}" for operator in _OPERATORS}
+_OWN = places(__name__, _ALONE, linear="conv_2d depthwise_conv_2d fully_connected")
 ARITHMETIC = Arithmetic("openvino", {**MOVERS, **PLAIN, **_OWN}, "float")

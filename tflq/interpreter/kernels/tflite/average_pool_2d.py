@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_sums
 from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
-from tflq.interpreter.operands.pool_window import pool_window
+from tflq.interpreter.operands.windows import pool_window
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima
 from tflq.interpreter.kernels.tflite.pool_clamp import pool_clamp
-from tflq.interpreter.operands.pool_window import pool_window
+from tflq.interpreter.operands.windows import pool_window
 
 
 @dataclass(frozen=True)

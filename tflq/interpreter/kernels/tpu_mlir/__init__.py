@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
-from tflq.interpreter.registry import Arithmetic
+from tflq.interpreter.registry import Arithmetic, places
 
-_HERE = "tflq.interpreter.kernels.tpu_mlir"
-_OPERATORS = (
-    "add",
-    "average_pool_2d",
-    "conv_2d",
-    "depthwise_conv_2d",
-    "dequantize",
-    "elu",
-    "exp",
-    "fully_connected",
-    "hard_swish",
-    "leaky_relu",
-    "logistic",
-    "max_pool_2d",
-    "mean",
-    "mul",
-    "prelu",
-    "quantize",
-    "relu",
-    "softmax",
-    "sqrt",
-    "sub",
-    "tanh",
-)
+_ALONE = """
+    add average_pool_2d dequantize elu exp hard_swish leaky_relu logistic max_pool_2d mean mul prelu
+    quantize relu softmax sqrt sub tanh
+"""
 
-ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}})
+_OWN = places(__name__, _ALONE, linear="conv_2d depthwise_conv_2d fully_connected")
+ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

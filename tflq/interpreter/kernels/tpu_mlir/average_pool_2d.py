@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_of, window_sums
 from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams, lower_average
-from tflq.interpreter.kernels.tpu_mlir.filter import input_magnitude
 from tflq.interpreter.numerics.fixed_point import Integers
 
 
@@ -36,7 +35,7 @@ def lower(node: Node, operands: Operands) -> AveragePoolParams:
     window = window_of(node.attributes, size, kernel)
     counts = window_counts(window, size)[:, :, None]
     average = lower_average(node, operands, window.taps, bool((counts < window.taps).any()))
-    return AveragePoolParams(window, counts, input_magnitude(operands), average)
+    return AveragePoolParams(window, counts, max(-x.dtype.minimum, x.dtype.maximum), average)
 
 
 def run(params: AveragePoolParams, x: Array) -> tuple[Array, ...]:

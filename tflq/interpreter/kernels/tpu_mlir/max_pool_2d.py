@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_maxima
-from tflq.interpreter.operands.pool_window import pool_window
+from tflq.interpreter.operands.windows import pool_window
 
 
 @dataclass(frozen=True)

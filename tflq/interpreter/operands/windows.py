@@ -1,11 +1,13 @@
-"""Windows of GAP9's convolutions and pools: TFLite's, or an explicit padding that a PAD left behind."""
+"""The windows of convolutions and pools, the same in every arithmetic: TFLite's, or one that a folded PAD left."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.graph import Node
+from tflq.errors import GraphError
+from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate import Window, window_of
+from tflq.interpreter.operands.checks import require_same_type
 
 
 def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tuple[int, ...] = ()) -> Window:
@@ -33,3 +35,17 @@ def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tupl
     window = replace(plain, top=top, bottom=bottom, left=left, right=right)
     window.output_size(size)
     return window
+
+
+def pool_window(node: Node, operands: Operands) -> tuple[Window, tuple[int, int]]:
+    """Return the window and the input's (height, width).
+
+    Raises:
+        UnsupportedError: input and output have different types.
+        GraphError: the input is no image [N, H, W, C], or the window does not fit.
+    """
+    x = operands.input(0)
+    require_same_type(x, operands.output())
+    if len(x.shape) != 4:
+        raise GraphError(f"input '{x.name}' has shape {x.shape}; a pool takes [N, H, W, C]")
+    return window_of_node(node, x.shape), (x.shape[1], x.shape[2])

@@ -1,4 +1,4 @@
-"""What convolutions and fully connected layers share in GAP9's arithmetic (docs/gap9.md, 4 to 6).
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED in GAP9's arithmetic (docs/gap9.md, 4 to 6).
 
 acc = stored bias + sum x * (w - Z_w) with raw codes x, padding holding Z_x;
 stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too.
@@ -11,19 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, Operands, Tensor
+from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rescaling import Rescaling, make_rescaling
+from tflq.interpreter.kernels.gap9.rescaling import Rescaling
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
+from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.requantise import StepMap
 
 LARGEST_PRE_NORMALIZATION = 8
 
 
 @dataclass(frozen=True, eq=False)
-class FilterParams:
+class FilterParams(Scheme):
     """The integers of one filter, but for its window.
 
     Attributes:
@@ -34,7 +36,8 @@ class FilterParams:
         bias: quantised bias B, int64[O].
         offset: O_c, what folds the zero points.
         rescaling: stored bias B + O_c, M, N.
-        output_dtype: storage of the codes.
+        dtype: storage of the codes.
+        step_map: proven map, None where the exact rule runs.
     """
 
     weights: Integers
@@ -44,18 +47,33 @@ class FilterParams:
     bias: Integers
     offset: Integers
     rescaling: Rescaling
-    output_dtype: np.dtype[np.generic]
+    dtype: np.dtype[np.generic]
+    step_map: StepMap | None
 
     @property
     def mul_bias(self) -> MulBias:
         """M and N for each output channel."""
         return self.rescaling.mul_bias
 
+    @property
+    def pad_value(self) -> int:
+        """Z_x, which the bias folds."""
+        return self.input_zero_point
 
-def lower_filter(operands: Operands, channel_axis: int) -> FilterParams:
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself, that of `Rescaling`."""
+        return self.rescaling.exact(accumulators)
+
+    def finish(self, accumulators: Array) -> Array:
+        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
+        return self.rescaling.apply(self.step_map, accumulators, self.dtype)
+
+
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:  # noqa: ARG001
     """Decide M, N and the stored bias.
 
     Args:
+        node: any.
         operands: input, weights and bias in GAP9's types, and the output.
         channel_axis: of the weights' output channels.
 
@@ -77,7 +95,7 @@ def lower_filter(operands: Operands, channel_axis: int) -> FilterParams:
     lower, upper = accumulator_range(codes, x.minimum_code, x.maximum_code)
     _refuse_overflow(lower + stored, "the smallest accumulator", "use narrower weights, features of 8 bits, or SQ8")
     _refuse_overflow(upper + stored, "the largest accumulator", "use narrower weights, features of 8 bits, or SQ8")
-    rescaling = make_rescaling(stored, found, prenorm, y, lower, upper)
+    rescaling = Rescaling.of(stored, found, prenorm, y)
     return FilterParams(
         codes,
         int(weights.zero_point[0]),
@@ -87,23 +105,13 @@ def lower_filter(operands: Operands, channel_axis: int) -> FilterParams:
         offset,
         rescaling,
         output.dtype.storage,
+        rescaling.fitted(lower, upper),
     )
 
 
 def is_wide(tensor: Tensor) -> bool:
     """Whether a tensor has 16-bit features, for which the accumulator is shifted before it is multiplied."""
     return tensor.affine.bits == 16
-
-
-def input_magnitude(operands: Operands) -> int:
-    """Return the largest |x| of the input's codes."""
-    x = operands.input(0).affine
-    return max(-x.minimum_code, x.maximum_code)
-
-
-def finish(params: FilterParams, accumulators: Array) -> Array:
-    """Return codes for accumulators [..., O]."""
-    return params.rescaling.apply(accumulators, params.output_dtype)
 
 
 def _offset(codes: Integers, input_zero_point: int, output: Affine, scale: FloatArray) -> Integers:
@@ -124,3 +132,6 @@ def _refuse_overflow(values: Integers | FloatArray, what: str, way_out: str) -> 
         raise UnsupportedError(
             f"channel {channel}: {what} is {float(values[channel]):.0f}, int32 ends at {INT32_MAX}; {way_out}"
         )
+
+
+KERNELS = linear_kernels(lower_filter, "y = clip(norm(norm(acc + stored bias, pre) * M, N))", "docs/gap9.md, 4 to 6")

@@ -1,4 +1,4 @@
-"""What convolutions and fully connected layers share: y = sat(up((acc + bias) * m, s) + Zy) (docs/tpu_mlir.md, 4).
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (Gemm): y = sat(up((acc + bias) * m, s) + Zy) (docs/tpu_mlir.md, 4).
 
 acc = sum x * w with raw codes x, padding holding Zx; the bias holds -Zx * sum(w) already, as the tool stores it.
 """
@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
 
 MULTIPLIER_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class FilterParams:
+class FilterParams(Scheme):
     """The integers of one filter, but for its window.
 
     Attributes:
@@ -51,9 +52,10 @@ class FilterParams:
         scaled = shift_half_up((accumulators + self.bias) * self.rescale.multiplier, self.rescale.shift)
         return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
 
-    def finish(self, accumulators: Array) -> Array:
-        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
-        return requantise(self.step_map, self.exact, accumulators, self.dtype)
+    @property
+    def pad_value(self) -> int:
+        """Zx, which the bias folds."""
+        return self.input_zero_point
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
@@ -86,12 +88,6 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     return replace(found, step_map=_fitted(found, lower, upper))
 
 
-def input_magnitude(operands: Operands) -> int:
-    """Return the largest |x| of the input's codes."""
-    dtype = operands.input(0).dtype
-    return max(-dtype.minimum, dtype.maximum)
-
-
 def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMap | None:
     m, s = found.rescale.multiplier, found.rescale.shift
     slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
@@ -108,3 +104,6 @@ def _refuse_overflow(lower: Integers, upper: Integers) -> None:
             f"channel {channel}: accumulators with bias reach {int(lower[channel])}..{int(upper[channel])}, beyond "
             f"int32; the bias is too large for the scales: widen the range of the input"
         )
+
+
+KERNELS = linear_kernels(lower_filter, "y = sat(up((acc + bias) * m, s) + Zy)", "docs/tpu_mlir.md, 4")

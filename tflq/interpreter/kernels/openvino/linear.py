@@ -1,4 +1,4 @@
-"""What convolutions and fully connected layers share: exact products of codes, one real per accumulator, then levels.
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (MatMul): exact products, one real per accumulator, then levels.
 
 acc = sum (q_x - Z_x) * q_w over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in float64; the
 fused activation's clamp; then a level of the output (levels.py), or float32 where the output is not quantised.
@@ -14,13 +14,14 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Levels, clamp_reals, finish, levels_of
+from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
 from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 from tflq.interpreter.operands.checks import require_type
 
 
 @dataclass(frozen=True, eq=False)
-class FilterParams:
+class FilterParams(Scheme):
     """The numbers of one filter, but for its window.
 
     Attributes:
@@ -56,9 +57,10 @@ class FilterParams:
         """What stands outside the image."""
         return 0 if self.is_per_channel else int(self.zero_point[0])
 
-    def shifted(self, x: Array) -> Array:
-        """Return what is accumulated: stored codes, or codes without their channels' zero points."""
-        return x.astype(np.int32) - self.zero_point.astype(np.int32) if self.is_per_channel else x
+    @property
+    def channel_zero_points(self) -> Integers | None:
+        """Z_x of each channel, where there is more than one."""
+        return self.zero_point if self.is_per_channel else None
 
     def reals(self, accumulators: Array) -> Doubles:
         """Return real numbers of accumulators [..., O]."""
@@ -153,3 +155,6 @@ def _fitted(found: FilterParams, x: Tensor) -> StepMap | None:
     offset = found.bias / found.multiplier - found.folded + zero / slope
     top = levels.first + levels.levels - 1
     return fit_step_map(found.exact, slope, offset, lower, upper, round(zero), levels.first, top)
+
+
+KERNELS = linear_kernels(lower_filter, "level((acc - Z_x * sum(w)) * S_x * S_w + b), in float64", "docs/openvino.md, 2")

@@ -1,0 +1,184 @@
+"""Convolutions and fully connected layers in every arithmetic of integers: exact sums, then the scheme's own rule.
+
+acc[..., o] = sum over taps and channels of x * w[o, ...], exactly; taps outside the image hold the scheme's padding
+value. The scheme folds zero points into its bias, and takes accumulators to quantised values (its epilogue).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.accumulate import (
+    Convolution,
+    MatrixProduct,
+    Window,
+    accumulate_in_order,
+    accumulate_product,
+    gain_in_order,
+    prepare_convolution,
+    prepare_product,
+)
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.requantise import StepMap, requantise
+from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
+from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.registry import Kernel
+
+
+class Scheme:
+    """How one arithmetic computes a linear layer, but for its shape; subclasses are frozen dataclasses.
+
+    Attributes:
+        weights: int64[O, ...], output channel first, their zero point taken off.
+        dtype: storage of the result.
+        step_map: proven map from accumulators to quantised values, fitted from `exact`; None where the rule runs.
+    """
+
+    weights: Integers
+    dtype: np.dtype[np.generic]
+    step_map: StepMap | None
+
+    @property
+    def pad_value(self) -> int:
+        """What taps outside the image hold: the zero point that the bias folds."""
+        raise NotImplementedError
+
+    @property
+    def channel_zero_points(self) -> Integers | None:
+        """int64[C] to take off the input before it is multiplied; None where the bias folds one zero point for all."""
+        return None
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
+        raise NotImplementedError
+
+    def finish(self, accumulators: Array) -> Array:
+        """Return quantised values for exact accumulators [..., O] in float32, float64 or int64."""
+        return requantise(self.step_map, self.exact, accumulators, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvolutionLayer:
+    """One convolution.
+
+    Attributes:
+        filter: weights and rule.
+        groups: number of groups; as many as input channels where it is depthwise.
+        prepared: the packed weights, and the window.
+    """
+
+    filter: Scheme
+    groups: int
+    prepared: Convolution
+
+    def accumulated(self, x: Array) -> Array:
+        """Return what is multiplied: stored values, or those without their channels' zero points."""
+        zero_points = self.filter.channel_zero_points
+        return x if zero_points is None else x.astype(np.int32) - zero_points.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductLayer:
+    """One fully connected layer.
+
+    Attributes:
+        filter: weights [O, K] and rule.
+        prepared: the packed weights.
+        keep: whether the output keeps the input's axes; else it is [rows, O].
+    """
+
+    filter: Scheme
+    prepared: MatrixProduct
+    keep: bool
+
+
+FindScheme = Callable[[Node, Operands, int], Scheme]
+"""Makes the scheme of a node from the channel axis of its weights: 0, or 3 where they are depthwise."""
+
+
+def lower_convolution(scheme: Scheme, operands: Operands, channel_axis: int, window: Window) -> ConvolutionLayer:
+    """Pack the weights of a convolution.
+
+    Args:
+        scheme: its weights are [O, KH, KW, C/groups], depthwise ones of channel axis 3 [O, 1, KH, KW].
+        operands: the input is [N, H, W, C].
+        channel_axis: 0, or 3 for weights that were [1, KH, KW, O].
+        window: kernel, stride, dilation, padding.
+
+    Raises:
+        GraphError: shapes that contradict each other.
+    """
+    x = operands.input(0)
+    shaped = scheme.weights if channel_axis == 0 else np.moveaxis(scheme.weights, 1, 3)
+    channels, depth = x.shape[3], shaped.shape[3]
+    if channels % depth:
+        raise GraphError(f"weights {operands.input(1).shape} do not fit {channels} input channels")
+    magnitude = _magnitude(x) * (1 if scheme.channel_zero_points is None else 2)
+    width = window.output_size((x.shape[1], x.shape[2]))[1]
+    groups = channels // depth
+    return ConvolutionLayer(scheme, groups, prepare_convolution(shaped, window, groups, magnitude, width))
+
+
+def run_convolution(params: ConvolutionLayer, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run a convolution: quantised values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
+    accumulators = accumulate_in_order(params.prepared, params.accumulated(x), params.filter.pad_value)
+    return (params.filter.finish(accumulators),)
+
+
+def samples_last(params: object, operands: Operands) -> float | None:
+    """Return what images with samples last gain in a `ConvolutionLayer`, as `gain_in_order`."""
+    assert isinstance(params, ConvolutionLayer)
+    _, height, width, _ = operands.input(0).shape
+    return gain_in_order(params.prepared, params.filter.step_map is not None, (height, width))
+
+
+def lower_product(scheme: Scheme, node: Node, operands: Operands) -> ProductLayer:
+    """Pack the weights [O, K] of a fully connected layer.
+
+    Raises:
+        GraphError: an input that does not fall into rows.
+    """
+    x = operands.input(0)
+    keep = check_shapes(node, x, operands.input(1))
+    return ProductLayer(scheme, prepare_product(scheme.weights, _magnitude(x)), keep)
+
+
+def run_product(params: ProductLayer, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run a fully connected layer: [S, *any] whose elements make rows of K -> [S, rows, O], or [S, ..., O]."""
+    weights = params.filter.weights
+    rows = x.reshape(x.shape[0], -1, weights.shape[1])
+    y = params.filter.finish(accumulate_product(params.prepared, rows))
+    return (y.reshape(output_shape(x.shape, weights.shape, params.keep)),)
+
+
+def linear_kernels(find: FindScheme, rule: str, source: str) -> dict[str, Kernel]:
+    """Return CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of an arithmetic with TFLite's windows.
+
+    Args:
+        find: makes the scheme of a node.
+        rule: from the accumulator to the result, in one line.
+        source: where the rule comes from.
+    """
+
+    def convolution(channel_axis: int) -> Kernel:
+        def lower(node: Node, operands: Operands) -> ConvolutionLayer:
+            scheme = find(node, operands, channel_axis)
+            window = window_of_node(node, operands.input(0).shape, operands.input(1).shape)
+            return lower_convolution(scheme, operands, channel_axis, window)
+
+        return Kernel(lower, run_convolution, rule, source, samples_last=samples_last)
+
+    def lower(node: Node, operands: Operands) -> ProductLayer:
+        return lower_product(find(node, operands, 0), node, operands)
+
+    product = Kernel(lower, run_product, rule, source)
+    return {"conv_2d": convolution(0), "depthwise_conv_2d": convolution(3), "fully_connected": product}
+
+
+def _magnitude(x: Tensor) -> int:
+    return max(-x.dtype.minimum, x.dtype.maximum)
