@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.conformance.case import Case
 from tests.conformance.judge import Outcome, Verdict, judge
-from tests.conformance.listed import not_compared
 from tests.conformance.table import Entry
+from tflq.analysis.known_differences import Effect, rows_of
 from tflq.analysis.oracle import Oracle
 
 _ROUNDS = 4
@@ -27,7 +27,7 @@ class CellResult:
         operator: name.
         kind: label of the type.
         outcomes: how many cases had which outcome.
-        first: for each outcome but `exact`, the words of its first case.
+        first: for each outcome but equal results, the words of its first case.
         listed: why the cell is not run; empty where it is.
     """
 
@@ -40,7 +40,7 @@ class CellResult:
     @property
     def ran(self) -> int:
         """Cases that both sides ran, with equal results or a difference that is listed."""
-        return self.outcomes.get(Outcome.EXACT.value, 0) + self.outcomes.get(Outcome.LISTED.value, 0)
+        return sum(self.outcomes.get(o.value, 0) for o in (Outcome.EXACT, Outcome.STAND_IN, Outcome.LISTED))
 
     @property
     def failures(self) -> list[str]:
@@ -55,14 +55,14 @@ def run_cell(oracle: Oracle, entry: Entry, cases: int) -> CellResult:
     """Judge cases until `cases` of them ran in TFLite."""
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
-    reason = not_compared(entry.cell.operator, str(entry.cell.kind))
+    reason = _not_compared(entry)
 
     def add(case: Case) -> None:
         if _decided(counts) >= cases:
             return
         verdict: Verdict = judge(oracle, entry.cell, case)
         counts[verdict.outcome.value] += 1
-        if verdict.outcome is not Outcome.EXACT:
+        if verdict.outcome not in (Outcome.EXACT, Outcome.STAND_IN):
             first.setdefault(verdict.outcome.value, verdict.words)
 
     for turn in range(0 if reason else _ROUNDS):
@@ -75,6 +75,13 @@ def run_cell(oracle: Oracle, entry: Entry, cases: int) -> CellResult:
                     Outcome.CRASHED.value, f"the generator: {type(error).__name__}: {error}".split("\n")[0]
                 )
     return CellResult(entry.cell.operator, str(entry.cell.kind), dict(counts), first, reason or "")
+
+
+def _not_compared(entry: Entry) -> str | None:
+    """Return why TFLite says nothing about a cell: its kernel leaves the result of every node open."""
+    rows = rows_of(entry.cell.operator, str(entry.cell.kind))
+    open_ = (r for r in rows if r.effect is Effect.UNDEFINED and not (r.when or r.elements or r.stand_in))
+    return next((r.reason for r in open_), None)
 
 
 def _decided(counts: Counter[str]) -> int:

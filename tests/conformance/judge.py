@@ -10,9 +10,8 @@ import numpy as np
 
 from tests.conformance.case import Case
 from tests.conformance.cells import Cell
-from tests.conformance.listed import Tolerance, refusal_is_listed, tolerance
 from tests.support.single_op import bits
-from tests.support.ulps import distance, distance_in_units
+from tflq.analysis.known_differences import KnownDifference, Place, known_elements, rows_of, rows_of_node, units_apart
 from tflq.analysis.oracle import Oracle
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OracleError, TflqError
@@ -24,6 +23,7 @@ class Outcome(Enum):
     """What came of one case."""
 
     EXACT = "exact"
+    STAND_IN = "equal to a stand-in"
     LISTED = "listed"
     INEXACT = "inexact"
     REFUSED_BY_BOTH = "refused by both"
@@ -38,7 +38,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, with one line about it where it is not `exact`."""
+    """An outcome, with one line about it where results are not equal."""
 
     outcome: Outcome
     words: str = ""
@@ -62,9 +62,9 @@ def judge(oracle: Oracle, cell: Cell, case: Case) -> Verdict:
         both = Outcome.REFUSED_BY_BOTH if ours is None else Outcome.REFUSED_BY_TFLITE
         return Verdict(both, f"TFLite: {error}; tflq: {refusal or 'runs'}".replace("\n", " "))
     if ours is None:
-        listed = refusal_is_listed(cell, refusal)
+        listed = any(row.refusal and row.refusal in refusal for row in rows_of(cell.operator, str(cell.kind)))
         return Verdict(Outcome.LISTED if listed else Outcome.REFUSED_BY_US, refusal)
-    return _compare(cell, case, ours, theirs)
+    return _compare(oracle, case, ours, theirs)
 
 
 def _ours(content: bytes, case: Case) -> list[Array]:
@@ -94,29 +94,47 @@ def _one(ran: object, t: int) -> Array:
     raise OracleError(f"tensor {t}: {ran.unavailable[t]}")
 
 
-def _compare(cell: Cell, case: Case, ours: Sequence[Array], theirs: Sequence[Array]) -> Verdict:
+def _compare(oracle: Oracle, case: Case, ours: Sequence[Array], theirs: Sequence[Array]) -> Verdict:
     if case.defined is not None:
         ours, theirs = case.defined(list(ours)), case.defined(list(theirs))
-    worst = 0.0
-    allowed = tolerance(cell)
+    words = []
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
         for a, b in _pairs(mine, other):
             if (a.shape, a.dtype) != (b.shape, b.dtype):
-                words = f"output {number}: {a.dtype}{list(a.shape)}, TFLite has {b.dtype}{list(b.shape)}"
-                return Verdict(Outcome.INEXACT, words)
+                found = f"output {number}: {a.dtype}{list(a.shape)}, TFLite has {b.dtype}{list(b.shape)}"
+                return Verdict(Outcome.INEXACT, found)
             same = (bits(a) == bits(b)) | ((a != a) & (b != b))
             if same.all():
                 continue
-            units = _units(a, b, case, allowed)
-            worst = max(worst, units)
-            if units > allowed.ulps:
+            for row, mask, far in _known(oracle, case, number, a, [*theirs[:number], b, *theirs[number + 1 :]]):
+                same |= mask
+                words.append(f"{far:g} ulp" if row.units else row.what)
+            if not same.all():
                 place = tuple(int(i) for i in np.argwhere(~same)[0])
-                words = (
-                    f"output {number}: {np.count_nonzero(~same)} of {same.size} differ; at {list(place)} {a[place]!r}, "
-                )
-                far = "" if units == np.inf else f" ({units:g} ulp, {allowed.ulps:g} allowed)"
-                return Verdict(Outcome.INEXACT, words + f"TFLite has {b[place]!r}{far}")
-    return Verdict(Outcome.LISTED, f"{worst:g} ulp") if worst else Verdict(Outcome.EXACT)
+                found = f"output {number}: {np.count_nonzero(~same)} of {same.size} differ; at {list(place)} "
+                return Verdict(Outcome.INEXACT, f"{found}{a[place]!r}, TFLite has {b[place]!r}")
+    if words:
+        return Verdict(Outcome.LISTED, max(words))
+    return Verdict(Outcome.EXACT if case.stand_in is None else Outcome.STAND_IN)
+
+
+def _known(
+    oracle: Oracle, case: Case, number: int, ours: Array, theirs: Sequence[Array]
+) -> list[tuple[KnownDifference, np.ndarray, float]]:
+    """Return the differences of an output that are known of the node that writes it, each with the farthest element."""
+    graph = case.model.main
+    node = next((n for n in graph.nodes if graph.outputs[number] in n.outputs), None)
+    if node is None or case.stand_in is not None or len(node.outputs) != len(theirs):
+        return []
+    given = dict(zip(graph.inputs, case.inputs, strict=True))
+    constants = {t: tensor.data[None] for t, tensor in enumerate(graph.tensors) if tensor.data is not None}
+    operands = [({**constants, **given}).get(t) for t in node.inputs]
+    place = Place(node, number, operands, theirs)
+    rows = rows_of_node(graph, node, oracle.identity.package, oracle.identity.kernels)
+    return [
+        (row, mask, float(units_apart(row, place, ours, theirs[number])[mask].max()))
+        for row, mask in known_elements(rows, place, ours)
+    ]
 
 
 def _pairs(mine: Array, other: Array) -> list[tuple[Array, Array]]:
@@ -126,22 +144,3 @@ def _pairs(mine: Array, other: Array) -> list[tuple[Array, Array]]:
     if not ragged and not other_ragged:
         return [(mine, other)]
     return [(np.asarray(a), np.asarray(b)) for a, b in zip(mine, other, strict=True)]
-
-
-def _units(a: Array, b: Array, case: Case, allowed: Tolerance) -> float:
-    """The largest distance in the unit of the tolerance; infinite where the type has none."""
-    if a.dtype.kind not in "fc" or allowed.ulps == 0:
-        return float("inf")
-    if allowed.unit == "result" and a.dtype.kind == "f":
-        return float(distance(a, b).max())
-    with np.errstate(all="ignore"):
-        if allowed.unit == "input":
-            unit = np.spacing(np.abs(case.inputs[0]))
-        else:
-            largest = np.abs(b).max(axis=tuple(range(1, b.ndim)), keepdims=True)
-            unit = np.spacing(largest)
-    return float(distance_in_units(a, b, unit).max()) if a.dtype.kind == "f" else _complex_units(a, b, unit)
-
-
-def _complex_units(a: Array, b: Array, unit: Array) -> float:
-    return max(float(distance_in_units(getattr(a, p), getattr(b, p), unit).max()) for p in ("real", "imag"))

@@ -8,7 +8,9 @@ from tests.conformance.cases import CellResult
 from tests.conformance.judge import Outcome
 
 COLUMNS = ("int8q", "uint8q", "int16q", "float32")
-"""Kinds that have a column of their own; the others share the last one."""
+"""Kinds that have a column of their own."""
+HEADER = ("operator", *COLUMNS, "other types", "stand-in")
+"""The other kinds share a column, and so do the cases that another model of TFLite judges than the case itself."""
 
 
 def words_of(result: CellResult) -> str:
@@ -21,28 +23,33 @@ def words_of(result: CellResult) -> str:
         parts = [f"{n} {name}" for name, n in failed.items() if n] or ["none ran"]
     listed = result.outcomes.get(Outcome.LISTED.value, 0)
     exact = result.outcomes.get(Outcome.EXACT.value, 0)
-    if exact or not parts:
+    if exact or not (parts or result.outcomes.get(Outcome.STAND_IN.value)):
         parts.insert(0, str(exact))
     return ", ".join([*parts, *([f"{listed} listed"] if listed else [])])
 
 
 def rows(results: Iterable[CellResult]) -> list[tuple[str, ...]]:
-    """Return one row an operator: its name, a cell for each of COLUMNS, and the other kinds in one cell."""
-    found: dict[str, dict[str, str]] = {}
+    """Return one row an operator, a field for each of HEADER."""
+    found: dict[str, dict[str, CellResult]] = {}
     for result in results:
-        found.setdefault(result.operator, {})[result.kind] = words_of(result)
+        found.setdefault(result.operator, {})[result.kind] = result
     table = []
     for operator, cells in found.items():
-        rest = "; ".join(f"{kind} {words}" for kind, words in cells.items() if kind not in COLUMNS)
-        table.append((operator, *(cells.get(kind, "") for kind in COLUMNS), rest))
+        own = [words_of(cells[kind]) if kind in cells else "" for kind in COLUMNS]
+        rest = "; ".join(f"{kind} {words_of(r)}" for kind, r in cells.items() if kind not in COLUMNS)
+        judged = {kind: r.outcomes.get(Outcome.STAND_IN.value, 0) for kind, r in cells.items()}
+        table.append((operator, *own, rest, "; ".join(f"{kind} {n}" for kind, n in judged.items() if n)))
     return table
 
 
 def text(results: Sequence[CellResult]) -> str:
     """The table in columns of equal width, then one line for each failure."""
-    table = [("operator", *COLUMNS, "other types"), *rows(results)]
+    table = [HEADER, *rows(results)]
     widths = [max(len(row[i]) for row in table) for i in range(len(COLUMNS) + 1)]
-    lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in table]
+    lines = [
+        "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), *row[len(widths) :]]).rstrip()
+        for row in table
+    ]
     lines += ["", *(f"{r.operator} {r.kind}: {failure[:300]}" for r in results for failure in r.failures)]
     return "\n".join([*lines, summary(results)])
 

@@ -10,12 +10,12 @@ _BY_TYPES = {
     "int8 int16": ("abs batch_matmul exp fill log neg reduce_prod rsqrt sqrt"),
     "int8 uint8": (
         "arg_max arg_min depth_to_space hard_swish l2_normalization log_softmax one_hot prelu relu_0_to_1 "
-        "relu_n1_to_1 scatter_nd space_to_depth sparse_to_dense"
+        "relu_n1_to_1 lstm scatter_nd space_to_depth sparse_to_dense"
     ),
     "int8 uint8 int16": (
         "add assign_variable average_pool_2d batch_to_space_nd broadcast_to concatenation conv_2d "
         "depthwise_conv_2d dilate div dynamic_update_slice equal expand_dims fully_connected gather gather_nd "
-        "gelu greater greater_equal leaky_relu less less_equal logistic lstm matrix_diag matrix_set_diag "
+        "gelu greater greater_equal leaky_relu less less_equal logistic matrix_diag matrix_set_diag "
         "max_pool_2d maximum mean minimum mirror_pad mul not_equal pack pad padv2 read_variable reduce_max "
         "reduce_min relu relu6 reshape resize_bilinear resize_nearest_neighbor reverse_v2 select select_v2 "
         "slice softmax space_to_batch_nd split split_v squeeze stablehlo_gather stablehlo_pad strided_slice "
@@ -28,4 +28,7 @@ _BY_TYPES = {
 }
 
 WANTED = {operator: types.split() for types, operators in _BY_TYPES.items() for operator in operators.split()}
-"""Operator -> names of integer types that it takes with scales and zero points."""
+"""Operator -> names of integer types that it takes with scales and zero points.
+
+LSTM is registered for int16, too, but that is the state of the basic cell, whose input is uint8.
+"""

@@ -1,4 +1,7 @@
-"""Holds tflq's interpreter against TFLite: every tensor, every sample, bit for bit."""
+"""Holds tflq's interpreter against TFLite: every tensor, every sample, bit for bit.
+
+Elements that differ as the table of known differences says are counted with its reasons (analysis/known_differences).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 
 from tflq.analysis.difference import NO_ELEMENTS, Difference, compare
 from tflq.analysis.inputs import Samples
+from tflq.analysis.known_differences import Blame, KnownElements, summed
 from tflq.analysis.oracle import Oracle, OracleIdentity, OracleRun
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter import Engine
@@ -29,6 +33,7 @@ class TensorVerdict:
         operator: number of the operator that writes it; None for an output that no operator writes.
         difference: tflq's values against TFLite's.
         unavailable: why TFLite cannot return it; None where it does.
+        known: how many of the differing elements are known to differ, by reason.
     """
 
     index: int
@@ -38,6 +43,12 @@ class TensorVerdict:
     operator: int | None
     difference: Difference
     unavailable: str | None = None
+    known: tuple[KnownElements, ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """Number of differing elements that no known difference explains."""
+        return self.difference.differing - sum(k.elements for k in self.known)
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,16 @@ class Verdict:
         """Whether every element of every tensor that TFLite returned is equal, and there was at least one tensor."""
         return bool(self.compared) and all(t.difference.is_equal for t in self.compared)
 
+    @property
+    def known(self) -> tuple[KnownElements, ...]:
+        """The reasons of all tensors, each with the elements that it explains."""
+        return summed(k for t in self.tensors for k in t.known)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether every difference is a known one, and at least one tensor was compared."""
+        return bool(self.compared) and not any(t.unknown or t.difference.mismatch for t in self.compared)
+
 
 def verify(
     model: Model,
@@ -99,16 +120,18 @@ def verify(
     size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
     found = dict.fromkeys(wanted, NO_ELEMENTS)
     unavailable: dict[int, str] = {}
+    blame = Blame(model, oracle.identity, state)
     for start in range(0, samples.count, size):
         inputs = samples.take(start, min(start + size, samples.count))
         for part in oracle.iterate(content, inputs, tensors=wanted, state=state):
-            ours = engine.run([x[part.start : part.start + part.samples] for x in inputs], keep=wanted)
+            given = [x[part.start : part.start + part.samples] for x in inputs]
+            ours = engine.run(given, keep=wanted)
             unavailable |= part.unavailable
             _compare(part, ours, start + part.start, found)
+            blame.add(given, ours, part.tensors)
             progress(part.samples)
-    return Verdict(
-        oracle.identity, samples.count, tuple(_verdict(graph, t, writers, found, unavailable) for t in found)
-    )
+    verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)
+    return Verdict(oracle.identity, samples.count, tuple(verdicts))
 
 
 def _compare(part: OracleRun, ours: Mapping[int, Array], first: int, found: dict[int, Difference]) -> None:
@@ -129,9 +152,16 @@ def _row(values: Array, number: int) -> Array:
 
 
 def _verdict(
-    graph: Graph, t: int, writers: Mapping[int, int], found: Mapping[int, Difference], unavailable: Mapping[int, str]
+    graph: Graph,
+    t: int,
+    writers: Mapping[int, int],
+    difference: Difference,
+    unavailable: str | None,
+    known: tuple[KnownElements, ...],
 ) -> TensorVerdict:
     tensor = graph.tensors[t]
-    reason = unavailable.get(t)
-    difference = found[t] if reason is None else NO_ELEMENTS
-    return TensorVerdict(t, tensor.name, tensor.dtype.value, tensor.shape, writers.get(t), difference, reason)
+    if unavailable is not None:
+        difference, known = NO_ELEMENTS, ()
+    return TensorVerdict(
+        t, tensor.name, tensor.dtype.value, tensor.shape, writers.get(t), difference, unavailable, known
+    )

@@ -1,0 +1,142 @@
+"""Explains the differences of a whole model: at the node that makes them, and behind it.
+
+A difference passes on to all that is computed from it. So a node whose result differs runs once more, alone, on what it
+got in TFLite: what differs then is its own, and a row of the table explains it or nothing does. What does not differ
+then comes from its inputs, and is known where all their differences are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.analysis.difference import differing
+from tflq.analysis.known_differences.elements import KnownElements, Mask, known_elements
+from tflq.analysis.known_differences.row import KnownDifference, Place
+from tflq.analysis.known_differences.rows import rows_of_node
+from tflq.analysis.oracle import OracleIdentity
+from tflq.errors import TflqError
+from tflq.graph import ABSENT, Array, Model, Node
+from tflq.interpreter import Engine
+from tflq.interpreter.execution.engine import State
+
+INHERITED = "computed from tensors whose differences are known"
+
+
+class Blame:
+    """Explains chunk by chunk what differs between tflq's and TFLite's run of a model."""
+
+    def __init__(self, model: Model, identity: OracleIdentity, state: State = "independent") -> None:
+        """Find the nodes of the main graph that the table is about.
+
+        Args:
+            model: as the reader gives it.
+            identity: of TFLite.
+            state: how the run treats state.
+        """
+        self._model, self._state = model, state
+        graph = model.main
+        self._rows = [rows_of_node(graph, node, identity.package, identity.kernels) for node in graph.nodes]
+        self._engines: dict[int, Engine] = {}
+        self._found: dict[int, dict[str, int]] = {}
+
+    def known(self, tensor: int) -> tuple[KnownElements, ...]:
+        """Return the differing elements of a tensor that are explained, over all chunks."""
+        return tuple(KnownElements(reason, n) for reason, n in self._found.get(tensor, {}).items())
+
+    def add(self, inputs: list[Array], ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> None:
+        """Explain the differences of a chunk.
+
+        Args:
+            inputs: of the graph, dtype[S, *shape].
+            ours: tflq's values by tensor.
+            theirs: those that TFLite returned, of equal shape in all samples.
+        """
+        if not any(self._rows):
+            return
+        graph = self._model.main
+        known = {**dict(zip(graph.inputs, inputs, strict=True)), **theirs}
+        none = np.zeros(max((len(x) for x in known.values()), default=0), np.bool_)
+        unknown: dict[int, Mask] = dict.fromkeys(graph.inputs, none)
+        for number, node in enumerate(graph.nodes):
+            comparable = all(t in theirs and _comparable(ours[t], theirs[t]) for t in node.outputs)
+            if comparable and not any(differing(ours[t], theirs[t]).any() for t in node.outputs):
+                unknown |= dict.fromkeys(node.outputs, none)
+            elif comparable:
+                self._explain(number, node, known, ours, unknown)
+
+    def _explain(
+        self,
+        number: int,
+        node: Node,
+        known: Mapping[int, Array],
+        ours: Mapping[int, Array],
+        unknown: dict[int, Mask],
+    ) -> None:
+        """Add the counts of a node that differs, and to `unknown` the samples bool[S] with an element not explained."""
+        alone = self._alone(number, node, known)
+        tensors = self._model.main.tensors
+        before = [t for t in node.inputs if t != ABSENT and not (tensors[t].is_constant or tensors[t].is_variable)]
+        explained_before = alone is not None and all(t in unknown for t in before)
+        for place, t in enumerate(node.outputs):
+            theirs = known[t]
+            differs = differing(ours[t], theirs)
+            own = ours[t] if alone is None else alone[t]
+            here = self._place(node, place, known)
+            counts = self._found.setdefault(t, {})
+            open_ = differs.copy()
+            for row, mask in known_elements(self._rows[number], here, own):
+                _count(counts, _reason(node, row), mask & open_)
+                open_ &= ~mask
+            if explained_before:
+                clean = ~np.any([unknown[i] for i in before], axis=0)
+                inherited = open_ & ~differing(own, theirs) & _along_samples(clean, theirs.ndim)
+                _count(counts, INHERITED, inherited)
+                open_ &= ~inherited
+            unknown[t] = open_.reshape(len(open_), -1).any(axis=1)
+
+    def _place(self, node: Node, number: int, known: Mapping[int, Array]) -> Place:
+        tensors = self._model.main.tensors
+        inputs: list[Array | None] = []
+        for t in node.inputs:
+            data = tensors[t].data if t != ABSENT else None
+            inputs.append(known.get(t) if data is None else data[None])
+        return Place(node, number, inputs, [known[t] for t in node.outputs])
+
+    def _alone(self, number: int, node: Node, known: Mapping[int, Array]) -> dict[int, Array] | None:
+        """Run a node on TFLite's values; None where they are not all there, or where it continues from a sample."""
+        tensors = self._model.main.tensors
+        read = [t for t in dict.fromkeys(node.inputs) if t != ABSENT and not tensors[t].is_constant]
+        keeps = any(tensors[t].is_variable for t in read)
+        needed = [t for t in read if not tensors[t].is_variable]
+        if not needed or any(t not in known for t in needed) or (keeps and self._state == "stream"):
+            return None
+        try:
+            if number not in self._engines:
+                graph = replace(self._model.main.copy(), nodes=[node], inputs=tuple(needed), outputs=node.outputs)
+                graphs = [graph, *self._model.graphs[1:]]
+                self._engines[number] = Engine(graph, "tflite", graphs=graphs, state=self._state)
+            found = self._engines[number].run([known[t] for t in needed], node.outputs)
+        except TflqError:
+            return None
+        return found if all(_comparable(found[t], known[t]) for t in node.outputs) else None
+
+
+def _reason(node: Node, row: KnownDifference) -> str:
+    return f"{node.operator}: {row.words}: {row.reason}"
+
+
+def _count(counts: dict[str, int], reason: str, mask: Mask) -> None:
+    number = int(np.count_nonzero(mask))
+    if number:
+        counts[reason] = counts.get(reason, 0) + number
+
+
+def _comparable(ours: Array, theirs: Array) -> bool:
+    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.dtype.kind != "O"
+
+
+def _along_samples(mask: Mask, rank: int) -> Mask:
+    return mask.reshape(-1, *[1] * (rank - 1))
