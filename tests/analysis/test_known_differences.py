@@ -31,6 +31,7 @@ from tflq.analysis.verify import TensorVerdict, Verdict, verify
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Node
 from tflq.interpreter import Engine
+from tflq.schemas.tflite.flexbuffer import encode_flexbuffer
 
 IDENTITY = OracleIdentity("ai-edge-litert", "2", "BUILTIN_REF")
 
@@ -126,6 +127,16 @@ def test_the_place_of_nan_along_the_last_axis_only():
     place = Place(last.nodes[0], 0, [x, None], [np.zeros((1, 4), np.int32)])
     (found,) = known_elements(rows_of_node(last, last.nodes[0]), place, np.ones((1, 4), np.int32))
     assert found[1].tolist() == [[False, False, True, False]]
+
+
+@pytest.mark.parametrize(("regular", "expected"), [(False, [Effect.UNDEFINED]), (True, [])])
+def test_only_fast_suppression_leaves_slots_open(regular, expected):
+    graph = one_input("relu", (3,), (FLOAT32, None), (FLOAT32, None))
+    options = encode_flexbuffer({"use_regular_nms": regular})
+    graph.nodes[0] = replace(
+        graph.nodes[0], operator="custom", custom_code="TFLite_Detection_PostProcess", custom_options=options
+    )
+    assert effects(graph) == expected
 
 
 def test_slots_behind_the_last_box():

@@ -11,6 +11,7 @@ from tflq.analysis.known_differences.row import Place
 from tflq.graph import ABSENT, Array, Blockwise, Graph, Node, Tensor
 from tflq.graph.sparse import sparse_block
 from tflq.interpreter.operands.basic_lstm import is_basic
+from tflq.schemas.tflite.flexbuffer import decode_flexbuffer
 
 _LONG = 2048
 _SPLIT = 504
@@ -89,8 +90,14 @@ def rows_with_nan(place: Place) -> NDArray[np.bool_]:
     return np.broadcast_to(found, place.outputs[place.number].shape)
 
 
+def suppresses_fast(graph: Graph, node: Node) -> bool:
+    """The custom options ask for no regular suppression."""
+    options = decode_flexbuffer(node.custom_options or b"", graph.name)
+    return isinstance(options, dict) and not options.get("use_regular_nms", False)
+
+
 def slots_behind_the_last_box(place: Place) -> NDArray[np.bool_]:
-    """Fast suppression: elements of boxes, classes and scores from slot `number of boxes` on."""
+    """Elements of boxes, classes and scores from slot `number of boxes` on."""
     result = place.outputs[place.number]
     if place.number > 2 or len(place.outputs) < 4:
         return np.zeros(result.shape, np.bool_)

@@ -170,6 +170,7 @@ UNDEFINED = (
         "slots behind the last box, with fast suppression",
         "TFLite does not write them; tflq gives zeros",
         Effect.UNDEFINED,
+        when=conditions.suppresses_fast,
         elements=conditions.slots_behind_the_last_box,
     ),
 )
