@@ -18,8 +18,8 @@ writer, run by TFLite (ai-edge-litert, kernels BUILTIN_REF; BUILTIN for operator
 another process and by tflq over three or four samples, and every bit of every output is compared. `n listed` are cases
 with a difference that the list below allows: last bits of floats. A type ends with `q` where the integers are
 quantised, and `float32*int8` has float activations and int8 weights. An empty field is a type that TFLite does not
-take, or that has no cases. The last column counts cases of kernels of TFLite that are wrong: there another model judges,
-run by TFLite too, and the list below says which. They are not among the exact ones.
+take, or that has no cases. The last column counts cases of kernels of TFLite that are wrong: another model, run by
+TFLite too, judges them, and the list below says which. They are not among the exact ones.
 """
 
 
