@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflq.api.calibrate import calibrate as calibrate
+    from tflq.api.compare import CompareOptions as CompareOptions
+    from tflq.api.compare import CompareResult as CompareResult
+    from tflq.api.compare import compare as compare
     from tflq.api.diff import DiffResult as DiffResult
     from tflq.api.diff import diff as diff
     from tflq.api.options import CalibrationOptions as CalibrationOptions
@@ -29,6 +32,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "tflq.api.calibrate": ("calibrate",),
+    "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.diff": ("DiffResult", "diff"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.api.read_model": ("read_model",),

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from tflq.cli import output
-from tflq.cli.calibration_options import CalibrationChoice, calibration, refuse_calibration_without_target
-from tflq.cli.common import choose_samples, reporting, sampling
-from tflq.cli.comparison_output import comparison_report, print_comparison
-from tflq.cli.report_options import report_option, write_report
-from tflq.cli.sides import SIDE_HELP, Choices, Named, model_of, open_dump, parse_side, running
-from tflq.cli.target_options import refuse_settings_without_target, target_settings
+from tflq.analysis.compare import ComparedTensor, Comparison
+from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
+from tflq.cli import calibration_options, output, target_options
+from tflq.cli.common import reporting, sampling
+from tflq.cli.records import records
+from tflq.cli.report_options import report_option
 
-if TYPE_CHECKING:
-    from tflq.analysis.compare import Column, Comparison, Dump, Running, Side
-    from tflq.analysis.inputs import Samples
-    from tflq.graph import Model
-
-DEFAULT_SAMPLES = 100
+SIDE_HELP = (
+    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump "
+    "(.npz, .npy, .bin). A second one without a model (@float, @gap9-ne16) takes the first one's."
+)
+_BARS = "▁▂▃▄▅▆▇█"
+_FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
 
 
 @click.command("compare", epilog=f"A and B: {SIDE_HELP}")
@@ -36,7 +34,7 @@ DEFAULT_SAMPLES = 100
     metavar="LSB",
     help="Differences up to it do not count as such (0: any difference counts).",
 )
-@click.option("--tensor", "only", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
+@click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
 @click.option("--map", "map_path", metavar="FILE", help="Where the tensors lie in a .bin dump (docs/commands.md).")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
 @report_option
@@ -47,162 +45,74 @@ DEFAULT_SAMPLES = 100
     metavar="FILE.json",
     help="Write the noise of each tensor as node data of Model Explorer, too.",
 )
-@target_settings
-@calibration
+@target_options.with_options
+@calibration_options.with_options
 @reporting
+@records("samples", "target", "calibration")
 def command(
     first: str,
     second: str,
-    inputs: tuple[str, ...],
-    real: bool,
-    samples: int | None,
-    seed: int,
-    isolated: bool,
-    tolerance: float,
-    only: tuple[str, ...],
-    map_path: str | None,
+    samples: SampleOptions,
+    target: TargetOptions,
+    calibration: CalibrationOptions,
     top: int,
     report: Path | None,
     node_data_path: Path | None,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
     as_json: bool,
-    calibration: CalibrationChoice,
+    **options: object,
 ) -> int:
     """Compare A with the reference B, tensor by tensor, and rank the layers by what they add.
 
     Without B the reference is A's model in floating point. Exit status 1 if a tensor differs.
     """
-    a, b = parse_side(first), parse_side(second, may_lack_model=True)
-    _refuse_what_nothing_uses(a, b, assignments, layers, calibration, map_path)
-    choices = Choices(assignments, layers, calibration, real)
-    sides = _sides(a, b, map_path, choices, (inputs, samples, seed))
-    found = _compare(*sides, isolated, tolerance, only)
-    _write(found, sides[0], report, node_data_path)
+    chosen = CompareOptions(target=target, calibration=calibration)
+    found = compare(first, second, samples, chosen, progress=output.progress, **options)
+    if report is not None:
+        found.write_report(report)
+    if node_data_path is not None:
+        found.write_node_data(node_data_path)
     if as_json:
-        output.json_report(comparison_report(found))
+        output.json_report(found.to_dict())
     else:
-        print_comparison(found, top)
+        output.line(found.verdict)
+        _print(found.comparison, top)
     return 0 if found.is_equal else 1
 
 
-def _write(found: Comparison, first: Side, report: Path | None, node_data_path: Path | None) -> None:
-    if report is not None:
-        from tflq.analysis.compare import Running
-        from tflq.report.comparison import comparison_page
-
-        graph = first.execution.graph if isinstance(first, Running) else None
-        write_report(report, comparison_page(found, graph))
-    if node_data_path is not None:
-        from tflq.files import write_bytes
-        from tflq.report.model_explorer import node_data
-
-        write_bytes(node_data_path, node_data(found))
-
-
-def _refuse_what_nothing_uses(
-    a: Named,
-    b: Named,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    calibration: CalibrationChoice,
-    map_path: str | None,
-) -> None:
-    if not (a.is_target or b.is_target):
-        refuse_settings_without_target(assignments, layers)
-        refuse_calibration_without_target(calibration)
-    if map_path is not None and not any(n.is_dump and n.path.lower().endswith(".bin") for n in (a, b)):
-        raise click.UsageError("--map is for a .bin dump; none is given")
+def _print(found: Comparison, top: int) -> None:
+    """Print the ranked layers and the table of tensors."""
+    for name, others in (("only A has", found.matching.first_only), ("only B has", found.matching.second_only)):
+        if others:
+            some = ", ".join(output.short(o) for o in others[:5])
+            output.line(f"{name}: {some}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
+    ranked = found.ranking[:top]
+    if ranked:
+        output.line()
+        output.line("layers, the one to look at first in front:")
+        for number, tensor in enumerate(ranked, 1):
+            channel = "" if tensor.channel is None else f", channel {tensor.channel}"
+            cause = "" if tensor.cause is None else f"{tensor.cause.words}. Try: {tensor.cause.advice}."
+            output.line(f"{number:>3}. {tensor.node} ({tensor.operator}){channel}: {cause}")
+    output.line()
+    output.table(("tensor", *_FIGURES, "-8..8 LSB"), [_row(t) for t in found.tensors], right=_FIGURES)
 
 
-def _sides(
-    a: Named, b: Named, map_path: str | None, choices: Choices, sampled: tuple[tuple[str, ...], int | None, int]
-) -> tuple[Side, Side, int]:
-    """Return both sides and the number of samples to compare."""
-    inputs, samples, seed = sampled
-    if a.is_dump and b.is_dump:
-        if inputs:
-            raise click.UsageError("--input is for models; both sides are dumps")
-        both = [open_dump(n, map_path).as_it_is() for n in (a, b)]
-        return _known_names(both[0], both[1]), both[1], samples or _fewest(*both)
-    model = model_of(b if a.is_dump else a)
-    if not (a.is_dump or b.is_dump):
-        chosen = choose_samples(model, inputs, choices.real, samples or DEFAULT_SAMPLES, seed)
-        sides = [running(n, model_of(n, model) if n is b else model, chosen, model, choices) for n in (a, b)]
-        return sides[0], sides[1], chosen.count
-    return _with_dump(a, b, map_path, choices, model, sampled)
+def _row(tensor: ComparedTensor) -> tuple[str, ...]:
+    f = tensor.figures
+    return (
+        output.short(tensor.name),
+        str(f.differing),
+        str(f.elements),
+        output.number(f.largest) if f.lsb is not None or f.same_encoding else f"{f.largest:.3g} (real)",
+        f"{f.rms_lsb:.3g}",
+        f"{f.sqnr_db:.1f}",
+        f"{f.cosine:.6f}",
+        *("" if share == 0 else f"{share:.2%}" for share in (f.saturated, f.clipped, f.unused)),
+        _sparkline(f.histogram) if f.differing and f.lsb is not None else "",
+    )
 
 
-def _with_dump(
-    a: Named,
-    b: Named,
-    map_path: str | None,
-    choices: Choices,
-    model: Model,
-    sampled: tuple[tuple[str, ...], int | None, int],
-) -> tuple[Side, Side, int]:
-    inputs, samples, seed = sampled
-    dump, named = open_dump(a if a.is_dump else b, map_path), b if a.is_dump else a
-    probe = choose_samples(model, (), False, 1, seed)
-    side = running(named, model, probe, model, choices)
-    fitted = dump.fitted(_counterparts(dump, side))
-    chosen = _samples_of(fitted, side, inputs, samples)
-    if chosen is None:
-        chosen = choose_samples(model, inputs, choices.real, samples or DEFAULT_SAMPLES, seed)
-    side = replace(side, samples=chosen)
-    return (fitted, side, chosen.count) if a.is_dump else (side, fitted, chosen.count)
-
-
-def _samples_of(dump: Dump, side: Running, inputs: tuple[str, ...], samples: int | None) -> Samples | None:
-    """Return the inputs that a dump holds; None where the options say what it is a dump of."""
-    from tflq.analysis.inputs import GivenSamples
-
-    if inputs or samples is not None:
-        return None
-    names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
-    plain = side.execution.target is None and side.execution.name == "as is"
-    if not plain or not all(name in dump.arrays for name in names):
-        raise click.UsageError(
-            f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
-            f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"
-        )
-    return GivenSamples([dump.arrays[name] for name in names])
-
-
-def _counterparts(dump: Dump, side: Running) -> dict[str, Column]:
-    """Return the tensors that a dump's names mean: those of tensors, else of the operators that write them."""
-    from tflq.analysis.compare import require_known
-
-    names = {c.name: c for c in side.columns}
-    known = {**{c.node: c for c in side.columns if c.node}, **names}
-    if [c.name for c in dump.columns] == [""]:
-        outputs = [c for c in side.columns if c.index in side.execution.graph.outputs]
-        if len(outputs) != 1:
-            raise click.UsageError(f"{dump.name}: write TENSOR={dump.name}; the model has {len(outputs)} outputs")
-        return {"": outputs[0]}
-    require_known([c.name for c in dump.columns], list(known), dump.name)
-    return {c.name: known[c.name] for c in dump.columns}
-
-
-def _known_names(first: Dump, second: Dump) -> Dump:
-    from tflq.analysis.compare import require_known
-
-    require_known([c.name for c in first.columns], [c.name for c in second.columns], second.name)
-    return first
-
-
-def _fewest(*dumps: Dump) -> int:
-    return min(dump.count or 0 for dump in dumps)
-
-
-def _compare(
-    first: Side, second: Side, samples: int, isolated: bool, tolerance: float, only: tuple[str, ...]
-) -> Comparison:
-    from tflq.analysis.compare import compare_sides, require_known
-
-    if only:
-        require_known(only, [c.name for c in first.columns], first.name)
-    with output.Bar("compare", samples) as bar:
-        return compare_sides(
-            first, second, samples, isolated=isolated, tolerance=tolerance, only=only, progress=bar.advance
-        )
+def _sparkline(histogram: tuple[int, ...]) -> str:
+    """Draw counts; their fourth root, so that rare large differences are seen beside common small ones."""
+    most = max(histogram) or 1
+    return "".join(" " if not n else _BARS[round((n / most) ** 0.25 * (len(_BARS) - 1))] for n in histogram)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,8 @@ from rich.table import Table
 
 from tflq.api.result import Json as Json
 from tflq.api.result import plain
+from tflq.units import number as number
+from tflq.units import short as short
 from tflq.units import size as size
 
 _PLAIN_WIDTH = 10_000  # no terminal: a line is as long as it needs to be, whatever COLUMNS says
@@ -71,16 +72,6 @@ def warn(message: str) -> None:
     """Print a remark on standard error."""
     sys.stdout.flush()
     sys.stderr.write(f"tflq: {message}\n")
-
-
-def short(name: str, width: int = 48) -> str:
-    """Cut a tensor's name for a table; JSON has it whole."""
-    return name if len(name) <= width else f"{name[: width - 3]}..."
-
-
-def number(value: float) -> str:
-    """Write a number in up to six digits, a whole one as such."""
-    return f"{int(value)}" if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 class Bar:

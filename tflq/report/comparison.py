@@ -9,6 +9,7 @@ from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Prose, Section, Table
 from tflq.report.svg import Mark, bars, histogram
 from tflq.report.words import count, decibels, share
+from tflq.units import short
 
 _WORST = 4
 """Tensors with a histogram of their own."""
@@ -35,6 +36,22 @@ def comparison_page(found: Comparison, graph: Graph | None = None) -> Page:
     return Page(title, headline(found), facts, [s for s in sections if s.blocks])
 
 
+def verdict(found: Comparison) -> str:
+    """Say in one sentence what came out, for readers who see no page: both sides, the count, where to look first."""
+    head = f"{found.first} against {found.second}, {found.samples} samples{', layers isolated' * found.isolated}: "
+    within = f" by more than {found.tolerance:g} LSB" if found.tolerance else ""
+    if found.is_equal:
+        return f"{head}{len(found.tensors)} tensors, none differs{within}"
+    first = found.diverging[0]
+    differ = f"{len(found.diverging)} of {len(found.tensors)} tensors differ{within}"
+    text = f"{head}{differ}, the first is '{short(first.name)}'"
+    if not found.ranking:
+        return f"{text}{'' if first.channel is None else f', most in channel {first.channel}'}"
+    worst = found.ranking[0]
+    channel = "" if worst.channel is None else f", channel {worst.channel}"
+    return f"{text}; look at {worst.node}{channel} first{_cause(worst)}"
+
+
 def headline(found: Comparison) -> str:
     """Say in one sentence which layer to look at first and why, or that nothing differs."""
     if found.is_equal:
@@ -42,10 +59,13 @@ def headline(found: Comparison) -> str:
     if found.ranking:
         worst = found.ranking[0]
         channel = "" if worst.channel is None else f", channel {worst.channel}"
-        cause = "" if worst.cause is None else f": {worst.cause.words}"
-        return f"Look at {worst.node} ({worst.operator}{channel}) first{cause}."
+        return f"Look at {worst.node} ({worst.operator}{channel}) first{_cause(worst)}."
     first = found.diverging[0]
     return f"{len(found.diverging)} of {count(len(found.tensors), 'tensor')} differ, the first is '{first.name}'."
+
+
+def _cause(tensor: ComparedTensor) -> str:
+    return "" if tensor.cause is None else f": {tensor.cause.words}"
 
 
 def _ranking(found: Comparison) -> Section:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.analysis.compare.sides import Column
+from tflq.analysis.compare.matching import require_known
+from tflq.analysis.compare.sides import Column, Running
 from tflq.analysis.inputs.files import read_npy, read_npz
-from tflq.errors import InputError
+from tflq.errors import InputError, UsageError
 from tflq.files import read_bytes
 from tflq.graph import Array, DType, Tensor
 
@@ -57,6 +58,22 @@ class Dump:
                 arrays[other.name], tensor = _fit(f"{self.name}: '{c.name}'", self.arrays[c.name], other.tensor)
                 columns.append(Column(other.name, tensor, c.index))
         return Dump(self.name, tuple(columns), arrays, _samples(self.name, arrays))
+
+    def counterparts(self, side: Running) -> dict[str, Column]:
+        """Return the tensors that this dump's names mean: those of tensors, else of the operators that write them.
+
+        Raises:
+            UsageError: an array without a name, for a model with several outputs.
+            InputError: a name that the model does not have.
+        """
+        if [c.name for c in self.columns] == [""]:
+            outputs = [c for c in side.columns if c.index in side.execution.graph.outputs]
+            if len(outputs) != 1:
+                raise UsageError(f"{self.name}: write TENSOR={self.name}; the model has {len(outputs)} outputs")
+            return {"": outputs[0]}
+        known = {**{c.node: c for c in side.columns if c.node}, **{c.name: c for c in side.columns}}
+        require_known([c.name for c in self.columns], list(known), self.name)
+        return {c.name: known[c.name] for c in self.columns}
 
     def as_it_is(self) -> Dump:
         """Take the first axis of every array as the samples, for two dumps without a model."""

@@ -1,0 +1,252 @@
+"""`tflq.compare`: two models, targets, arithmetics or tensor dumps over the same samples, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tflq.analysis import compare as analysis
+from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, require_known
+from tflq.analysis.compare.tally import Place, TensorFigures
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource
+from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.samples import samples as choose_samples
+from tflq.api.sides import Quantising, Side, parse_side
+from tflq.api.target import complete
+from tflq.errors import UsageError
+from tflq.files import write_bytes
+from tflq.graph import Graph, Model
+from tflq.report import Page
+from tflq.report.comparison import comparison_page, verdict
+from tflq.report.model_explorer import node_data
+
+DEFAULT_SAMPLES = 100
+_NESTED = ("histogram", "channels", "first", "worst")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """How two sides are compared.
+
+    Attributes:
+        isolated: feed each layer of the first side with the second one's tensors: its own error alone.
+        tolerance: differences up to so many steps of a tensor's scale do not count.
+        tensors: compare these tensors of the first side only; all where it is empty.
+        map_path: JSON that says where the tensors lie in a .bin dump (docs/commands.md).
+        target: settings of the sides that are targets.
+        calibration: their ranges.
+    """
+
+    isolated: bool = False
+    tolerance: float = 0.0
+    tensors: tuple[str, ...] = ()
+    map_path: str | None = None
+    target: TargetOptions = field(default_factory=TargetOptions)
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+
+@dataclass(frozen=True)
+class CompareResult(PageResult, TableResult):
+    """What differs between two sides.
+
+    Attributes:
+        comparison: figures of every tensor, and the layers ranked by what they add.
+        graph: that the first side ran; None for a dump.
+    """
+
+    comparison: Comparison
+    graph: Graph | None
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no tensor differs by more than the tolerance."""
+        return self.comparison.is_equal
+
+    @property
+    def verdict(self) -> str:
+        """What came out, in one sentence."""
+        return verdict(self.comparison)
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the verdict, the ranking and the figures of every tensor."""
+        found = self.comparison
+        return {
+            "first": found.first,
+            "second": found.second,
+            "samples": found.samples,
+            "isolated": found.isolated,
+            "tolerance": found.tolerance,
+            "equal": found.is_equal,
+            "verdict": self.verdict,
+            "first_diverging": found.diverging[0].name if found.diverging else None,
+            "ranking": [_ranked(t) for t in found.ranking],
+            "tensors": [_tensor(t) for t in found.tensors],
+            "first_only": found.matching.first_only,
+            "second_only": found.matching.second_only,
+        }
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return the figures of every tensor that are plain numbers."""
+        tensors = [_tensor(t) for t in self.comparison.tensors]
+        return [{key: value for key, value in t.items() if key not in _NESTED} for t in tensors]
+
+    def page(self) -> Page:
+        """Return the page: the layer to look at, the error along the network, the worst tensors, memory."""
+        return comparison_page(self.comparison, self.graph)
+
+    def write_node_data(self, path: str | Path) -> None:
+        """Write the noise of each tensor as node data of Model Explorer.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        write_bytes(Path(path), node_data(self.comparison))
+
+
+def compare(
+    first: ModelSource,
+    second: ModelSource = "@float",
+    samples: SampleSource = None,
+    options: CompareOptions = CompareOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> CompareResult:
+    """Compare a side with a reference, tensor by tensor, and rank the layers by what they add.
+
+    Args:
+        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump (.npz, [TENSOR=]FILE.npy, .bin).
+        second: the same; "@float" and "@TARGET" take the first one's model.
+        samples: to run on, 100 random ones where none are named; for a dump those that it is a dump of.
+        options: what counts as a difference, how targets quantise.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        UsageError: options that nothing would use, a side that names no model.
+        InputError, OptionError, FormatError, UnsupportedError: sides, samples or settings that do not fit.
+    """
+    options = changed(options, changes)
+    quantising = Quantising(complete(options.target, options.calibration), options.calibration, progress)
+    a, b = parse_side(first), parse_side(second, may_lack_model=True)
+    quantising.refuse_unless(a, b)
+    if options.map_path is not None and not any(s.is_dump and str(s.source).lower().endswith(".bin") for s in (a, b)):
+        raise UsageError("--map is for a .bin dump; none is given")
+    left, right, count = _sides(a, b, samples, options.map_path, quantising)
+    if options.tensors:
+        require_known(options.tensors, [c.name for c in left.columns], left.name)
+    with progress("compare", count) as advance:
+        found = analysis.compare_sides(
+            left,
+            right,
+            count,
+            isolated=options.isolated,
+            tolerance=options.tolerance,
+            only=options.tensors,
+            progress=advance,
+        )
+    return CompareResult(found, left.execution.graph if isinstance(left, Running) else None)
+
+
+def _sides(
+    a: Side, b: Side, samples: SampleSource, map_path: str | None, quantising: Quantising
+) -> tuple[analysis.Side, analysis.Side, int]:
+    """Return both sides and the number of samples to compare."""
+    if a.is_dump and b.is_dump:
+        return _dumps(a, b, samples, map_path)
+    model = (b if a.is_dump else a).model()
+    if a.is_dump or b.is_dump:
+        return _with_dump(a, b, model, samples, map_path, quantising)
+    chosen = choose_samples(model, samples, count=DEFAULT_SAMPLES)
+    left = quantising.running(a, model, chosen, model)
+    right = quantising.running(b, b.model(model), chosen, model)
+    return left, right, chosen.count
+
+
+def _dumps(a: Side, b: Side, samples: SampleSource, map_path: str | None) -> tuple[Dump, Dump, int]:
+    """Return two dumps, whose first axes are the samples."""
+    options = samples if isinstance(samples, SampleOptions) else SampleOptions()
+    if samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random):
+        raise UsageError("--input is for models; both sides are dumps")
+    left, right = (side.dump(map_path).as_it_is() for side in (a, b))
+    require_known([c.name for c in left.columns], [c.name for c in right.columns], right.name)
+    return left, right, options.count or min(left.count or 0, right.count or 0)
+
+
+def _with_dump(
+    a: Side, b: Side, model: Model, samples: SampleSource, map_path: str | None, quantising: Quantising
+) -> tuple[analysis.Side, analysis.Side, int]:
+    """Return a dump and the model that it is a dump of, on the dump's samples."""
+    dump, named = (a if a.is_dump else b).dump(map_path), b if a.is_dump else a
+    probe = choose_samples(model, SampleOptions(count=1))
+    side = quantising.running(named, model, probe, model)
+    fitted = dump.fitted(dump.counterparts(side))
+    said = samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random and not samples.count)
+    chosen = choose_samples(model, samples, count=DEFAULT_SAMPLES) if said else _held(fitted, side)
+    side = replace(side, samples=chosen)
+    return (fitted, side, chosen.count) if a.is_dump else (side, fitted, chosen.count)
+
+
+def _held(dump: Dump, side: Running) -> Samples:
+    """Return the inputs that a dump holds in the model's own encoding."""
+    names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
+    plain = side.execution.target is None and side.execution.name == "as is"
+    if not plain or not all(name in dump.arrays for name in names):
+        raise UsageError(
+            f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
+            f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"
+        )
+    return GivenSamples([dump.arrays[name] for name in names])
+
+
+def _ranked(tensor: ComparedTensor) -> dict[str, Json]:
+    cause = tensor.cause
+    return {
+        "node": tensor.node,
+        "operator": tensor.operator,
+        "tensor": tensor.name,
+        "channel": tensor.channel,
+        "added_noise": tensor.added,
+        "cause": None if cause is None else cause.kind,
+        "words": None if cause is None else cause.words,
+        "advice": None if cause is None else cause.advice,
+    }
+
+
+def _tensor(tensor: ComparedTensor) -> dict[str, Json]:
+    return {
+        "name": tensor.name,
+        "reference": tensor.match.second.name,
+        "node": tensor.node,
+        **_figures(tensor.figures),
+    }
+
+
+def _figures(f: TensorFigures) -> dict[str, Json]:
+    return {
+        "elements": f.elements,
+        "differing": f.differing,
+        "lsb": f.lsb,
+        "largest_lsb": f.largest,
+        "rms_lsb": f.rms_lsb,
+        "histogram": f.histogram,
+        "cosine": f.cosine,
+        "sqnr_db": f.sqnr_db,
+        "saturated": f.saturated,
+        "clipped": f.clipped,
+        "clipped_noise": f.clipped_noise,
+        "unused": f.unused,
+        "same_encoding": f.same_encoding,
+        "channels": [{"channel": c, "largest_lsb": largest, "differing": n} for c, largest, n in f.channels[:16]],
+        "first": _place(f.first_place),
+        "worst": _place(f.worst_place),
+    }
+
+
+def _place(place: Place | None) -> Json:
+    if place is None:
+        return None
+    return {"sample": place.sample, "index": place.index, "first": place.first, "second": place.second}

@@ -1,0 +1,130 @@
+"""What `compare` and `explain` take as a side: a model, a model under an arithmetic or target, or a tensor dump."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tflq.analysis.compare import ConvertedSamples, Dump, Running, read_dump
+from tflq.analysis.executions import as_is, for_target, in_float
+from tflq.analysis.inputs import Samples
+from tflq.api.calibrate import calibrate, refuse_calibration_without_target
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, silent
+from tflq.api.read_model import ModelSource, read_model
+from tflq.api.target import choose_target, refuse_settings_without_target
+from tflq.converters.targets import target_names
+from tflq.errors import UsageError
+from tflq.graph import Model
+
+_ARITHMETICS = ("tflite", "float")
+_DUMPS = (".npz", ".npy", ".bin")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A side by name.
+
+    Attributes:
+        text: as it was given.
+        source: of the model or dump; empty where the first side's model is meant.
+        what: "tflite", "float" or a target; empty for a dump.
+        tensor: the tensor that an .npy holds.
+    """
+
+    text: str
+    source: ModelSource
+    what: str
+    tensor: str | None = None
+
+    @property
+    def is_dump(self) -> bool:
+        """Whether it is a file of tensors."""
+        return not self.what
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it is a model under a target."""
+        return not self.is_dump and self.what not in _ARITHMETICS
+
+    def model(self, first: Model | None = None) -> Model:
+        """Read the model, or take the first side's.
+
+        Raises:
+            UsageError: the first side is a dump.
+        """
+        if self.source:
+            return read_model(self.source)
+        if first is None:
+            raise UsageError(f"'{self.text}' takes the model of the first side, which is a dump; name a model")
+        return first
+
+    def dump(self, map_path: str | None) -> Dump:
+        """Read the dump."""
+        return read_dump(str(self.source), self.tensor, map_path)
+
+
+@dataclass(frozen=True)
+class Quantising:
+    """How sides that are targets quantise.
+
+    Attributes:
+        target: settings, complete; the sides name the targets.
+        calibration: their ranges.
+        progress: shows how far the calibration is.
+    """
+
+    target: TargetOptions
+    calibration: CalibrationOptions
+    progress: Progress = silent
+
+    def refuse_unless(self, *sides: Side | None) -> None:
+        """Refuse options that none of these sides would use.
+
+        Raises:
+            UsageError: there are any, and no side is a target.
+        """
+        if not any(side is not None and side.is_target for side in sides):
+            refuse_settings_without_target(self.target)
+            refuse_calibration_without_target(self.calibration)
+
+    def running(self, side: Side, model: Model, samples: Samples, samples_of: Model) -> Running:
+        """Make a side ready to run.
+
+        Args:
+            side: by name.
+            model: its model.
+            samples: in the encoding of `samples_of`.
+            samples_of: the model that the samples were made for.
+        """
+        own = samples if model is samples_of else ConvertedSamples(samples, samples_of.main, model.main)
+        if side.is_target:
+            ranged = calibrate(model, self.calibration, progress=self.progress)
+            return Running(for_target(ranged.main, *choose_target(side.what, self.target)), own, side.text)
+        return Running((in_float if side.what == "float" else as_is)(model, "independent"), own, side.text)
+
+
+def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
+    """Take a side apart: MODEL, MODEL@float, MODEL@TARGET, or a dump (.npz, [TENSOR=]FILE.npy, .bin).
+
+    Raises:
+        UsageError: no model where one is needed, or an unknown arithmetic or target.
+    """
+    if isinstance(given, Model):
+        return Side(given.source or "model", given, "tflite")
+    text = os.fspath(given)
+    path, tensor = text, None
+    if not os.path.exists(text):
+        name, _, file = text.rpartition("=")
+        if name and file.lower().endswith(_DUMPS):
+            path, tensor = file, name
+    if path.lower().endswith(_DUMPS):
+        return Side(text, path, "", tensor)
+    if os.path.exists(text) or "@" not in text:
+        return Side(text, text, "tflite")
+    path, _, what = text.rpartition("@")
+    known = (*_ARITHMETICS, *target_names())
+    if what not in known:
+        raise UsageError(f"'{text}': '@{what}' is unknown; there are {', '.join(known)}")
+    if not path and not may_lack_model:
+        raise UsageError(f"'{text}' names no model; write MODEL.tflite@{what}")
+    return Side(text, path, what)
