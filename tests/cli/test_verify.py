@@ -9,8 +9,11 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.data import data_path
+from tests.support.draw import affine, with_constants
 from tests.support.tracked import ROOT
 from tflq.analysis.oracle import Oracle
+from tflq.converters.tflite import model_to_bytes
+from tflq.graph import DType
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 pytestmark = pytest.mark.usefixtures("oracle")
@@ -55,6 +58,25 @@ def test_a_difference_is_status_1(tmp_path: Path) -> None:
     assert done.status == (0 if report["equal"] else 1)
     assert sum(report["not_compared"].values()) == len(report["tensors"]) - 1
     assert "not compared: " in done.out
+
+
+def test_known_differences_are_counted_with_their_reasons(tmp_path: Path) -> None:
+    """SUM of int8, which TFLite's reference kernel reads as uint8."""
+    scale = affine(DType.INT8, 0.1, 3)
+    graph = with_constants("sum", (4, 6), (4,), [np.array([1], np.int32)], DType.INT8, scale, keep_dims=False)
+    (tmp_path / "sum.tflite").write_bytes(model_to_bytes(graph))
+    arguments = ("verify", "sum.tflite", "-n", "5")
+    done = tflq(*arguments, "--junit", "found.xml", cwd=tmp_path)
+    assert done.status == 0
+    assert "known: " in done.out
+    assert " elements, because sum: the sum itself: TFLite's reference kernel reads the data as uint8" in done.out
+    assert 'failures="0"' in (tmp_path / "found.xml").read_text()
+    report = tflq(*arguments, "--json", cwd=tmp_path).json
+    assert (report["equal"], report["unknown"]) == (False, 0)
+    assert [known["elements"] for known in report["known"]] == [report["differing"]]
+    assert report["tensors"][0]["known"] == report["known"]
+    assert tflq(*arguments, "--strict", "--junit", "found.xml", cwd=tmp_path).status == 1
+    assert 'failures="1"' in (tmp_path / "found.xml").read_text()
 
 
 def test_tensorflow_is_an_oracle_too() -> None:

@@ -50,6 +50,11 @@ class TensorVerdict:
         """Number of differing elements that no known difference explains."""
         return self.difference.differing - sum(k.elements for k in self.known)
 
+    @property
+    def is_explained(self) -> bool:
+        """Whether each element that differs is known to."""
+        return self.unknown == 0 and self.difference.mismatch is None
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -88,7 +93,7 @@ class Verdict:
     @property
     def is_explained(self) -> bool:
         """Whether every difference is a known one, and at least one tensor was compared."""
-        return bool(self.compared) and not any(t.unknown or t.difference.mismatch for t in self.compared)
+        return bool(self.compared) and all(t.is_explained for t in self.compared)
 
 
 def verify(

@@ -16,6 +16,7 @@ from tflq.cli.target_options import target_settings
 
 if TYPE_CHECKING:
     from tflq.analysis.difference import Difference
+    from tflq.analysis.known_differences import KnownElements
     from tflq.analysis.oracle import Oracle
     from tflq.analysis.verify import TensorVerdict, Verdict
 
@@ -60,6 +61,7 @@ _KERNELS = ("BUILTIN_REF", "BUILTIN", "AUTO")
     help="TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).",
 )
 @STATE_OPTION
+@click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @reporting
 def command(
@@ -76,6 +78,7 @@ def command(
     junit: Path | None,
     package: str,
     kernels: str,
+    strict: bool,
     show_all: bool,
     state: str | None,
     as_json: bool,
@@ -83,7 +86,8 @@ def command(
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
 
-    Without --input the samples are random, within what the model's operators allow. Exit status 1 if anything differs.
+    Without --input the samples are random, within what the model's operators allow. Exit status 1 if anything differs
+    that docs/operators.md does not list as known.
     """
     if baseline is not None:
         if frozen is not None or inputs or samples or target_name or assignments or layers or not calibration.is_empty:
@@ -99,10 +103,10 @@ def command(
         return freeze_run(asked, frozen, as_json)
     if target_name or assignments or layers or not calibration.is_empty:
         raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
-    return _verify(asked, open_oracle(package, kernels), show_all, junit, as_json)
+    return _verify(asked, open_oracle(package, kernels), strict, show_all, junit, as_json)
 
 
-def _verify(asked: Asked, opened: Oracle, show_all: bool, junit: Path | None, as_json: bool) -> int:
+def _verify(asked: Asked, opened: Oracle, strict: bool, show_all: bool, junit: Path | None, as_json: bool) -> int:
     from tflq.analysis.verify import verify
     from tflq.files import read_bytes
 
@@ -113,17 +117,17 @@ def _verify(asked: Asked, opened: Oracle, show_all: bool, junit: Path | None, as
     with opened as oracle, output.Bar("verify", chosen.count) as bar:
         verdict = verify(found, bytes(read_bytes(model)), chosen, oracle, bar.advance, state)
     if junit is not None:
-        write_junit(junit, model, [(t.name, _failure(t), t.unavailable) for t in verdict.tensors])
+        write_junit(junit, model, [(t.name, _failure(t, strict), t.unavailable) for t in verdict.tensors])
     if as_json:
         output.json_report(_report(model, verdict, None if asked.inputs else asked.seed))
     else:
         print_verdict(model, verdict, show_all)
-    return 0 if verdict.is_equal else 1
+    return 0 if verdict.is_equal or (verdict.is_explained and not strict) else 1
 
 
-def _failure(tensor: TensorVerdict) -> str | None:
+def _failure(tensor: TensorVerdict, strict: bool) -> str | None:
     difference = tensor.difference
-    if tensor.unavailable is not None or difference.is_equal:
+    if tensor.unavailable is not None or difference.is_equal or (tensor.is_explained and not strict):
         return None
     return f"{difference.differing} of {difference.elements} elements differ; {_first(difference)}"
 
@@ -150,6 +154,8 @@ def print_verdict(model: str, verdict: Verdict, show_all: bool) -> None:
         f"{model}: {total.differing} of {total.elements} elements differ from TFLite: {len(verdict.compared)} tensors, "
         f"{verdict.samples} samples, {verdict.identity}"
     )
+    for known in verdict.known:
+        output.line(f"known: {known.elements} elements, because {known.reason}")
     for reason, count in _unavailable(verdict).items():
         output.line(f"not compared: {count} tensors that TFLite does not return ({reason})")
     if not verdict.compared:
@@ -195,10 +201,16 @@ def _report(model: str, verdict: Verdict, seed: int | None) -> dict[str, output.
         "seed": seed,
         "elements": verdict.total.elements,
         "differing": verdict.total.differing,
+        "known": _known(verdict.known),
+        "unknown": sum(t.unknown for t in verdict.compared),
         "equal": verdict.is_equal,
         "not_compared": _unavailable(verdict),
         "tensors": [_tensor_report(tensor) for tensor in verdict.tensors],
     }
+
+
+def _known(known: tuple[KnownElements, ...]) -> list[output.Json]:
+    return [{"elements": k.elements, "reason": k.reason} for k in known]
 
 
 def _tensor_report(tensor: TensorVerdict) -> dict[str, output.Json]:
@@ -212,6 +224,7 @@ def _tensor_report(tensor: TensorVerdict) -> dict[str, output.Json]:
         "operator": tensor.operator,
         "elements": difference.elements,
         "differing": difference.differing,
+        "known": _known(tensor.known),
         "largest": difference.largest,
         "mismatch": difference.mismatch,
         "first": None
