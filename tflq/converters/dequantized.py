@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.calibration import ranges_from_quantisation
-from tflq.graph import Model, float_view, pruned, with_graphs
+from tflq.converters.passes.requirements import float_network
+from tflq.graph import Model, pruned, with_graphs
 
 
 def dequantized(model: Model) -> Model:
@@ -17,5 +17,5 @@ def dequantized(model: Model) -> Model:
     Raises:
         GraphError: a constant whose scales do not fit its shape.
     """
-    graphs = [pruned(float_view(ranges_from_quantisation(graph))) for graph in model.graphs]
+    graphs = [pruned(float_network(graph)) for graph in model.graphs]
     return replace(with_graphs(model, graphs), extra=None)

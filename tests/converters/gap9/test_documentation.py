@@ -9,8 +9,8 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.tracked import ROOT
 from tflq.converters.gap9.check import supported_operators
+from tflq.converters.gap9.operators import MOVES
 from tflq.converters.gap9.options import known_settings
-from tflq.converters.gap9.rewrite import MOVES
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.schemas.tflite import BuiltinOperator

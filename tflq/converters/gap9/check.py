@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.affine_types import file_range
+from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.passes.fold_pad import foldable_padding
-from tflq.converters.gap9.rewrite import GLOBAL_POOLS, MOVES, computed_inputs, only_reader
+from tflq.converters.passes.fold_pad import foldable_padding
+from tflq.converters.passes.patterns import computed_inputs, fused_activation, only_reader
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 
 _ACTIVATIONS = ("none", "relu", "relu6")
+
 _PASSED = ("quantize", "dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
 _ALL_DATA = ("concatenation", "pack")
 _WITHOUT_REFERENCE = {
@@ -47,7 +49,7 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
         return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
     if node.operator not in _PASSED and node.operator not in _RULES:
         return "no mapping to GAP9, docs/gap9.md lists what it takes; replace it or cut the graph in front of it"
-    fused = node.attributes.text("fused_activation_function", "none")
+    fused = fused_activation(node)
     if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
     return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.choose_types import Edge, TypePlan
+from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.passes.requantise_constants import quantise_layer
-from tflq.converters.gap9.rewrite import layer_of
+from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.type_rules import range_of
 from tflq.graph import Affine, Graph
 

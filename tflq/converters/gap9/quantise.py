@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.choose_types import choose_types
+from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
-from tflq.converters.gap9.passes.fold_pad import fold_pad
+from tflq.converters.gap9.passes.constants import requantise_constants
 from tflq.converters.gap9.passes.fuse import fuse
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
-from tflq.converters.gap9.passes.merge_equal import merge_equal
-from tflq.converters.gap9.passes.raise_activations import raise_activations
-from tflq.converters.gap9.passes.raise_pools import raise_pools
-from tflq.converters.gap9.passes.remove_quantize import remove_quantize
-from tflq.converters.gap9.passes.requantise_constants import requantise_constants
-from tflq.converters.gap9.passes.requantise_recurrent import requantise_recurrent
+from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
+from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.state_ranges import state_ranges
 from tflq.converters.gap9.precision import reduce_precision
-from tflq.converters.gap9.rewrite import layer_of, pruned
+from tflq.converters.passes import Pass, run_passes
+from tflq.converters.passes.conversions import remove_conversions
+from tflq.converters.passes.fold_pad import fold_pad
+from tflq.converters.passes.merge_equal import merge_equal
+from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings
-from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Tensor, validate
+from tflq.graph import Graph, Tensor, pruned, validate
 
 ARITHMETIC = "gap9"
 
@@ -38,20 +39,37 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = layer_options(graph, settings)
-    problems = problems_of(graph, options)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
-    result = state_ranges(remove_quantize(graph))
-    result = merge_equal(fold_pad(result))
-    result = remove_idle_rectifiers(separate_activations(result))
-    result = raise_activations(raise_pools(result))
-    result = choose_engines(merge_convolutions(fuse(result), options), options)
-    result = _typed(result, options)
-    result = requantise_recurrent(requantise_constants(result, options), options)
-    result = pruned(arrange_layout(result))
-    result = _without_file_facts(result)
+    refuse(problems_of(graph, options))
+    result = run_passes(graph, _passes(options))
     validate(result, "gap9 graph")
     return result
+
+
+def _passes(options: dict[str, LayerOptions]) -> tuple[Pass, ...]:
+    return (
+        Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
+        Pass(state_ranges, "every type follows from a real range"),
+        Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
+        Pass(merge_equal, "several pads of one tensor have become the same convolution input"),
+        Pass(separate_activations, "the tool moves and fuses activations as nodes"),
+        Pass(remove_idle_rectifiers, "a ReLU behind what is not negative would break a fusion for nothing"),
+        Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
+        Pass(raise_activations, "so that a layer takes its activation with it"),
+        Pass(fuse, "generators take convolution, pool and activation together"),
+        Pass(lambda graph: merge_convolutions(graph, options), "parallel convolutions load their input once"),
+        Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
+        Pass(lambda graph: _typed(graph, options), "docs/gap9.md, 8"),
+        Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
+        Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
+        Pass(arrange_layout, "global means read channels first"),
+        Pass(pruned, "constants of the file that were replaced"),
+        Pass(_without_file_facts, "the target's graph knows no .tflite"),
+    )
+
+
+def _without_conversions(graph: Graph) -> Graph:
+    plain = replace(graph, nodes=[replace(node, intermediates=None) for node in graph.nodes])
+    return remove_conversions(plain, lambda tensor: file_range(tensor) is not None)
 
 
 def _without_file_facts(graph: Graph) -> Graph:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflq.converters.gap9.operators import ACTIVATIONS, CURVES, FILTERS, MOVES, POOLS, RECTIFIERS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.rewrite import ACTIVATIONS, CURVES, FILTERS, MOVES, POOLS, RECTIFIERS, computed_inputs
+from tflq.converters.passes.patterns import computed_inputs
 from tflq.graph import Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 

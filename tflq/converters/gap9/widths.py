@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.gap9.quantise import quantise_graph
-from tflq.converters.gap9.rewrite import FILTERS
 from tflq.converters.precision import (
     LayerWidths,
     PrecisionPlan,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from tflq.converters.nnie.caffe.network import caffe_network
-from tflq.converters.nnie.prepare import QUANTISING, WEIGHTED, prepared
+from tflq.converters.nnie.operators import QUANTISING, WEIGHTED
+from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.requirements import float_network
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.sound_scales import require_sound_scales
@@ -17,7 +19,7 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
     try:
         for index in range(len(graph.nodes)):
             require_sound_scales(graph.operands(index))
-        view = prepared(graph)
+        view = float_network(graph)
     except GraphError as error:
         return (str(error),)
     reasons = dict(caffe_network(view).problems)
@@ -33,7 +35,7 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
 
 
 def _activation(graph: Graph, node: Node, readers: dict[int, list[int]]) -> str:
-    fused = node.attributes.text("fused_activation_function", "none")
+    fused = fused_activation(node)
     if fused not in _ACTIVATIONS:
         return f"fused activation {fused}; Caffe 1.0 has none like it: use none, relu or relu6"
     if fused != "relu6" and node.operator != "relu6":

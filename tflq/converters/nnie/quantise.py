@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.nnie.check import problems_of
+from tflq.converters.nnie.operators import QUANTISING, WEIGHTED, layer_inputs
 from tflq.converters.nnie.options import LayerOptions, MapperOptions, layer_options, mapper_options
-from tflq.converters.nnie.prepare import QUANTISING, WEIGHTED, layer_inputs, prepared
+from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Logarithmic, Node, validate
@@ -26,10 +28,8 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = layer_options(graph, settings)
-    problems = problems_of(graph)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
-    result = prepared(graph).copy()
+    refuse(problems_of(graph))
+    result = float_network(graph).copy()
     _require_ranges(result)
     mapper = mapper_options(settings.values)
     for index, node in enumerate(result.nodes):
@@ -41,16 +41,16 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
 def _require_ranges(graph: Graph) -> None:
     needed = dict.fromkeys(t for node in graph.nodes if node.operator in QUANTISING for t in layer_inputs(graph, node))
     missing = [graph.tensors[t].name for t in needed if graph.tensors[t].range is None]
-    if missing:
-        raise UnsupportedError(
-            f"{len(missing)} of {len(needed)} tensors have no range (first '{missing[0]}'): calibrate the model on "
-            f"samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
-        )
+    way_out = (
+        "calibrate the model on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is "
+        "quantised"
+    )
+    refuse_missing_ranges(missing, len(needed), way_out)
 
 
 def _layer(graph: Graph, node: Node, options: LayerOptions, mapper: MapperOptions) -> Node:
     attributes = node.attributes
-    if attributes.text("fused_activation_function", "none") == "relu6":
+    if fused_activation(node) == "relu6":
         # The readers' codes saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
         attributes = attributes.updated(fused_activation_function="relu")
     operator = "relu" if node.operator == "relu6" else node.operator

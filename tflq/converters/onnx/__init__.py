@@ -13,9 +13,10 @@ import numpy as np
 from tflq.converters.onnx.serialise import model_bytes
 from tflq.converters.onnx.translate import supported_operators, translate, unsupported
 from tflq.converters.onnx.values import IR_VERSION, OPSET, OnnxGraph, OnnxNode
+from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Target, model_name
-from tflq.errors import OptionError, UnsupportedError
+from tflq.errors import OptionError
 from tflq.graph import Affine, Array, Graph, Tensor, float_view
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
@@ -33,9 +34,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: form=qdq of a model that is not quantised.
     """
     view = _view(graph, settings)
-    problems = unsupported(view)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
+    refuse(unsupported(view))
     return view
 
 

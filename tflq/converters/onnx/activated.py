@@ -8,6 +8,7 @@ import numpy as np
 
 from tflq.converters.onnx.values import OnnxAttribute
 from tflq.converters.onnx.writer import TO_CHANNELS_FIRST, Writer
+from tflq.converters.passes.patterns import fused_activation
 from tflq.graph import Node
 
 Attributes = Mapping[str, OnnxAttribute]
@@ -25,7 +26,7 @@ def write_activated(
     shape: tuple[int, ...] | None = None,
 ) -> None:
     """Write a node's tensor: the operator, a Reshape to `shape` where it is given, its fused activation."""
-    t, fused = node.outputs[0], node.attributes.text("fused_activation_function", "none")
+    t, fused = node.outputs[0], fused_activation(node)
     steps: list[tuple[str, list[str], Attributes]] = [(op_type, list(inputs), attributes or {})]
     if shape is not None:
         target = writer.constant(f"{writer.name(t)}_shape", np.array(shape, np.int64))

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from tflq.converters.onnx import activated, activations, elementwise, filters, pools, shapes
 from tflq.converters.onnx.values import OnnxGraph
 from tflq.converters.onnx.writer import Writer
-from tflq.errors import UnsupportedError
+from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.requirements import refuse
 from tflq.graph import ABSENT, Affine, DType, Graph, Node
 
 Rule = Callable[[Writer, Node], None]
@@ -79,9 +80,7 @@ def translate(graph: Graph) -> OnnxGraph:
     Raises:
         UnsupportedError: operators, types or operands that cannot be written, all at once.
     """
-    problems = unsupported(graph)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
+    refuse(unsupported(graph))
     writer = Writer(graph)
     for node in graph.nodes:
         _RULES[node.operator](writer, node)
@@ -92,7 +91,7 @@ def _reason(graph: Graph, node: Node) -> str:
     if node.custom_code or node.operator not in _RULES:
         what = f"custom operator '{node.custom_code}'" if node.custom_code else node.operator
         return f"no rule writes {what} in ONNX; known are {', '.join(supported_operators())}"
-    fused = node.attributes.text("fused_activation_function", "none")
+    fused = fused_activation(node)
     if fused not in activated.FUSED:
         return f"fused activation {fused}; known are {', '.join(activated.FUSED)}: make it an operator of its own"
     for t in (t for t in (node.inputs[0], *node.outputs) if t != ABSENT):

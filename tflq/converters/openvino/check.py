@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.openvino.emit.translate import unsupported
 from tflq.converters.openvino.options import Options
 from tflq.converters.openvino.passes.operators import FILTERS
 from tflq.converters.openvino.passes.ranges import is_on_codes
 from tflq.converters.openvino.passes.weights import weight_codes
+from tflq.converters.passes.requirements import float_network
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Graph, float_view
-
-
-def float_network(graph: Graph) -> Graph:
-    """Return the float view, with the ranges that a calibration or the file's quantisation states."""
-    return float_view(ranges_from_quantisation(graph))
+from tflq.graph import Graph
 
 
 def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:

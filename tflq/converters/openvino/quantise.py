@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.check import float_network, problems_of
+from tflq.converters.openvino.check import problems_of
 from tflq.converters.openvino.options import Options, options_of
 from tflq.converters.openvino.passes.boundary import codes_at_inputs, codes_at_outputs
 from tflq.converters.openvino.passes.insert import insert
-from tflq.converters.openvino.passes.operators import LINEAR
-from tflq.converters.openvino.passes.propagate import compact, propagate
+from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RECTIFIERS
+from tflq.converters.openvino.passes.propagate import propagate
 from tflq.converters.openvino.passes.ranges import rules_of
-from tflq.converters.openvino.passes.rectifiers import fuse_rectifiers
 from tflq.converters.openvino.passes.split import split
+from tflq.converters.passes.fuse_activations import fuse_activations
+from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Settings
-from tflq.errors import UnsupportedError
-from tflq.graph import FakeQuantize, Graph, Node, validate
+from tflq.graph import FakeQuantize, Graph, Node, pruned, validate
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.schemas.openvino import int8_levels
 
@@ -31,24 +31,27 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     options = options_of(graph, settings)
     if any(isinstance(t.quantisation, FakeQuantize) for t in graph.tensors):
         return finished(graph, options)
-    problems = problems_of(graph, options)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
-    network = fuse_rectifiers(float_network(graph))
+    refuse(problems_of(graph, options))
+    network = _fused(float_network(graph))
     return finished(insert(network, graph, rules_of(network, graph, options), options), options)
 
 
 def finished(graph: Graph, options: Options) -> Graph:
     """Return a graph with FakeQuantize nodes as integers: split, propagated, requantised, described."""
-    result = propagate(split(fuse_rectifiers(graph)))
+    result = propagate(split(_fused(graph)))
     if options.input_codes:
         result = codes_at_inputs(result)
     if options.output_codes:
         result = codes_at_outputs(result)
-    result = compact(result)
+    result = pruned(result)
     result.nodes = [_described(result, node) for node in result.nodes]
     validate(result, "openvino graph")
     return result
+
+
+def _fused(graph: Graph) -> Graph:
+    """FakeQuantize follows the rectifier, not the sum."""
+    return fuse_activations(graph, (*FILTERS, *PAIRS), RECTIFIERS)
 
 
 def _described(graph: Graph, node: Node) -> Node:

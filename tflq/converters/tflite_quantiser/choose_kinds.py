@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.rules import FUSED, HYBRID, INTEGER_KINDS, LEFT_IN_FLOAT, RULES, Rule
 from tflq.graph import ABSENT, DType, Graph, Node, Tensor
@@ -68,7 +69,7 @@ def _why_integer(operands: list[Tensor], node: Node, kind: str) -> str:
     rule = RULES.get(node.operator)
     if rule is None or kind not in rule.kinds:
         return LEFT_IN_FLOAT.get(node.operator, f"no {kind} kernel")
-    fused = node.attributes.text("fused_activation_function", "none")
+    fused = fused_activation(node)
     if fused not in FUSED:
         return f"no {kind} kernel with fused {fused}"
     other = [t for t in operands if t.dtype.is_floating and t.dtype is not DType.FLOAT32]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.tflite_quantiser.choose_kinds import Choice
 from tflq.converters.tflite_quantiser.prepare import Prepared
 from tflq.converters.tflite_quantiser.rules import RULES
@@ -170,9 +171,8 @@ def _require_ranges(scales: Scales, chosen: Sequence[tuple[Node, str]]) -> None:
         if graph.tensors[t].data is None
     )
     missing = [graph.tensors[t].name for t, kind in needed if not scales.has_range(t, kind)]
-    if missing:
-        raise UnsupportedError(
-            f"{len(missing)} of {len(needed)} tensors have no range (first '{missing[0]}'): calibrate the model on "
-            f"samples (--calibrate), give a file of ranges (--ranges), or train it with FAKE_QUANT operators; "
-            f"type=weights and type=hybrid need no ranges"
-        )
+    way_out = (
+        "calibrate the model on samples (--calibrate), give a file of ranges (--ranges), or train it with FAKE_QUANT "
+        "operators; type=weights and type=hybrid need no ranges"
+    )
+    refuse_missing_ranges(missing, len(needed), way_out)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.converters.passes.rewrite import constant
 from tflq.converters.tflite_quantiser.prepare import Prepared
 from tflq.converters.tflite_quantiser.rules import Filter
 from tflq.converters.tflite_quantiser.scales import bias_codes, codes, weight_codes, weights
@@ -81,9 +82,6 @@ class Constants:
             assert tensor.data is not None
             if np.isnan(tensor.data).any():
                 raise UnsupportedError(f"constant '{tensor.name}' holds NaN; its values must be numbers")
-            data = encode(tensor.data)
-            data.setflags(write=False)
-            self._known[key] = self.graph.add_tensor(
-                Tensor(tensor.name, tensor.shape, dtype, affine, data=data, has_rank=tensor.has_rank)
-            )
+            made = constant(tensor.name, encode(tensor.data), affine, dtype)
+            self._known[key] = self.graph.add_tensor(replace(made, has_rank=tensor.has_rank))
         return self._known[key]

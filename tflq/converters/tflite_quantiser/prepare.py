@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, Node, Range, Tensor, float_view
 
@@ -107,7 +108,6 @@ def _without_half_precision(graph: Graph) -> Graph:
     for node in graph.nodes:
         tensor = graph.tensors[node.inputs[0]] if node.operator == "dequantize" else None
         if tensor is not None and tensor.dtype is DType.FLOAT16 and tensor.data is not None:
-            data = tensor.data.astype(np.float32)
-            data.setflags(write=False)
-            result.tensors[node.inputs[0]] = replace(tensor, dtype=DType.FLOAT32, data=data, extra=None)
+            wide = constant(tensor.name, tensor.data.astype(np.float32))
+            result.tensors[node.inputs[0]] = replace(tensor, dtype=DType.FLOAT32, data=wide.data, extra=None)
     return result

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.converters.passes.conversions import Conversions
+from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
 from tflq.converters.tflite_quantiser.choose_scales import (
@@ -18,7 +20,6 @@ from tflq.converters.tflite_quantiser.constants import Constants, type_of
 from tflq.converters.tflite_quantiser.options import GraphOptions, LayerOptions, graph_options, layer_options
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
 from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
-from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
 
 ARITHMETIC = "tflite"
@@ -42,9 +43,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = layer_options(graph, settings)
-    problems = problems_of(graph)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
+    refuse(problems_of(graph))
     prepared = prepare(graph)
     whole = graph_options(settings)
     choices = choose_kinds(prepared.graph, options)
@@ -66,12 +65,12 @@ class _Writer:
     graph: Graph = field(init=False)
     constants: Constants = field(init=False)
     _homes: dict[int, Affine | None] = field(default_factory=dict)
-    _converted: dict[tuple[int, Affine | None], int] = field(default_factory=dict)
+    _conversions: Conversions = field(init=False)
 
     def __post_init__(self) -> None:
         self.graph = replace(self.prepared.graph.copy(), nodes=[], extra=None)
         self.graph.tensors = [replace(t, range=None) for t in self.graph.tensors]
-        self.constants = Constants(self.prepared, self.graph)
+        self.constants, self._conversions = Constants(self.prepared, self.graph), Conversions(self.graph)
 
     def written(self) -> Graph:
         source = self.prepared.graph
@@ -160,19 +159,15 @@ class _Writer:
         return self._convert(t, self.graph.tensors[t], affine)
 
     def _convert(self, t: int, like: Tensor, affine: Affine | None) -> int:
-        key = (t, affine)
-        if key not in self._converted:
-            dtype = DType.FLOAT32 if affine is None else type_of(affine)
-            same = sum(1 for tensor in self.graph.tensors if tensor.name.startswith(f"{like.name};{dtype.value}"))
-            name = f"{like.name};{dtype.value}" + (f";{same}" if same else "")
-            changed = replace(like, name=name, dtype=dtype, quantisation=affine, data=None, extra=None)
-            self._converted[key] = self.graph.add_tensor(changed)
-            operator = "dequantize" if affine is None else "quantize"
-            widest = max(8 if a is None else a.bits for a in (affine, self._affine(t)))
-            version = VERSIONS[operator]["int16x8" if widest == 16 else "int8"]
-            node = Node(operator, (t,), (self._converted[key],), name=f"{operator.upper()}_{name}", version=version)
-            self.graph.nodes.append(node)
-        return self._converted[key]
+        dtype = DType.FLOAT32 if affine is None else type_of(affine)
+        same = sum(1 for tensor in self.graph.tensors if tensor.name.startswith(f"{like.name};{dtype.value}"))
+        name = f"{like.name};{dtype.value}" + (f";{same}" if same else "")
+        wanted = replace(like, name=name, dtype=dtype, quantisation=affine, data=None, extra=None)
+        operator = "dequantize" if affine is None else "quantize"
+        widest = max(8 if a is None else a.bits for a in (affine, self._affine(t)))
+        version = VERSIONS[operator]["int16x8" if widest == 16 else "int8"]
+        node = Node(operator, (), (), name=f"{operator.upper()}_{name}", version=version)
+        return self._conversions.convert(t, wanted, node)
 
     def _affine(self, t: int) -> Affine | None:
         found = self.graph.tensors[t].quantisation

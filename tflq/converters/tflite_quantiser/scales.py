@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.converters.passes.rewrite import channel_maxima
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array
 from tflq.interpreter.numerics.fixed_point import round_half_away
@@ -94,8 +95,7 @@ def weights(
     reals = values.astype(np.float64)
     if not np.isfinite(reals).all():
         raise UnsupportedError("a weight is NaN or infinite; weights must be finite")
-    others = tuple(a for a in range(reals.ndim) if a != axis)
-    largest = np.abs(reals).max(axis=others, initial=0.0).reshape(-1)
+    largest = channel_maxima(reals, axis)
     if half_range is not None:
         largest = np.full_like(largest, half_range)
     largest = np.where(largest > 0, largest, largest.max(initial=0.0) or 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.passes.requirements import float_network
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.converters.tpu_mlir.check import problems_of
@@ -12,7 +12,7 @@ from tflq.converters.tpu_mlir.emit.artefacts import artefacts_of
 from tflq.converters.tpu_mlir.options import KNOWN, options_of
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.quantise import quantise_graph
-from tflq.graph import Graph, float_view
+from tflq.graph import Graph
 from tflq.interpreter.kernels.tpu_mlir.quantize import encode
 from tflq.schemas.tpu_mlir import specification
 
@@ -21,7 +21,7 @@ __all__ = ["TPU_MLIR"]
 
 def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
     options_of(graph, settings)
-    return problems_of(float_view(ranges_from_quantisation(graph)))
+    return problems_of(float_network(graph))
 
 
 TPU_MLIR = Target(

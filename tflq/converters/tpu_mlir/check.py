@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflq.converters import onnx
-from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, constant_operand, rectified_by
+from tflq.converters.passes.patterns import constant_operand, fused_activation
+from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, rectified_by
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import specification
 
@@ -35,7 +36,7 @@ def _reason(graph: Graph, node: Node) -> str:
         return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
     if node.operator not in _PLAIN and node.operator not in _RULES:
         return f"no mapping to BM1684X; it takes {', '.join(supported_operators())}"
-    clamp = node.attributes.text("fused_activation_function", "none")
+    clamp = fused_activation(node)
     if clamp != "none" and not (node.operator in FUSING and clamp in RECTIFIERS):
         return (
             f"fused activation {clamp}; the tool fuses {' and '.join(RECTIFIERS)} into {', '.join(FUSING)} only: make "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tpu_mlir.calibration_table import CalibrationLine, CalibrationTable, parse_calibration_table
 from tflq.converters.tpu_mlir.passes.unify import Lines
 from tflq.errors import FormatError
@@ -53,7 +54,7 @@ def _line(name: str, found: Range) -> CalibrationLine:
 
 
 def _clamped(line: CalibrationLine, node: Node) -> CalibrationLine:
-    clamp = node.attributes.text("fused_activation_function", "none")
+    clamp = fused_activation(node)
     clamp = node.operator if clamp == "none" else clamp
     if clamp not in ("relu", "relu6"):
         return line

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.onnx import OnnxGraph, translate
+from tflq.converters.passes.fuse_activations import fuse_activations
+from tflq.converters.passes.requirements import float_network as with_ranges
+from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings
 from tflq.converters.tpu_mlir.calibration_table import CalibrationTable
 from tflq.converters.tpu_mlir.check import problems_of
@@ -15,11 +17,11 @@ from tflq.converters.tpu_mlir.names import tensor_names
 from tflq.converters.tpu_mlir.options import Options, options_of
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.engines import INT8
-from tflq.converters.tpu_mlir.passes.fuse import constants_to_depthwise, fuse_rectifiers, rectified_by
+from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, constants_to_depthwise, rectified_by
 from tflq.converters.tpu_mlir.passes.types import types_of
 from tflq.converters.tpu_mlir.passes.unify import unify
-from tflq.errors import OptionError, UnsupportedError
-from tflq.graph import Graph, float_view, validate
+from tflq.errors import OptionError
+from tflq.graph import Graph, validate
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,8 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
     Raises:
         UnsupportedError: operators that ONNX or the target cannot take, all at once.
     """
-    network = float_view(ranges_from_quantisation(graph))
-    problems = problems_of(network)
-    if problems:
-        raise UnsupportedError("; ".join(problems))
+    network = with_ranges(graph)
+    refuse(problems_of(network))
     return network, translate(network)
 
 
@@ -76,7 +76,7 @@ def quantise_network(
         UnsupportedError, OptionError: as `quantise_graph`.
     """
     _refuse_modes_of_fused(network, options)
-    fused = constants_to_depthwise(fuse_rectifiers(network))
+    fused = constants_to_depthwise(fuse_activations(network, FUSING, RECTIFIERS))
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
     types = types_of(fused, unify(fused, own, options.asymmetric), options)
     result = assemble(fused, names, types, options)

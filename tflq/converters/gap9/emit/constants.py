@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.kernels.gap9.linear import FilterParams
 

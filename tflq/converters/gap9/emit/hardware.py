@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tflq.converters.gap9.emit.constants import filter_integers, stored_weights
+from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.packing import GROUP, WIDE_GROUPS, PlaneLayout, pack_planes, pack_stream, plane_mode
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.rewrite import FILTERS
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.operands.windows import window_of_node

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
-from tflq.converters.gap9.rewrite import FILTERS, layer_of
+from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.numerics.requantise import StepMap
 from tflq.schemas.gap9 import Json

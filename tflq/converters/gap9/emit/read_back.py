@@ -9,8 +9,8 @@ from typing import cast
 import numpy as np
 
 from tflq.converters.gap9.emit.hardware import BINARY
+from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.packing import unpack_stream
-from tflq.converters.gap9.rewrite import FILTERS
 from tflq.errors import FormatError
 from tflq.graph import Affine, Array, Attribute, Attributes, DType, Graph, Node, Range, Tensor, validate
 from tflq.schemas.gap9 import Json

@@ -11,20 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.affine_types import asymmetric
-from tflq.converters.gap9.rewrite import (
-    CURVES,
-    FILTERS,
-    GLOBAL_POOLS,
-    RECTIFIERS,
-    only_reader,
-    pruned,
-    redirect,
-    with_attributes,
-)
+from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, RECTIFIERS
 from tflq.converters.gap9.type_rules import range_of
+from tflq.converters.passes.patterns import only_reader
+from tflq.converters.passes.rewrite import redirect, with_attributes
 from tflq.converters.tflite.options import options_class
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor, validate
+from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor, pruned, validate
 
 _HOSTS = (*FILTERS, "add", "sub", "mul", "max_pool_2d", "average_pool_2d")
 _FIXED_OUTPUT = {"softmax": (1 / 256, -128), "logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}

@@ -8,11 +8,13 @@ import numpy as np
 
 from tflq.converters.gap9.affine_types import nearly_equal
 from tflq.converters.gap9.choose_types import TypePlan
+from tflq.converters.gap9.operators import CURVES
 from tflq.converters.gap9.passes.choose_engines import SQ8
-from tflq.converters.gap9.rewrite import CURVES, derived_tensor
 from tflq.converters.gap9.type_rules import Codes, range_of
 from tflq.converters.gap9.units import Unit
-from tflq.graph import Affine, Attributes, Graph, Node
+from tflq.converters.passes.conversions import Conversions
+from tflq.converters.passes.rewrite import with_input
+from tflq.graph import Affine, Attributes, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.rounding import code_type
 
 Q12 = 2.0**-12
@@ -22,16 +24,15 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
     """Return the graph with GAP9's types on all computed tensors and a node for each conversion of the plan."""
     result = graph.copy()
     for tensor, affine in plan.types.items():
-        set_type(result, tensor, affine)
+        result.tensors[tensor] = _typed(result.tensors[tensor], affine)
     for unit in plan.units:
         _type_inside(result, unit, plan)
     _insert_conversions(result, plan)
     return result
 
 
-def set_type(graph: Graph, tensor: int, affine: Affine) -> None:
-    """Give a tensor a type."""
-    graph.tensors[tensor] = replace(graph.tensors[tensor], dtype=code_type(affine), quantisation=affine)
+def _typed(tensor: Tensor, affine: Affine) -> Tensor:
+    return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 
 def _type_inside(graph: Graph, unit: Unit, plan: TypePlan) -> None:
@@ -54,7 +55,8 @@ def _type_inside(graph: Graph, unit: Unit, plan: TypePlan) -> None:
     for index in unit.nodes[:-1]:
         if graph.nodes[index].operator in CURVES:
             inner = written
-        set_type(graph, graph.nodes[index].outputs[0], inner)
+        t = graph.nodes[index].outputs[0]
+        graph.tensors[t] = _typed(graph.tensors[t], inner)
 
 
 def _curve_input(graph: Graph, unit: Unit, written: Affine) -> Affine:
@@ -70,20 +72,17 @@ def _curve_input(graph: Graph, unit: Unit, written: Affine) -> Affine:
 
 def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
     """Put one Quantize node for each tensor and type, in front of its first reader; named after it."""
-    made: list[tuple[int, Affine, int]] = []
-    insertions: list[tuple[int, Node]] = []
-    for (index, position), affine in plan.conversions.items():
-        reader = graph.nodes[index]
-        source = reader.inputs[position]
-        found = next((t for s, a, t in made if s == source and a == affine), None)
-        if found is None:
-            name = f"{reader.attributes.text('fusion', '') or reader.name}_qin{position}"
-            found = derived_tensor(graph, source, name)
-            set_type(graph, found, affine)
-            made.append((source, affine, found))
-            attributes = Attributes({"layer": reader.name, "engine": SQ8, "engine_reason": "changes the type"})
-            insertions.append((index, Node("quantize", (source,), (found,), attributes, name)))
-        inputs = tuple(found if p == position else t for p, t in enumerate(reader.inputs))
-        graph.nodes[index] = replace(reader, inputs=inputs)
-    for index, node in sorted(insertions, key=lambda item: -item[0]):
-        graph.nodes.insert(index, node)
+    nodes, graph.nodes = graph.nodes, []
+    conversions = Conversions(graph)
+    for index, reader in enumerate(nodes):
+        first, node = len(graph.nodes), reader
+        for position, source in enumerate(reader.inputs):
+            affine = plan.conversions.get((index, position))
+            if affine is not None:
+                name = f"{reader.attributes.text('fusion', '') or reader.name}_qin{position}"
+                wanted = replace(_typed(graph.tensors[source], affine), name=name, data=None)
+                attributes = Attributes({"layer": reader.name, "engine": SQ8, "engine_reason": "changes the type"})
+                made = conversions.convert(source, wanted, Node("quantize", (), (), attributes, name))
+                node = with_input(node, position, made)
+        # Of several in front of one node, that of the last operand runs first, as in the tool's graphs.
+        graph.nodes[first:] = [*reversed(graph.nodes[first:]), node]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.packing import plane_mode
-from tflq.converters.gap9.rewrite import FILTERS, MOVES, POOLS, layer_of, with_attributes
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
 
 NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, "add", "sub")
+
 _LSTM = "unidirectional_sequence_lstm"
 _WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}
 _MODES = {

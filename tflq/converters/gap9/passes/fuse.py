@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflq.converters.gap9.rewrite import ACTIVATIONS, POOLS, RECTIFIERS, only_reader, with_attributes
+from tflq.converters.gap9.operators import ACTIVATIONS, POOLS, RECTIFIERS
+from tflq.converters.passes.patterns import only_reader
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Graph
 
 _ACTIVATION, _MAX, _AVERAGE = "activation", "max_pool_2d", "average_pool_2d"

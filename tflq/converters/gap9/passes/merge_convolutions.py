@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.rewrite import layer_of, sorted_nodes, with_attributes
-from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Range, Tensor
+from tflq.converters.passes.rewrite import constant, sorted_nodes, with_attributes
+from tflq.graph import ABSENT, Affine, Array, Attributes, Graph, Node, Range, Tensor
 
 _SAME = ("padding", "explicit_padding", "stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
 
@@ -52,7 +53,7 @@ def _merge(graph: Graph, nodes: list[Node]) -> None:
     wide = graph.add_tensor(replace(outputs[0], name=name, shape=(n, h, w, c * len(nodes)), range=union))
     for node, output in zip(nodes, outputs, strict=True):
         graph.tensors[node.outputs[0]] = replace(output, range=union)
-    axis = graph.add_tensor(Tensor(f"{name}_axis", (), DType.INT32, data=np.array(3, np.int32)))
+    axis = graph.add_tensor(constant(f"{name}_axis", np.array(3, np.int32)))
     attributes = Attributes({"layer": layer_of(first), "num_splits": len(nodes)})
     split = Node("split", (axis, wide), tuple(n.outputs[0] for n in nodes), attributes, f"{name}_split")
     merged = replace(
@@ -78,7 +79,7 @@ def _bias(graph: Graph, node: Node) -> Tensor:
         return graph.tensors[node.inputs[2]]
     outputs = graph.tensors[node.inputs[1]].shape[0]
     one = Affine(np.ones(1, np.float32), np.zeros(1, np.int64), 0, 32, True)
-    return Tensor(f"{node.name}_bias", (outputs,), DType.INT32, one, data=np.zeros(outputs, np.int32))
+    return constant(f"{node.name}_bias", np.zeros(outputs, np.int32), one)
 
 
 def _joined(tensors: list[Tensor], name: str) -> Tensor:

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.rewrite import POOLS, derived_tensor, only_reader, pruned, redirect, with_attributes
-from tflq.graph import Attributes, Graph, Node, Range
+from tflq.converters.gap9.operators import POOLS
+from tflq.converters.passes.patterns import fused_activation, only_reader
+from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
+from tflq.graph import Attributes, Graph, Node, Range, pruned
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", *POOLS, "add", "sub", "mul", "div")
+
 """Operators whose range from 0 on counts as a ReLU; never a fully connected layer, a mean or a concatenation."""
 _KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
 _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
@@ -67,7 +70,7 @@ def _take_name(graph: Graph, kept: int, removed: int) -> None:
 
 
 def _activation(node: Node, range_: Range | None) -> str | None:
-    fused = node.attributes.text("fused_activation_function", "none")
+    fused = fused_activation(node)
     if node.operator == "unidirectional_sequence_lstm":
         return None
     if fused != "none":

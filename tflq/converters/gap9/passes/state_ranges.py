@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.gap9.affine_types import file_range, repaired
-from tflq.errors import UnsupportedError
+from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.graph import ABSENT, Graph
 
 
@@ -27,9 +27,6 @@ def state_ranges(graph: Graph) -> Graph:
             stated.tensors[index] = replace(tensor, range=repaired(found))
         elif tensor.dtype.is_floating or tensor.quantisation is not None:
             missing.append(tensor.name)
-    if missing:
-        raise UnsupportedError(
-            f"{len(missing)} of {len(computed)} tensors have no range (first '{missing[0]}'): GAP9 takes ranges from "
-            f"the file; give a model that is quantised to int8, or calibrate this one first"
-        )
+    way_out = "GAP9 takes ranges from the file; give a model that is quantised to int8, or calibrate this one first"
+    refuse_missing_ranges(missing, len(computed), way_out)
     return stated

@@ -9,6 +9,7 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node
 
@@ -93,6 +94,6 @@ class Site:
 
     def rectifier(self) -> list[CaffeLayer]:
         """Return the ReLU of a fused activation, in place; nothing where there is none."""
-        if self.node.attributes.text("fused_activation_function", "none") not in ("relu", "relu6"):
+        if fused_activation(self.node) not in ("relu", "relu6"):
             return []
         return [CaffeLayer(f"{self.name}_relu", "ReLU", (self.top,), (self.top,))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.converters.openvino.ir import Builder, Value
+from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, FakeQuantize, Graph, Node, Tensor
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of
@@ -118,7 +119,7 @@ class Writer:
     def write(self, node: Node, value: Value) -> None:
         """Take the real result of a node in the IR's layout: its activation, then its levels where it writes some."""
         t = node.outputs[0]
-        value = self.activated(value, node.attributes.text("fused_activation_function", "none"), node.name)
+        value = self.activated(value, fused_activation(node), node.name)
         if self.tensor(t).dtype in CODES:
             value = self.fake_quantise(value, input_rule(node, self.tensor(t)), self.tensor(t).name)
         self.values[t] = value

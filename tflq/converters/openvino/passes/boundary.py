@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.passes.rewrite import without_nodes
 from tflq.graph import Graph
 
 ARITHMETIC = "openvino"
@@ -19,8 +20,7 @@ def codes_at_inputs(graph: Graph) -> Graph:
         if len(first) == 1 and len(readers[t]) == 1:
             found[t] = graph.nodes[first[0]].outputs[0]
             gone.add(first[0])
-    nodes = [node for index, node in enumerate(graph.nodes) if index not in gone]
-    return replace(graph, nodes=nodes, inputs=tuple(found.get(t, t) for t in graph.inputs))
+    return replace(without_nodes(graph, gone), inputs=tuple(found.get(t, t) for t in graph.inputs))
 
 
 def codes_at_outputs(graph: Graph) -> Graph:

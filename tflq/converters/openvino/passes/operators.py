@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.graph import ABSENT, Graph, Node
 
 FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
@@ -9,6 +10,7 @@ FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
 PAIRS = ("add", "sub", "mul")
 LINEAR = (*FILTERS, *PAIRS, "average_pool_2d", "mean", "concatenation")
 """Operators that a Dequantize goes through and a Quantize goes into."""
+RECTIFIERS = ("relu", "relu6", "relu_n1_to_1")
 MOVING = ("max_pool_2d", "pad", "reshape", "squeeze", "expand_dims", "transpose")
 """Operators after which levels are the same levels."""
 PER_CHANNEL = ("depthwise_conv_2d", *PAIRS)
@@ -24,4 +26,4 @@ def data_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
 
 def moves_levels(node: Node) -> bool:
     """Whether a node passes levels on as they are."""
-    return node.operator in MOVING and node.attributes.text("fused_activation_function", "none") == "none"
+    return node.operator in MOVING and fused_activation(node) == "none"

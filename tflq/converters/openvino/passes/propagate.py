@@ -9,14 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
-from tflq.graph import ABSENT, DType, Graph, Node
+from tflq.converters.passes.patterns import only_reader
+from tflq.converters.passes.rewrite import with_attributes, without_nodes
+from tflq.graph import ABSENT, DType, Graph, Node, pruned
 
 ARITHMETIC = "openvino"
 
 
 def propagate(graph: Graph) -> Graph:
     """Return the graph whose linear operators read codes, and write codes where levels follow."""
-    return compact(_requantised(_forward(graph)))
+    return pruned(_requantised(_forward(graph)))
 
 
 def _forward(graph: Graph) -> Graph:
@@ -78,37 +80,11 @@ def _move(result: Graph, node: Node, codes: dict[int, int]) -> None:
 def _requantised(graph: Graph) -> Graph:
     result, readers, gone = graph.copy(), graph.consumers(), set[int]()
     for index, node in enumerate(graph.nodes):
-        t = node.outputs[0]
-        found = readers.get(t, [])
-        if node.operator not in LINEAR or node.arithmetic != ARITHMETIC or len(found) != 1 or t in graph.outputs:
+        if node.operator not in LINEAR or node.arithmetic != ARITHMETIC:
             continue
-        quantise = graph.nodes[found[0]]
-        if quantise.operator == "quantize" and quantise.arithmetic == ARITHMETIC:
-            attributes = node.attributes.updated(**quantise.attributes)
-            result.nodes[index] = replace(node, outputs=quantise.outputs, attributes=attributes)
-            gone.add(found[0])
-    result.nodes = [node for index, node in enumerate(result.nodes) if index not in gone]
-    return result
-
-
-def compact(graph: Graph) -> Graph:
-    """Return the graph without nodes whose results nobody reads, and without tensors that nobody names."""
-    wanted, nodes = set(graph.outputs), list[Node]()
-    for node in reversed(graph.nodes):
-        if wanted.intersection(node.outputs):
-            nodes.append(node)
-            wanted.update(t for t in node.inputs if t != ABSENT)
-    nodes.reverse()
-    wanted.update(t for node in nodes for t in node.outputs)
-    kept = [t for t in range(len(graph.tensors)) if t in wanted or t in graph.inputs]
-    number = {t: i for i, t in enumerate(kept)} | {ABSENT: ABSENT}
-    return replace(
-        graph,
-        tensors=[graph.tensors[t] for t in kept],
-        nodes=[
-            replace(n, inputs=tuple(number[t] for t in n.inputs), outputs=tuple(number[t] for t in n.outputs))
-            for n in nodes
-        ],
-        inputs=tuple(number[t] for t in graph.inputs),
-        outputs=tuple(number[t] for t in graph.outputs),
-    )
+        reader = only_reader(graph, node.outputs[0], readers)
+        quantise = None if reader is None else graph.nodes[reader]
+        if quantise is not None and quantise.operator == "quantize" and quantise.arithmetic == ARITHMETIC:
+            result.nodes[index] = replace(with_attributes(node, **quantise.attributes), outputs=quantise.outputs)
+            gone.add(readers[node.outputs[0]][0])
+    return without_nodes(result, gone)

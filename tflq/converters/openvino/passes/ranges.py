@@ -8,10 +8,13 @@ import numpy as np
 
 from tflq.converters.openvino.options import LayerOptions, Options
 from tflq.converters.openvino.passes.operators import LINEAR, PER_CHANNEL, data_inputs, moves_levels
-from tflq.errors import GraphError, UnsupportedError
+from tflq.converters.passes.requirements import refuse_missing_ranges
+from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
 from tflq.interpreter.kernels.openvino.fake_quantise import require_sound
 from tflq.interpreter.kernels.openvino.levels import rule_of
+
+_WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
 
 
 def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQuantize]:
@@ -46,11 +49,7 @@ def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQ
         else:
             require_sound(rule, f"tensor '{tensor.name}'")
             found[t] = rule
-    if missing:
-        raise UnsupportedError(
-            f"{len(missing)} of {len(missing) + len(found)} tensors have no range (first '{missing[0]}'): calibrate "
-            f"on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
-        )
+    refuse_missing_ranges(missing, len(missing) + len(found), _WAY_OUT)
     return found
 
 

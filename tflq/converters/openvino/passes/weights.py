@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.openvino.options import LayerOptions
+from tflq.converters.passes.rewrite import channel_maxima, constant
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Tensor
+from tflq.graph.quantisation import FloatArray
 
 
 def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOptions) -> Tensor:
@@ -58,9 +60,8 @@ def _own(source: Tensor, data: Array, affine: Affine) -> Tensor:
     return _constant(source.name, codes, kept)
 
 
-def _quantised(real: Tensor, values: Array, channel_axis: int, layer: LayerOptions) -> Tensor:
-    axes = tuple(a for a in range(values.ndim) if a != channel_axis) if layer.per_channel else None
-    largest = np.atleast_1d(np.abs(values).max(axis=axes, initial=0.0))
+def _quantised(real: Tensor, values: FloatArray, channel_axis: int, layer: LayerOptions) -> Tensor:
+    largest = channel_maxima(values, channel_axis if layer.per_channel else None)
     top = (1 << (layer.weight_bits - 1)) - 1
     scale = np.where(largest > 0, largest / top, 1.0).astype(np.float32)
     # A range below the smallest float32 steps would have a scale of zero.
@@ -72,7 +73,4 @@ def _quantised(real: Tensor, values: Array, channel_axis: int, layer: LayerOptio
 
 
 def _constant(name: str, codes: Array, affine: Affine) -> Tensor:
-    kind = DType.INT4 if affine.bits == 4 else DType.INT8
-    data: Array = codes.astype(np.int8)
-    data.setflags(write=False)
-    return Tensor(name, data.shape, kind, affine, data=data)
+    return constant(name, codes.astype(np.int8), affine, DType.INT4 if affine.bits == 4 else DType.INT8)

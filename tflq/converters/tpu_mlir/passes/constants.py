@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.converters.passes.rewrite import channel_maxima
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
@@ -55,7 +56,7 @@ def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affi
     scale = _exact_scale(flat, dtype)
     if scale is None:
         steps = np.float32(dtype.maximum)
-        largest = np.abs(flat).max(axis=1, initial=0) / steps
+        largest = channel_maxima(weights, axis) / steps
         scale = np.maximum(largest.astype(np.float64), LEAST_SCALE)
     return _quantised(weights, bias, axis, scale, dtype, x)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.converters.gap9.rewrite import pruned, redirect
-from tflq.graph import Graph, Node
+from tflq.converters.passes.rewrite import redirect
+from tflq.graph import Graph, Node, pruned
 
 
 def merge_equal(graph: Graph) -> Graph:

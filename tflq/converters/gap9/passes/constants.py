@@ -1,25 +1,82 @@
-"""Weights, biases and constant operands in GAP9's types."""
+"""Weights, biases and constant operands in GAP9's types (docs/gap9.md, 3 and 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
+from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.rewrite import FILTERS, layer_of, with_attributes
-from tflq.converters.gap9.weights import FilterConstants, quantise_filter
+from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
 from tflq.errors import OptionError
-from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor
-from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
+from tflq.graph.quantisation import FloatArray, IntArray
+from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
 
 _SMALLEST_SCALE = 1e-6
+_SMALLEST_WEIGHT = 1e-8
+_LARGEST_BIAS = (1 << 31) - 1
 _ELEMENTWISE = ("add", "sub", "mul")
+
 _JOINING = ("concatenation", "pack")
+
+
+@dataclass(frozen=True, eq=False)
+class FilterConstants:
+    """Constants of one filter.
+
+    Attributes:
+        codes: weights, shaped as given: int8, or uint8 with the zero point 2^(bits-1) for NE16.
+        weights: their scale, one for each output channel along `axis`.
+        bias: B = rnd(b / (S_x * S_w)), int32[O]; zero points are folded when the graph is lowered.
+        bias_scale: S_x * S_w, [O].
+        guarded: channels whose bias would not fit int32, so that S_w became 1.
+    """
+
+    codes: Array
+    weights: Affine
+    bias: IntArray
+    bias_scale: FloatArray
+    guarded: tuple[int, ...]
+
+
+def quantise_filter(
+    weights: FloatArray, bias: FloatArray | None, input_scale: FloatArray, axis: int, bits: int, offset_binary: bool
+) -> FilterConstants:
+    """Quantise weights per output channel, symmetric and narrow, and the bias at the scale of the accumulator.
+
+    S_w[c] = max|w_c| / (2^(b-1) - 1), numbers below 1e-8 counting as 0 and a channel of zeros as 1;
+    q = clip(rnd(w / S_w), -(2^(b-1) - 1), 2^(b-1) - 1); B = clip32(rnd(b / (S_x * S_w))). Where |b / (S_x * S_w)|
+    exceeds 2^31 - 1, S_w of that channel is 1.
+
+    Args:
+        weights: real; float64 where they come from integers, float32 where the file holds them so.
+        bias: real [O], or None.
+        input_scale: S_x, [1].
+        axis: of the output channels.
+        bits: b, 2..8.
+        offset_binary: whether codes are stored as q + 2^(b-1) (NE16).
+    """
+    kind = weights.dtype.type
+    largest = channel_maxima(weights, axis)
+    largest = np.where(largest < _SMALLEST_WEIGHT, kind(0), largest)
+    half = (1 << (bits - 1)) - 1
+    scale = np.where(largest == 0, kind(1), largest) / kind(half)
+    real_bias = np.zeros(len(scale), kind) if bias is None else bias
+    guarded = np.abs(real_bias / (input_scale * scale)) > _LARGEST_BIAS
+    scale = np.where(guarded, kind(1), scale)
+    affine = Affine(
+        scale, np.full(1, (half + 1) * offset_binary, np.int64), axis, bits, not offset_binary, narrow_range=True
+    )
+    q = np.clip(round_half_up(weights / affine.along(weights.ndim)[0]), -half, half).astype(np.int64)
+    bias_scale = input_scale * scale
+    codes = np.clip(round_half_up(real_bias / bias_scale), -_LARGEST_BIAS - 1, _LARGEST_BIAS).astype(np.int64)
+    stored = (q + affine.zero_point[0]).astype(np.uint8 if offset_binary else np.int8)
+    return FilterConstants(stored, affine, codes, bias_scale, tuple(int(c) for c in np.flatnonzero(guarded)))
 
 
 def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -102,10 +159,7 @@ def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) ->
 def _filter(graph: Graph, index: int, options: LayerOptions) -> None:
     node = graph.nodes[index]
     made = quantise_layer(graph, node, graph.tensors[node.inputs[0]].affine.scale, options)
-    weights = graph.tensors[node.inputs[1]]
-    dtype = DType.of(made.codes.dtype)
-    made.codes.setflags(write=False)
-    w = graph.add_tensor(Tensor(weights.name, weights.shape, dtype, made.weights, data=made.codes))
+    w = graph.add_tensor(constant(graph.tensors[node.inputs[1]].name, made.codes, made.weights))
     b = graph.add_tensor(_bias_tensor(graph, node, made))
     graph.nodes[index] = replace(with_attributes(node, guarded_channels=made.guarded), inputs=(node.inputs[0], w, b))
 
@@ -114,9 +168,7 @@ def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
     given = len(node.inputs) > 2 and node.inputs[2] != ABSENT
     name = graph.tensors[node.inputs[2]].name if given else f"{node.name}_bias"
     affine = Affine(made.bias_scale, np.zeros(1, np.int64), 0, 32, True)
-    data = made.bias.astype(np.int32)
-    data.setflags(write=False)
-    return Tensor(name, data.shape, DType.INT32, affine, data=data)
+    return constant(name, made.bias.astype(np.int32), affine)
 
 
 def _operands(graph: Graph, index: int) -> None:
@@ -131,10 +183,8 @@ def _operands(graph: Graph, index: int) -> None:
         stated = file_range(tensor)
         affine = symmetric(repaired(stated) if stated is not None else data_range(real))
         data = quantise(real, affine).astype(np.int8)
-        data.setflags(write=False)
-        new = graph.add_tensor(Tensor(tensor.name, data.shape, DType.INT8, affine, tensor.range, data))
-        changed = tuple(new if p == position else old for p, old in enumerate(graph.nodes[index].inputs))
-        graph.nodes[index] = replace(graph.nodes[index], inputs=changed)
+        new = graph.add_tensor(constant(tensor.name, data, affine, range_=tensor.range))
+        graph.nodes[index] = with_input(graph.nodes[index], position, new)
 
 
 def _joined_constants(graph: Graph, index: int) -> None:
@@ -146,6 +196,5 @@ def _joined_constants(graph: Graph, index: int) -> None:
         tensor = graph.tensors[t]
         if tensor.is_constant:
             data = quantise(real_constant(tensor), result.affine).astype(result.dtype.storage)
-            data.setflags(write=False)
-            inputs[position] = graph.add_tensor(Tensor(tensor.name, data.shape, result.dtype, result.affine, data=data))
+            inputs[position] = graph.add_tensor(constant(tensor.name, data, result.affine))
     graph.nodes[index] = replace(node, inputs=tuple(inputs))

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.gap9.passes.requantise_constants import real_constant
-from tflq.converters.gap9.rewrite import layer_of, with_attributes
-from tflq.converters.gap9.weights import quantise_filter
+from tflq.converters.gap9.passes.constants import quantise_filter, real_constant
+from tflq.converters.passes.rewrite import constant, with_attributes
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor
+from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
 
@@ -81,15 +81,13 @@ def _weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
         scale = np.atleast_1d(np.abs(real).max() / real.dtype.type(half))
         affine = Affine(scale, np.zeros(1, np.int64), None, bits, True, narrow_range=True)
         codes = np.clip(round_half_up(real / scale), -half, half).astype(np.int8)
-    codes.setflags(write=False)
-    return Tensor(tensor.name, tensor.shape, DType.of(codes.dtype), affine, data=codes)
+    return constant(tensor.name, codes, affine)
 
 
 def _bias(graph: Graph, node: Node, tensor: int, position: int, units: int) -> Tensor:
     given = graph.tensors[tensor] if tensor != ABSENT else None
     real: FloatArray = np.zeros(units, np.float32) if given is None else real_constant(given).astype(np.float32)
-    real.setflags(write=False)
-    return Tensor(given.name if given else f"{node.name}_bias{position}", real.shape, DType.FLOAT32, data=real)
+    return constant(given.name if given else f"{node.name}_bias{position}", real)
 
 
 def _refuse_merging(graph: Graph, index: int, inputs: list[int]) -> None:

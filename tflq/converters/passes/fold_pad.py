@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.gap9.rewrite import only_reader, pruned, with_attributes
+from tflq.converters.passes.patterns import only_reader
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import GraphError
-from tflq.graph import Graph, Node
+from tflq.graph import Graph, Node, pruned
 from tflq.interpreter.accumulate import window_of
 
 _FILTERS = ("conv_2d", "depthwise_conv_2d")

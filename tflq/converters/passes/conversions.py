@@ -1,0 +1,55 @@
+"""Changes of type: QUANTIZE and DEQUANTIZE of a file go, and come back where two types meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from tflq.converters.passes.rewrite import redirect
+from tflq.graph import DType, Graph, Node, Quantisation, Tensor, pruned
+
+
+def remove_conversions(graph: Graph, is_typed: Callable[[Tensor], bool]) -> Graph:
+    """Return the graph without the file's QUANTIZE and DEQUANTIZE operators.
+
+    Readers of the output read the input instead. An input that `is_typed` denies, as a graph's float input, takes over
+    type, quantisation and range of the output.
+    """
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        if node.operator not in ("quantize", "dequantize"):
+            continue
+        source, target = result.nodes[index].inputs[0], node.outputs[0]
+        if not is_typed(result.tensors[source]):
+            typed = result.tensors[target]
+            result.tensors[source] = replace(
+                result.tensors[source], dtype=typed.dtype, quantisation=typed.quantisation, range=typed.range
+            )
+        redirect(result, target, source)
+    return pruned(result)
+
+
+@dataclass
+class Conversions:
+    """Tensors of a graph under construction in other types: each made once, by a node in front of its first reader.
+
+    Attributes:
+        graph: gets the tensors, and the nodes at its end.
+    """
+
+    graph: Graph
+    _made: dict[tuple[int, DType, Quantisation | None], int] = field(default_factory=dict)
+
+    def convert(self, source: int, wanted: Tensor, node: Node) -> int:
+        """Return the tensor that holds `source` in the type of `wanted`.
+
+        Args:
+            source: index of the tensor.
+            wanted: name and type of the new tensor, if it is made now.
+            node: the operator that makes it; reads `source`.
+        """
+        key = (source, wanted.dtype, wanted.quantisation)
+        if key not in self._made:
+            self._made[key] = self.graph.add_tensor(wanted)
+            self.graph.nodes.append(replace(node, inputs=(source,), outputs=(self._made[key],)))
+        return self._made[key]

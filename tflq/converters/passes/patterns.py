@@ -1,0 +1,51 @@
+"""Questions that passes ask of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from tflq.graph import ABSENT, Graph, Node
+
+Readers = Mapping[int, Sequence[int]]
+"""Tensor -> the nodes that read it, as `Graph.consumers` gives it."""
+
+
+def fused_activation(node: Node) -> str:
+    """Return the name of the activation that a node ends in; "none" where it has none."""
+    return node.attributes.text("fused_activation_function", "none")
+
+
+def only_reader(graph: Graph, tensor: int, readers: Readers | None = None) -> int | None:
+    """Return the node that alone reads a tensor, once; None where several read it, or it is an output.
+
+    Args:
+        graph: with the tensor.
+        tensor: its index.
+        readers: `graph.consumers()`, where it is at hand.
+    """
+    found = (graph.consumers() if readers is None else readers).get(tensor, ())
+    return found[0] if len(found) == 1 and tensor not in graph.outputs else None
+
+
+def computed_inputs(graph: Graph, node: Node) -> list[tuple[int, int]]:
+    """Return (position, tensor) of the inputs that are neither absent nor constant."""
+    return [(p, t) for p, t in enumerate(node.inputs) if t != ABSENT and not graph.tensors[t].is_constant]
+
+
+def constant_operand(graph: Graph, node: Node) -> int | None:
+    """Return the position of the first constant operand; None where all are computed."""
+    return next((p for p, t in enumerate(node.inputs) if t != ABSENT and graph.tensors[t].is_constant), None)
+
+
+def branches(node: Node) -> tuple[int, ...]:
+    """Return the inputs through which a node that moves data passes them on: all of a concatenation, else the first."""
+    return node.inputs if node.operator == "concatenation" else node.inputs[:1]
+
+
+def leads_to(graph: Graph, tensor: int, hosts: Collection[str], passes: Callable[[Node], bool]) -> bool:
+    """Whether all that stands behind a tensor ends in `hosts`, through nodes that pass data on, each read once."""
+    producer = graph.producers().get(tensor)
+    if producer is None or only_reader(graph, tensor) is None:
+        return False
+    node = graph.nodes[producer]
+    return node.operator in hosts or (passes(node) and all(leads_to(graph, t, hosts, passes) for t in branches(node)))

@@ -1,0 +1,82 @@
+"""Small steps that passes share. Those that return nothing change a graph whose lists may change: a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantisation, Range, Tensor
+from tflq.graph.quantisation import FloatArray
+
+
+def with_attributes(node: Node, **changes: Attribute) -> Node:
+    """Return the node with some attributes replaced or added."""
+    return replace(node, attributes=node.attributes.updated(**changes))
+
+
+def with_input(node: Node, position: int, tensor: int) -> Node:
+    """Return the node with another tensor at one position."""
+    return replace(node, inputs=tuple(tensor if p == position else t for p, t in enumerate(node.inputs)))
+
+
+def constant(
+    name: str,
+    data: Array,
+    quantisation: Quantisation | None = None,
+    dtype: DType | None = None,
+    range_: Range | None = None,
+) -> Tensor:
+    """Return a constant tensor; its data is read-only from now on.
+
+    Args:
+        name: of the tensor.
+        data: its value, as it is stored.
+        quantisation: how it stands for real numbers.
+        dtype: where it is not that of the data, as int4 in bytes.
+        range_: of the real numbers.
+    """
+    data = np.asarray(data)
+    data.setflags(write=False)
+    return Tensor(name, data.shape, dtype or DType.of(data.dtype), quantisation, range_, data)
+
+
+def derived_tensor(graph: Graph, like: int, name: str) -> int:
+    """Add a computed tensor that is like another one, under a new name."""
+    return graph.add_tensor(replace(graph.tensors[like], name=name, data=None))
+
+
+def redirect(graph: Graph, old: int, new: int) -> None:
+    """Let every reader of tensor `old`, and the graph's outputs, read `new`."""
+    for i, node in enumerate(graph.nodes):
+        if old in node.inputs:
+            graph.nodes[i] = replace(node, inputs=tuple(new if t == old else t for t in node.inputs))
+    graph.outputs = tuple(new if t == old else t for t in graph.outputs)
+
+
+def without_nodes(graph: Graph, gone: Collection[int]) -> Graph:
+    """Return the graph without some nodes; tensors stay."""
+    return replace(graph, nodes=[node for index, node in enumerate(graph.nodes) if index not in gone])
+
+
+def sorted_nodes(nodes: Sequence[Node], known: set[int]) -> list[Node]:
+    """Return nodes in an order in which each reads what is known or written before; equal ones keep their order."""
+    ready: list[Node] = []
+    waiting, written = list(nodes), set(known)
+    while waiting:
+        turn = [n for n in waiting if all(t == ABSENT or t in written for t in n.inputs)]
+        if not turn:
+            return ready + waiting
+        first = turn[0]
+        ready.append(first)
+        waiting.remove(first)
+        written.update(first.outputs)
+    return ready
+
+
+def channel_maxima(values: FloatArray, axis: int | None) -> FloatArray:
+    """Return the largest magnitudes max|w[c]| along an axis, one for each channel: [C]; [1] of all where it is None."""
+    others = tuple(a for a in range(values.ndim) if a != axis)
+    largest: FloatArray = np.asarray(np.abs(values).max(axis=others, initial=0)).reshape(-1)
+    return largest
