@@ -34,10 +34,16 @@ def test_every_entry_names_a_kernel_with_both_functions(name: str) -> None:
         assert importlib.import_module(kernel.module).__doc__
 
 
+@pytest.mark.parametrize("name", ["float", "tflite"])
+def test_every_kernel_says_what_it_computes_and_where_that_comes_from(name: str) -> None:
+    found = {operator: registry.kernel(name, operator) for operator in registry.arithmetic(name).kernels}
+    assert [operator for operator, kernel in found.items() if not kernel.summary or not kernel.source] == []
+
+
 def test_kernels_are_imported_when_they_are_needed() -> None:
     program = (
         "import sys; from tflq.interpreter.registry import arithmetic, kernel; arithmetic('tflite');"
-        "name = 'tflq.interpreter.kernels.tflite.conv_2d'; before = name in sys.modules;"
+        "name = 'tflq.interpreter.kernels.tflite.convolution'; before = name in sys.modules;"
         "kernel('tflite', 'conv_2d'); print(before, name in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -88,7 +94,7 @@ def test_a_row_of_a_family_is_found_by_its_operator(calls: Calls) -> None:  # no
 def test_a_kernel_takes_its_summary_and_source_from_its_module() -> None:
     found = registry.kernel("tflite", "add_n")
     assert found.summary == "ADD_N: the sum of all inputs in their order, which have one shape; int32 wraps."
-    assert found.source == "TFLite kernels/add_n.cc."
+    assert found.source == "TFLite kernels/add_n.cc"
     assert found.module == "tflq.interpreter.kernels.plain.add_n"
 
 

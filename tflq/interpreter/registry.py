@@ -256,7 +256,7 @@ def _of_module(module: ModuleType) -> Kernel:
         module.lower,
         module.run,
         text.partition("\n")[0],
-        " ".join(text.partition("Source: ")[2].split()),
+        " ".join(text.partition("Source: ")[2].split()).rstrip("."),
         shared_result=getattr(module, "SHARED_RESULT", False),
         per_sample=getattr(module, "PER_SAMPLE", False),
         stateful=getattr(module, "STATEFUL", False),

@@ -6,13 +6,20 @@ from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic, places
 
-_ALONE = """
-    abs add average_pool_2d batch_matmul bidirectional_sequence_lstm bidirectional_sequence_rnn conv_2d
-    conv_3d conv_3d_transpose depthwise_conv_2d dequantize div elu equal exp fully_connected gelu greater
-    greater_equal hard_swish l2_normalization l2_pool_2d leaky_relu less less_equal log log_softmax logistic
-    lstm max_pool_2d mean mul not_equal prelu quantize reduce_prod relu relu6 relu_0_to_1 relu_n1_to_1
-    resize_bilinear rnn rsqrt softmax sqrt squared_difference sub sum svdf tanh transpose_conv
-    unidirectional_sequence_lstm unidirectional_sequence_rnn
-"""
+_OWN = places(
+    __name__,
+    "batch_matmul fully_connected l2_normalization log_softmax max_pool_2d resize_bilinear softmax svdf transpose_conv",
+    average_pool_2d="average_pool_2d l2_pool_2d",
+    comparison="equal greater greater_equal less less_equal not_equal",
+    convolution="conv_2d depthwise_conv_2d",
+    lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
+    pairs="add div mul prelu squared_difference sub",
+    reals="dequantize quantize",
+    reduction="mean reduce_prod sum",
+    relu="hard_swish leaky_relu relu relu6 relu_0_to_1 relu_n1_to_1",
+    rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",
+    unary="abs elu exp gelu log logistic rsqrt sqrt tanh",
+    volumes="conv_3d conv_3d_transpose",
+)
 
-ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **places(__name__, _ALONE)})
+ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **_OWN})

@@ -1,6 +1,7 @@
-"""AVERAGE_POOL_2D of float32: f32(total / n), total summed in the order (ky, kx) over the n taps inside the image.
+"""AVERAGE_POOL_2D and L2_POOL_2D of float32, sums in the order (ky, kx) over the n taps inside the image.
 
-Equal to TFLite bit for bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h.
+f32(total / n) of the values; f32(sqrt(f32(total / n))) of their squares. Equal to TFLite bit for bit.
+Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool).
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from tflq.interpreter.kernels.float.convolution import float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.windows import pool_window
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
 class FloatAveragePool:
-    """What AVERAGE_POOL_2D of float32 needs.
+    """What AVERAGE_POOL_2D and L2_POOL_2D of float32 need.
 
     Attributes:
         window: kernel, stride, padding.
@@ -67,3 +69,25 @@ def window_means(params: FloatAveragePool, x: Floats) -> Floats:
                 total += seen[:, :, :, ky, kx]
         total /= params.counts[:, :, None]
     return total.reshape(*x.shape[:2], *output, x.shape[4])
+
+
+def _run_l2(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        roots = np.sqrt(window_means(params, x * x))
+    return (clamp_in_place(roots, params.minimum, params.maximum),)
+
+
+KERNELS = {
+    "average_pool_2d": Kernel(
+        lower,
+        run,
+        "AVERAGE_POOL_2D of float32: f32(total / n) over the n taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool)",
+    ),
+    "l2_pool_2d": Kernel(
+        lower,
+        _run_l2,
+        "L2_POOL_2D of float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (L2Pool)",
+    ),
+}

@@ -1,7 +1,8 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D of float32 share: ordered sums, then the bias, then the clamp.
+"""CONV_2D and DEPTHWISE_CONV_2D of float32, groups and dilation included: ordered sums, then the bias, then the clamp.
 
 y = clamp(f32(total + bias)), total as in accumulate/sequential.py. A depthwise convolution is a grouped one with one
-input channel in each group.
+input channel in each group: output channel c * multiplier + m reads input channel c; the multiplier follows from the
+shapes. Equal to TFLite bit for bit.
 
 Source: TFLite kernels/internal/reference/conv.h and depthwiseconv_float.h.
 """
@@ -9,6 +10,7 @@ Source: TFLite kernels/internal/reference/conv.h and depthwiseconv_float.h.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +22,8 @@ from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.conv_2d_strides import require_strides
+from tflq.interpreter.registry import Kernel
 
 LARGEST = np.finfo(np.float32).max
 
@@ -70,7 +74,9 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
     return FloatConvolution(window, groups, *float_bounds(node))
 
 
-def run_convolution(layer: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None) -> tuple[Array, ...]:
+def run_convolution(
+    layer: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None
+) -> tuple[Array, ...]:
     """Run it: x [S, N, H, W, C], weights [S or 1, O, KH, KW, C/groups], bias [S or 1, O] -> [S, N, OH, OW, O]."""
     own = max(x.shape[0] if weights.shape[0] > 1 else 1, weights.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -95,3 +101,30 @@ def finish(total: Floats, bias: Floats | None, minimum: np.float32, maximum: np.
     if bias is not None:
         total = total + bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
     return clamp_in_place(total, minimum, maximum)
+
+
+def _lower_conv_2d(node: Node, operands: Operands) -> FloatConvolution:
+    require_strides(node)
+    return lower_convolution(node, operands, channels_last=False)
+
+
+def _run_depthwise(
+    params: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None
+) -> tuple[Array, ...]:
+    return run_convolution(params, x, np.swapaxes(weights, -4, -1), bias)
+
+
+KERNELS = {
+    "conv_2d": Kernel(
+        _lower_conv_2d,
+        run_convolution,
+        "CONV_2D of float32: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]",
+        "TFLite kernels/conv.cc, internal/reference/conv.h",
+    ),
+    "depthwise_conv_2d": Kernel(
+        partial(lower_convolution, channels_last=True),
+        _run_depthwise,
+        "DEPTHWISE_CONV_2D of float32: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]",
+        "TFLite kernels/depthwise_conv.cc, internal/reference/depthwiseconv_float.h",
+    ),
+}

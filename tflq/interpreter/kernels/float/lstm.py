@@ -1,22 +1,56 @@
-"""LSTM of float32: one step of a full cell, without an axis of time, or of a basic one.
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of float32.
 
-Source: TFLite kernels/lstm.cc; the arithmetic is in lstm_sequence.py and basic_lstm.py.
+The arithmetic is in lstm_sequence.py, that of LSTM's basic cell in basic_lstm.py.
 """
 
 from __future__ import annotations
 
-from tflq.graph import Array, Node, Operands
+from functools import partial
+from typing import cast
+
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.basic_lstm import FloatBasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.float.lstm_constants import lower_float, run_float
-from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, FloatMatrix, Floats, Matrix
+from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.operands.basic_lstm import is_basic
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.registry import Kernel
 
 
-def lower(node: Node, operands: Operands) -> FloatLstm | FloatBasicLstm:
-    """Gather the constants of LSTM; raises as `lower_float` and `lower_basic`."""
+def _lower_step(node: Node, operands: Operands) -> FloatLstm | FloatBasicLstm:
     return lower_basic(operands) if is_basic(node) else lower_float(node, operands, sequence=False)
 
 
-def run(params: FloatLstm | FloatBasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
+def _run_step(params: FloatLstm | FloatBasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it: float32[S, B, I] -> [S, B, O], output state, cell state; the basic cell as basic_lstm.py says."""
-    return run_basic(params, arrays) if isinstance(params, FloatBasicLstm) else run_float(params, arrays)
+    return run_basic(params, arrays) if isinstance(params, FloatBasicLstm) else run_float(params, *arrays)
+
+
+def _lower_both_ways(node: Node, operands: Operands) -> TwoLstms:
+    return lower_two(node, operands, partial(lower_float, sequence=True), _matrix)
+
+
+def _matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:
+    require_type(tensor, (DType.FLOAT32,))
+    return FloatMatrix(cast(Floats, data), together)
+
+
+KERNELS = {
+    "lstm": Kernel(
+        _lower_step, _run_step, "LSTM of float32: one step of a full cell, or of a basic one", "TFLite kernels/lstm.cc"
+    ),
+    "unidirectional_sequence_lstm": Kernel(
+        partial(lower_float, sequence=True),
+        run_float,
+        "UNIDIRECTIONAL_SEQUENCE_LSTM of float32: [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell "
+        "state",
+        "TFLite kernels/unidirectional_sequence_lstm.cc",
+    ),
+    "bidirectional_sequence_lstm": Kernel(
+        _lower_both_ways,
+        run_two,
+        "BIDIRECTIONAL_SEQUENCE_LSTM of float32",
+        "TFLite kernels/bidirectional_sequence_lstm.cc",
+    ),
+}

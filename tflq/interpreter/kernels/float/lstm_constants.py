@@ -62,10 +62,10 @@ def runs_together(shapes: LstmShapes) -> bool:
     return shapes.time_major or not shapes.has_time
 
 
-def run_float(layer: FloatLstm, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
+def run_float(params: FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it on the node's inputs; states come back in their own shapes."""
     x, hidden, cell = (cast(Floats, arrays[i]) for i in (0, OUTPUT_STATE, CELL_STATE))
-    result, new_hidden, new_cell = run_lstm(layer, x, None, hidden, cell)
+    result, new_hidden, new_cell = run_lstm(params, x, None, hidden, cell)
     count = len(result)
     return result, new_hidden.reshape(count, *hidden.shape[1:]), new_cell.reshape(count, *cell.shape[1:])
 

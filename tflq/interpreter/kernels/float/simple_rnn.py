@@ -26,7 +26,7 @@ from tflq.interpreter.kernels.float.vector_activation import require_activation
 from tflq.interpreter.operands.checks import require_type
 
 MakeAddend = Callable[[Tensor, Array], Addend]
-"""Makes constant weights ready."""
+"""Packs constant weights."""
 
 _POSITIONS = (1, 2, 3, 4)
 
@@ -47,13 +47,13 @@ class SimpleRnn:
 
 
 def lower_simple(node: Node, operands: Operands, sequence: bool, make: MakeAddend) -> SimpleRnn:
-    """Check the operands and make the weights ready.
+    """Check the operands and pack the weights.
 
     Args:
         node: with activation and time_major.
         operands: input, weights [U, I], recurrent weights [U, U], bias [U], hidden state [B, U].
         sequence: whether the input has an axis of time.
-        make: makes weights ready; it checks their type.
+        make: packs weights; it checks their type.
 
     Raises:
         UnsupportedError: types or an activation that the kernel does not take.
@@ -77,18 +77,19 @@ def lower_simple(node: Node, operands: Operands, sequence: bool, make: MakeAdden
     return SimpleRnn(cell, batch, None if not sequence else 1 if time_major else 2)
 
 
-def run_simple(layer: SimpleRnn, x: Array, hidden: Array) -> tuple[Array, ...]:
+def run_simple(params: SimpleRnn, x: Array, *others: Array) -> tuple[Array, ...]:
     """Run it: float32[S, B, T, I], [S, T, B, I] or [S, B, I] -> the same with U, and the new hidden state."""
+    hidden = others[3]
     samples = max(len(x), len(hidden))
     wide = cast(Floats, np.broadcast_to(x, (samples, *x.shape[1:])))
-    steps = wide[None] if layer.time is None else np.moveaxis(wide, layer.time, 0)
-    outputs, last = run_cell(layer.cell, steps, spread(hidden, layer.batch, samples))
-    result = outputs[0] if layer.time is None else np.moveaxis(outputs, 0, layer.time)
+    steps = wide[None] if params.time is None else np.moveaxis(wide, params.time, 0)
+    outputs, last = run_cell(params.cell, steps, spread(hidden, params.batch, samples))
+    result = outputs[0] if params.time is None else np.moveaxis(outputs, 0, params.time)
     return result, last.reshape(samples, *hidden.shape[1:])
 
 
 def float_addend(tensor: Tensor, data: Array) -> Addend:
-    """Make weights of float32 ready.
+    """Pack weights of float32.
 
     Raises:
         UnsupportedError: they have another type.

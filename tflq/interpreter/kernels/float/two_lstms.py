@@ -21,7 +21,7 @@ from tflq.interpreter.operands.lstm import GATES
 LowerOne = Callable[[Node, Operands], FloatLstm]
 """Gathers the constants of one LSTM from 20 operands (lstm_operands.py)."""
 MakeMatrix = Callable[[Tensor, Array, bool], Matrix]
-"""Makes weights ready; the flag says whether the sequences of a batch run side by side."""
+"""Packs weights; the flag says whether the sequences of a batch run side by side."""
 
 INPUT_COUNT = 48
 _FORWARD, _BACKWARD = tuple(range(1, 18)), tuple(range(18, 35))
@@ -88,17 +88,17 @@ def lower_two(node: Node, operands: Operands, lower_one: LowerOne, make: MakeMat
     return TwoLstms(layers[0], layers[1], merge, added, own)
 
 
-def run_two(layer: TwoLstms, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
+def run_two(params: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
     """Run both: float32[S, B, T, I] or [S, T, B, I] -> outputs (one if merged), then the four states in their order."""
     x, second = cast(Floats, arrays[0]), cast(Floats | None, arrays[_SECOND])
     outputs, states = [], []
-    for single, places in zip((layer.forward, layer.backward), _STATES, strict=True):
+    for single, places in zip((params.forward, params.backward), _STATES, strict=True):
         held = [cast(Floats, arrays[p]) for p in places]
-        source = cast(Floats, second) if layer.own and single.backward else x
-        result, *new = run_lstm(single, source, second if layer.added else None, held[0], held[1])
+        source = cast(Floats, second) if params.own and single.backward else x
+        result, *new = run_lstm(single, source, second if params.added else None, held[0], held[1])
         outputs.append(result)
         states += [n.reshape(len(result), *old.shape[1:]) for n, old in zip(new, held, strict=True)]
-    joined = [np.concatenate(outputs, axis=-1)] if layer.merge else outputs
+    joined = [np.concatenate(outputs, axis=-1)] if params.merge else outputs
     return (*joined, *states)
 
 

@@ -56,7 +56,7 @@ def lower_two(node: Node, operands: Operands, make: MakeAddend, hybrid: bool) ->
     Args:
         node: with activation, time_major, merge_outputs.
         operands: 12 inputs.
-        make: makes weights ready; it checks their type.
+        make: packs weights; it checks their type.
         hybrid: whether the weights are integers. With time in front TFLite's hybrid kernel then runs the whole sequence
             once for each of its steps.
 
@@ -89,21 +89,21 @@ def lower_two(node: Node, operands: Operands, make: MakeAddend, hybrid: bool) ->
     return TwoRnns(forward, backward, batch, 1 if time_major else 2, merge, given[0], own, rounds)
 
 
-def run_two(layer: TwoRnns, arrays: tuple[Array | None, ...]) -> tuple[Array, ...]:
+def run_two(params: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
     """Run both: float32[S, B, T, I] or [S, T, B, I] -> outputs (one if merged), then both hidden states."""
     x, first, last = (cast(Floats, arrays[p]) for p in (0, _FORWARD[3], _BACKWARD[3]))
     second = cast(Floats | None, arrays[_SECOND])
     samples = max(len(x), len(first), len(last), 0 if second is None else len(second))
-    steps = _steps(layer, x, samples)
-    others = None if second is None else _steps(layer, second, samples)
-    states = [spread(state, layer.batch, samples) for state in (first, last)]
+    steps = _steps(params, x, samples)
+    others = None if second is None else _steps(params, second, samples)
+    states = [spread(state, params.batch, samples) for state in (first, last)]
     outputs: list[Floats] = [steps, steps]
-    for _ in range(layer.rounds):
-        for i, cell in enumerate((layer.forward, layer.backward)):
-            source = others if i and layer.own and others is not None else steps
-            outputs[i], states[i] = run_cell(cell, source, states[i], others if layer.added else None, bool(i))
-    shown = [np.moveaxis(o, 0, layer.time) for o in outputs]
-    joined = [np.concatenate(shown, axis=-1)] if layer.merge else shown
+    for _ in range(params.rounds):
+        for i, cell in enumerate((params.forward, params.backward)):
+            source = others if i and params.own and others is not None else steps
+            outputs[i], states[i] = run_cell(cell, source, states[i], others if params.added else None, bool(i))
+    shown = [np.moveaxis(o, 0, params.time) for o in outputs]
+    joined = [np.concatenate(shown, axis=-1)] if params.merge else shown
     return (*joined, *(s.reshape(samples, *old.shape[1:]) for s, old in zip(states, (first, last), strict=True)))
 
 

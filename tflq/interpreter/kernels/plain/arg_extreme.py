@@ -9,12 +9,14 @@ Source: TFLite kernels/arg_min_max.cc, internal/reference/arg_min_max.h.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_type, resolve_axis
+from tflq.interpreter.registry import Kernel
 
 TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.BOOL)
 
@@ -27,7 +29,7 @@ class ArgExtreme:
     output: DType
 
 
-def lower_arg_extreme(node: Node, operands: Operands) -> ArgExtreme:
+def _lower(node: Node, operands: Operands) -> ArgExtreme:
     """Read the axis from input 1.
 
     Raises:
@@ -37,9 +39,9 @@ def lower_arg_extreme(node: Node, operands: Operands) -> ArgExtreme:
     source, output = operands.input(0), operands.output()
     require_type(source, TYPES)
     require_type(output, (DType.INT32, DType.INT64))
-    stated = node.attributes.text("output_type", output.dtype.value)
-    if stated != output.dtype.value:
-        raise UnsupportedError(f"output_type is {stated}, output '{output.name}' is {output.dtype.value}")
+    requested = node.attributes.text("output_type", output.dtype.value)
+    if requested != output.dtype.value:
+        raise UnsupportedError(f"output_type is {requested}, output '{output.name}' is {output.dtype.value}")
     require_type(operands.input(1), (DType.INT32, DType.INT64))
     given = operands.constant(1).reshape(-1)
     if given.size != 1:
@@ -50,7 +52,7 @@ def lower_arg_extreme(node: Node, operands: Operands) -> ArgExtreme:
     return ArgExtreme(axis, output.dtype)
 
 
-def run_arg_extreme(params: ArgExtreme, x: Array, largest: bool) -> tuple[Array, ...]:
+def _run(params: ArgExtreme, x: Array, *_axis: Array, largest: bool) -> tuple[Array, ...]:
     """Return the index of the extreme: T[S, *shape] -> int32 or int64 [S, *shape without the axis]."""
     axis = params.axis + 1
     find = np.argmax if largest else np.argmin
@@ -60,3 +62,14 @@ def run_arg_extreme(params: ArgExtreme, x: Array, largest: bool) -> tuple[Array,
         best = np.take_along_axis(compared, np.expand_dims(find(compared, axis=axis), axis), axis)
         return (np.argmax(number & (compared == best), axis=axis).astype(params.output.storage),)
     return (find(x, axis=axis).astype(params.output.storage),)
+
+
+KERNELS = {
+    f"arg_{name}": Kernel(
+        _lower,
+        partial(_run, largest=largest),
+        f"ARG_{name.upper()}: the index of the {what} element along an axis",
+        "TFLite kernels/arg_min_max.cc",
+    )
+    for name, what, largest in (("max", "largest", True), ("min", "smallest", False))
+}

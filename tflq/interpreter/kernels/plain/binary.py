@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_broadcast, require_same_type, require_type
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
 _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
@@ -53,10 +55,10 @@ def lower_plain(operation: str, node: Node, operands: Operands, allowed: Collect
         minimum, maximum = float(np.finfo(kind).min), float(np.finfo(kind).max)  # type: ignore[type-var]
         return PlainBinary(operation, kind(minimum if low is None else low), kind(maximum if high is None else high))
     bounds = np.iinfo(kind)  # type: ignore[type-var]
-    minimum_code = bounds.min if low is None else int(low)
-    if minimum_code < bounds.min:
-        minimum_code = int(np.array([minimum_code]).astype(kind)[0])  # C converts -1 to an unsigned type
-    return PlainBinary(operation, kind(minimum_code), kind(bounds.max if high is None else int(high)))
+    minimum_value = bounds.min if low is None else int(low)
+    if minimum_value < bounds.min:
+        minimum_value = int(np.array([minimum_value]).astype(kind)[0])  # C converts -1 to an unsigned type
+    return PlainBinary(operation, kind(minimum_value), kind(bounds.max if high is None else int(high)))
 
 
 def run_plain(params: PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
@@ -70,6 +72,12 @@ def run_plain(params: PlainBinary, first: Array, second: Array) -> tuple[Array, 
     with np.errstate(over="ignore", invalid="ignore"):
         result = np.asarray(_OPERATIONS[params.operation](*align(first, second)))
     return (clamp_in_place(result, params.minimum, params.maximum),)
+
+
+def plain_pair(operation: str, summary: str, allowed: Collection[DType]) -> Kernel:
+    """Return the row of an operation of `lower_plain`: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape]."""
+    lower = partial(lower_plain, operation, allowed=allowed)
+    return Kernel(lower, run_plain, summary, f"TFLite kernels/{operation}.cc")
 
 
 def clamp_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:

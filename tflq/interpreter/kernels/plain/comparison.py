@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from tflq.graph import Array, DType, Operands
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.bfloat16 import numbers
 from tflq.interpreter.operands.checks import require_broadcast, require_same_type, require_type
+from tflq.interpreter.registry import Kernel, Run
 from tflq.interpreter.samples import align
 
 Comparison = Callable[[Array, Array], Array]
@@ -25,6 +27,7 @@ COMPARISONS: dict[str, Comparison] = {
     "less": np.less,
     "less_equal": np.less_equal,
 }
+_SIGNS = dict(zip(COMPARISONS, ("==", "!=", ">", ">=", "<", "<="), strict=True))
 _COMMON = (DType.FLOAT32, DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)
 _MORE = {
     "equal": (DType.BOOL, DType.STRING),
@@ -42,7 +45,7 @@ class PlainComparison:
     dtype: DType
 
 
-def lower_plain_comparison(operator: str, operands: Operands) -> PlainComparison:
+def lower_plain_comparison(operator: str, node: Node, operands: Operands) -> PlainComparison:  # noqa: ARG001
     """Check the operands.
 
     Raises:
@@ -52,6 +55,24 @@ def lower_plain_comparison(operator: str, operands: Operands) -> PlainComparison
     dtype = require_type(operands.input(0), (*_COMMON, *_MORE.get(operator, ())))
     check_comparison(operands)
     return PlainComparison(operator, dtype)
+
+
+def comparisons(lower: Callable[[str, Node, Operands], object], run: Run) -> dict[str, Kernel]:
+    """Return a row for each comparison.
+
+    Args:
+        lower: of (operator, node, operands).
+        run: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape].
+    """
+    return {
+        name: Kernel(
+            partial(lower, name),
+            run,
+            f"{name.upper()}: x {sign} y, elementwise with broadcasting",
+            "TFLite kernels/comparisons.cc",
+        )
+        for name, sign in _SIGNS.items()
+    }
 
 
 def check_comparison(operands: Operands) -> None:

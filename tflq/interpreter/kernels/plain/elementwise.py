@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from tflq.graph import DType, Operands
+import numpy as np
+
+from tflq.errors import GraphError
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_broadcast, require_same_type, require_type
+from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import align
+
+UnaryFunction = Callable[[DType, Array], Array]
+BinaryFunction = Callable[[DType, Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,62 @@ def lower_binary(operands: Operands, allowed: Collection[DType], result: DType |
     require_broadcast(first, second)
     _require_result(operands, result)
     return Elementwise(dtype)
+
+
+def require_equal_shapes(operands: Operands) -> None:
+    """Check that both inputs have the same shape.
+
+    Raises:
+        GraphError: they do not.
+    """
+    first, second = operands.input(0), operands.input(1)
+    if first.shape != second.shape:
+        raise GraphError(f"shapes {first.shape} and {second.shape} differ; the operator does not broadcast")
+
+
+def unary(summary: str, source: str, allowed: Collection[DType], function: UnaryFunction) -> Kernel:
+    """Return the row of y = function(type, x): T[S, *shape] -> T[S, *shape].
+
+    Args:
+        summary: of the row.
+        source: of the row.
+        allowed: types of the tensors; others are refused as in `lower_unary`.
+        function: computes y in the tensor's type.
+    """
+
+    def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
+        return lower_unary(operands, allowed)
+
+    def run(params: Elementwise, x: Array) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            return (function(params.dtype, x),)
+
+    return Kernel(lower, run, summary, source)
+
+
+def binary(
+    summary: str, source: str, allowed: Collection[DType], function: BinaryFunction, broadcasts: bool = True
+) -> Kernel:
+    """Return the row of z = function(type, x, y): T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
+
+    Args:
+        summary: of the row.
+        source: of the row.
+        allowed: types of the tensors; others are refused as in `lower_binary`.
+        function: computes z in the tensors' type, from arrays of equal rank.
+        broadcasts: whether TFLite broadcasts here; else unequal shapes are refused as in `require_equal_shapes`.
+    """
+
+    def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
+        if not broadcasts:
+            require_equal_shapes(operands)
+        return lower_binary(operands, allowed)
+
+    def run(params: Elementwise, first: Array, second: Array) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            return (function(params.dtype, *align(first, second)),)
+
+    return Kernel(lower, run, summary, source)
 
 
 def _require_result(operands: Operands, result: DType | None) -> None:

@@ -1,8 +1,9 @@
-"""Reductions of plain numbers and raw codes: one element for each place outside the axes (docs/tflite.md).
+"""Reductions of plain numbers and quantized values as they are: one element for each place outside the axes.
 
-REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM and REDUCE_PROD of numbers that are not quantised.
+REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL; SUM and REDUCE_PROD of numbers that are not quantised
+(docs/tflite.md).
 
-Codes are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
+Quantized values are taken as they are; TFLite refuses integers of 8 and 16 bits whose scale or zero point changes.
 
 Floats: r = start; for each element e in order: r = e > r ? e : r (e < r for the smallest). `start` is the smallest
 (largest) finite number, or the first element where all axes go. So NaN is passed over unless it is that first element,
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +24,9 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, require_same_type, require_type
 from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.registry import Kernel
 
-EXTREMES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16, DType.BOOL)
-"""Types of REDUCE_MAX and REDUCE_MIN."""
+_ORDERED = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16, DType.BOOL)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def lower_plain_reduction(node: Node, operands: Operands, allowed: Collection[DT
     return PlainReduction(reduction, dtype, len(reduction.axes) == len(source.shape))
 
 
-def run_extreme(params: PlainReduction, x: Array, largest: bool) -> tuple[Array, ...]:
+def _run_extreme(params: PlainReduction, x: Array, *_axes: Array, largest: bool) -> tuple[Array, ...]:
     """Return the largest or smallest element of each place: T[S, *shape] -> T[S, *shape without the axes]."""
     shape = shape_of_result(params.reduction, x)
     rows = rows_of(params.reduction, x)
@@ -71,7 +73,7 @@ def run_extreme(params: PlainReduction, x: Array, largest: bool) -> tuple[Array,
     return (np.asarray(result.reshape(shape)),)
 
 
-def run_fold(params: PlainReduction, x: Array, operation: np.ufunc) -> tuple[Array, ...]:
+def run_fold(params: PlainReduction, x: Array, *_axes: Array, operation: np.ufunc) -> tuple[Array, ...]:
     """Return the sum or product of each place, in the tensor's own type: integers wrap, floats go in order.
 
     A fold of floats starts at the operation's identity, or at the first element where all axes go.
@@ -79,6 +81,7 @@ def run_fold(params: PlainReduction, x: Array, operation: np.ufunc) -> tuple[Arr
     Args:
         params: of `lower_plain_reduction`.
         x: T[S, *shape].
+        _axes: known since `lower_plain_reduction`.
         operation: np.add or np.multiply.
 
     Returns:
@@ -135,3 +138,20 @@ def _require_same_quantisation(operands: Operands) -> None:
         )
     if source.dtype is DType.INT16 and found[0][1]:
         raise UnsupportedError(f"tensor '{source.name}' (int16) has zero point {found[0][1]}; the kernel takes 0 only")
+
+
+def _extreme(summary: str, allowed: Collection[DType], largest: bool) -> Kernel:
+    return Kernel(
+        partial(lower_plain_reduction, allowed=allowed),
+        partial(_run_extreme, largest=largest),
+        summary,
+        "TFLite kernels/reduce.cc",
+    )
+
+
+KERNELS = {
+    "reduce_all": _extreme("REDUCE_ALL: logical and over some axes", (DType.BOOL,), largest=False),
+    "reduce_any": _extreme("REDUCE_ANY: logical or over some axes", (DType.BOOL,), largest=True),
+    "reduce_max": _extreme("REDUCE_MAX: the largest element over some axes", _ORDERED, largest=True),
+    "reduce_min": _extreme("REDUCE_MIN: the smallest element over some axes", _ORDERED, largest=False),
+}

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from tflq.interpreter.kernels import float as reals
 from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic, places
 
-_ALONE = """
-    abs add average_pool_2d batch_matmul bidirectional_sequence_lstm bidirectional_sequence_rnn concatenation
-    conv_2d conv_3d_transpose depthwise_conv_2d dequantize div elu equal exp fully_connected gelu greater
-    greater_equal hard_swish l2_normalization leaky_relu less less_equal log log_softmax logistic lstm
-    max_pool_2d mean mul not_equal prelu quantize reduce_prod relu relu6 relu_0_to_1 relu_n1_to_1
-    resize_bilinear rnn rsqrt softmax sqrt squared_difference sub sum svdf tanh transpose_conv
-    unidirectional_sequence_lstm unidirectional_sequence_rnn
-"""
+_OWN = places(
+    __name__,
+    """
+    abs average_pool_2d batch_matmul concatenation dequantize div fully_connected hard_swish l2_normalization leaky_relu
+    log_softmax max_pool_2d mean mul prelu quantize reduce_prod resize_bilinear softmax squared_difference sum svdf
+    transpose_conv
+    """,
+    clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
+    comparison="equal greater greater_equal less less_equal not_equal",
+    convolution="conv_2d depthwise_conv_2d",
+    hybrid_rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",
+    lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
+    quantised_function="elu exp gelu log",
+    roots="rsqrt sqrt",
+    sigmoids="logistic tanh",
+    sums="add sub",
+)
+_FIRST_INPUT_IS_A_SHAPE = places(reals.__name__, volumes="conv_3d_transpose")
+"""Float32 only, but asked for here too, since its first input is no float."""
 
-ARITHMETIC = Arithmetic("tflite", {**MOVERS, **PLAIN, **places(__name__, _ALONE)}, floating="float")
+ARITHMETIC = Arithmetic("tflite", {**MOVERS, **PLAIN, **_OWN, **_FIRST_INPUT_IS_A_SHAPE}, floating="float")

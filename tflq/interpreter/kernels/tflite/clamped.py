@@ -10,33 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from tflq.graph import Array, DType, Operands
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
 class Clamped:
-    """The integers of one operator of the RELU family.
+    """The params of one operator of the RELU family.
 
     Attributes:
         input_zero_point: of the input.
         output_zero_point: of the output.
         multiplier: int32.
         shift: positive is left.
-        minimum: smallest code.
-        maximum: largest code.
-        table: T[256] or T[65536], by the raw bits of the code.
+        minimum: smallest quantized value.
+        maximum: largest quantized value.
+        table: T[256] or T[65536], by the raw bits of the quantized value.
     """
 
     input_zero_point: int
@@ -48,10 +51,11 @@ class Clamped:
     table: Table
 
 
-def lower_clamped(operands: Operands, bounds: tuple[str, str], allowed: Collection[DType]) -> Clamped:
-    """Decide the integers.
+def _lower(node: Node, operands: Operands, bounds: tuple[str, str], allowed: Collection[DType]) -> Clamped:  # noqa: ARG001
+    """Decide the params.
 
     Args:
+        node: the node.
         operands: of the node.
         bounds: names of the fused activations (`activation_range`) whose lower and upper bound these are.
         allowed: types that TFLite's kernel takes.
@@ -76,6 +80,22 @@ def lower_clamped(operands: Operands, bounds: tuple[str, str], allowed: Collecti
     return Clamped(zi, zo, multiplier, shift, low, high, make_table(entry, dtype, dtype))
 
 
-def run_clamped(params: Clamped, x: Array) -> tuple[Array, ...]:
-    """Run it: T[S, *shape] -> T[S, *shape]."""
+def _run(params: Clamped, x: Array) -> tuple[Array, ...]:
     return (look_up(params.table, x),)
+
+
+def _clamp(summary: str, bounds: tuple[str, str], allowed: Collection[DType]) -> Kernel:
+    return Kernel(
+        partial(_lower, bounds=bounds, allowed=allowed),
+        _run,
+        f"{summary}, rescaled to the output",
+        "TFLite kernels/activations.cc (QuantizedReluX)",
+    )
+
+
+KERNELS = {
+    "relu": _clamp("RELU: max(x, 0)", ("relu", "relu"), (*EIGHT_BITS, DType.INT16)),
+    "relu6": _clamp("RELU6: min(max(x, 0), 6)", ("relu6", "relu6"), (*EIGHT_BITS, DType.INT16)),
+    "relu_0_to_1": _clamp("RELU_0_TO_1: min(max(x, 0), 1)", ("relu", "relu_n1_to_1"), EIGHT_BITS),
+    "relu_n1_to_1": _clamp("RELU_N1_TO_1: min(max(x, -1), 1)", ("relu_n1_to_1", "relu_n1_to_1"), EIGHT_BITS),
+}

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType, Operands, Tensor
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.plain.comparison import (
     COMPARISONS,
     PlainComparison,
     check_comparison,
+    comparisons,
     lower_plain_comparison,
     run_plain_comparison,
 )
@@ -56,7 +57,7 @@ class QuantisedComparison:
     second: NDArray[np.int32]
 
 
-def lower_comparison(operator: str, operands: Operands) -> QuantisedComparison | PlainComparison:
+def _lower(operator: str, node: Node, operands: Operands) -> QuantisedComparison | PlainComparison:
     """Decide multipliers and tables.
 
     Raises:
@@ -66,7 +67,7 @@ def lower_comparison(operator: str, operands: Operands) -> QuantisedComparison |
     first, second = operands.input(0), operands.input(1)
     rescaled_int16 = first.dtype is DType.INT16 and is_quantised(first) and operator in ("equal", "not_equal")
     if first.dtype not in EIGHT_BITS and not rescaled_int16:
-        return lower_plain_comparison(operator, operands)
+        return lower_plain_comparison(operator, node, operands)
     check_comparison(operands)
     (m1, e1), (m2, e2) = _multiplier(first), _multiplier(second)
     (_, z1), (_, z2) = per_tensor(first), per_tensor(second)
@@ -74,7 +75,7 @@ def lower_comparison(operator: str, operands: Operands) -> QuantisedComparison |
     return QuantisedComparison(operator, (z1, z2), (m1, m2), (e1, e2), *tables)
 
 
-def run_comparison(params: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
+def _run(params: QuantisedComparison | PlainComparison, first: Array, second: Array) -> tuple[Array, ...]:
     """Compare: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
     if isinstance(params, PlainComparison):
         return run_plain_comparison(params, first, second)
@@ -94,3 +95,6 @@ def _multiplier(tensor: Tensor) -> tuple[int, int]:
 def _table(dtype: DType, zero_point: int, multiplier: int, shift: int) -> NDArray[np.int32]:
     shifted = (all_codes(dtype) - zero_point) << LEFT_SHIFT
     return rounding_divide_by_pot_x86(srdhm(shifted, multiplier), -shift).astype(np.int32)
+
+
+KERNELS = comparisons(_lower, _run)

@@ -1,27 +1,30 @@
-"""LSTM with integers: one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8.
+"""LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM with integers (docs/tflite.md).
 
-Full cells of int8 have int16 states, and gates of 16 bits or, with twelve intermediates, of 8 (docs/tflite.md).
-
-Source: TFLite kernels/lstm.cc; the arithmetic is in integer_lstm.py, integer_lstm_step.py, eight_bit_lstm.py,
-hybrid_lstm.py and basic_lstm.py.
+The arithmetic is in integer_lstm.py and integer_lstm_step.py (int8 with int16 cells), eight_bit_lstm.py (the same with
+gates of 8 bits, twelve intermediates), hybrid_lstm.py (float32 with int8 or uint8 weights) and basic_lstm.py (LSTM's
+basic cell of uint8).
 """
 
 from __future__ import annotations
 
-from tflq.graph import Array, Node, Operands
+from functools import partial
+
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_constants import run_float
-from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Matrix
+from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitLstm, is_eight_bit, lower_eight_bit
 from tflq.interpreter.kernels.tflite.eight_bit_lstm_step import run_eight_bit
-from tflq.interpreter.kernels.tflite.hybrid_lstm import is_hybrid, lower_hybrid
+from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, is_hybrid, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
 from tflq.interpreter.operands.basic_lstm import is_basic
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.registry import Kernel
 
 
-def lower(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatLstm | BasicLstm:
-    """Decide the integers of LSTM; raises as the functions that it calls."""
+def _lower_step(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatLstm | BasicLstm:
     if is_basic(node):
         return lower_basic(operands)
     if is_hybrid(operands):
@@ -31,12 +34,49 @@ def lower(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatL
     return lower_integer(node, operands, sequence=False)
 
 
-def run(params: IntegerLstm | EightBitLstm | FloatLstm | BasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
-    """Run it: [S, B, I] -> [S, B, O], output state, cell state."""
+def _lower_sequence(node: Node, operands: Operands) -> IntegerLstm | FloatLstm:
+    lower = lower_hybrid if is_hybrid(operands) else lower_integer
+    return lower(node, operands, sequence=True)
+
+
+def _run(params: IntegerLstm | EightBitLstm | FloatLstm | BasicLstm, *arrays: Array | None) -> tuple[Array, ...]:
+    """Run it: [S, B, I], [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell state."""
     if isinstance(params, BasicLstm):
         return run_basic(params, arrays)
     if isinstance(params, FloatLstm):
-        return run_float(params, arrays)
+        return run_float(params, *arrays)
     if isinstance(params, EightBitLstm):
         return run_eight_bit(params, arrays)
     return run_integer(params, arrays)
+
+
+def _lower_both_ways(node: Node, operands: Operands) -> TwoLstms:
+    asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
+
+    def matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:  # noqa: ARG001  # as every MakeMatrix
+        require_type(tensor, (DType.INT8, DType.UINT8))
+        return hybrid_matrix(tensor, data, asymmetric)
+
+    return lower_two(node, operands, partial(lower_hybrid, sequence=True), matrix)
+
+
+KERNELS = {
+    "lstm": Kernel(
+        _lower_step,
+        _run,
+        "LSTM with integers: one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8",
+        "TFLite kernels/lstm.cc",
+    ),
+    "unidirectional_sequence_lstm": Kernel(
+        _lower_sequence,
+        _run,
+        "UNIDIRECTIONAL_SEQUENCE_LSTM with integers: int8 with int16 cells, and float32 with int8 weights",
+        "TFLite kernels/unidirectional_sequence_lstm.cc",
+    ),
+    "bidirectional_sequence_lstm": Kernel(
+        _lower_both_ways,
+        run_two,
+        "BIDIRECTIONAL_SEQUENCE_LSTM with float32 activations and int8 or uint8 weights",
+        "TFLite kernels/bidirectional_sequence_lstm.cc",
+    ),
+}

@@ -1,13 +1,19 @@
-"""Quantised real functions as tables: 256 entries for 8 bits, 513 interpolated ones for int16, all in float32."""
+"""EXP, ELU, GELU and LOG of quantised tensors as tables: 256 entries for 8 bits, 513 interpolated ones for int16.
+
+All in float32.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflq.graph import Array, DType, Operands
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.numerics import transcendental
 from tflq.interpreter.numerics.lookup_tables import (
     FloatFunction,
     Table,
@@ -18,11 +24,13 @@ from tflq.interpreter.numerics.lookup_tables import (
     make_table,
 )
 from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
     per_tensor,
     require_same_type,
     require_type,
     require_zero_points_of_zero,
 )
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +38,7 @@ class QuantisedFunction:
     """The table of one operator.
 
     Attributes:
-        table: T[256] or int16[65536], by the raw bits of the code.
+        table: T[256] or int16[65536], by the raw bits of the quantized value.
         points: int16[513], from which the table of int16 is interpolated; None for 8 bits.
     """
 
@@ -66,6 +74,52 @@ def lower_function(
     return QuantisedFunction(make_table(lambda code: look_up_513(points, code), dtype, dtype), points)
 
 
-def run_function(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
-    """Look up: T[S, *shape] -> T[S, *shape]."""
+def _run(params: QuantisedFunction, x: Array) -> tuple[Array, ...]:
     return (look_up(params.table, x),)
+
+
+def _lower_gelu(node: Node, operands: Operands) -> QuantisedFunction:
+    function = partial(transcendental.gelu, approximate=node.attributes.boolean("approximate", False))
+    return lower_function(operands, (*EIGHT_BITS, DType.INT16), function, symmetric=False)
+
+
+def _lower_log(node: Node, operands: Operands) -> QuantisedFunction:  # noqa: ARG001
+    scale, zero_point = per_tensor(operands.output())
+    smallest = np.float32(operands.output().dtype.minimum - zero_point) * scale
+
+    def logarithm(x: NDArray[np.floating]) -> NDArray[np.floating]:
+        return np.where(x <= 0, smallest, transcendental.log(x))
+
+    return lower_function(operands, (DType.INT8, DType.INT16), logarithm)
+
+
+def _elu(x: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.where(x < 0, transcendental.expm1(x), x)
+
+
+KERNELS = {
+    "exp": Kernel(
+        lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp),
+        _run,
+        "EXP: e^x, as a table",
+        "TFLite kernels/exp.cc",
+    ),
+    "elu": Kernel(
+        lambda _, operands: lower_function(operands, (DType.INT8,), _elu),
+        _run,
+        "ELU: x where x >= 0, else e^x - 1, as a table",
+        "TFLite kernels/activations.cc (EluPrepare); the optimised kernel, there is no reference one",
+    ),
+    "gelu": Kernel(
+        _lower_gelu,
+        _run,
+        "GELU: x Phi(x), or its approximation by tanh, as a table",
+        "TFLite kernels/activations.cc (GeluPrepare), internal/reference/gelu.h",
+    ),
+    "log": Kernel(
+        _lower_log,
+        _run,
+        "LOG: ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o))",
+        "TFLite kernels/elementwise.cc (LogLUTPrepare)",
+    ),
+}

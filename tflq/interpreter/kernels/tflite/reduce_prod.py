@@ -81,7 +81,7 @@ def lower(node: Node, operands: Operands) -> Product | PlainReduction:
 def run(params: Product | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run REDUCE_PROD: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
     if isinstance(params, PlainReduction):
-        return run_fold(params, x, np.multiply)
+        return run_fold(params, x, operation=np.multiply)
     shape = shape_of_result(params.reduction, x)
     factors = rows_of(params.reduction, x).astype(np.int64) - params.input_zero_point
     if factors.size == 0:

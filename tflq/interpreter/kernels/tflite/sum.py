@@ -72,7 +72,7 @@ def lower(node: Node, operands: Operands) -> Sum | PlainReduction:
 def run(params: Sum | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
     """Run SUM: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
     if isinstance(params, PlainReduction):
-        return run_fold(params, x, np.add)
+        return run_fold(params, x, operation=np.add)
     shape = shape_of_result(params.reduction, x)
     if x.size == 0:
         return (np.zeros(shape, x.dtype),)

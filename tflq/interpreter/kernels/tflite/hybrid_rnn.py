@@ -1,0 +1,62 @@
+"""RNN layers with float32 activations and integer weights; their vectors are quantised at run time (docs/tflite.md).
+
+Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep with int8 weights).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, DType, Node, Tensor
+from tflq.interpreter.kernels.float.rnn import rnn_kernels
+from tflq.interpreter.kernels.float.rnn_cell import Addend, Floats
+from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.kernels.tflite.hybrid_product import (
+    HybridProduct,
+    hybrid_product,
+    prepare_hybrid,
+    signed_weights,
+)
+from tflq.interpreter.operands.checks import per_tensor, require_type
+
+
+@dataclass(frozen=True, eq=False)
+class HybridAddend:
+    """Integer weights.
+
+    Attributes:
+        product: packed weights.
+        scale: of the weights.
+        asymmetric: whether vectors get a zero point.
+    """
+
+    product: HybridProduct
+    scale: np.float32
+    asymmetric: bool
+
+    def added(self, start: Floats, x: Floats) -> Floats:
+        """Return start + f32(f32(total) * f32(scale of the vector * scale of the weights))."""
+        rows = quantize_rows(x, self.asymmetric)
+        result: Floats = start + hybrid_product(self.product, rows) * (rows.scale * self.scale)[..., None]
+        return result
+
+
+def _addend_maker(node: Node) -> Callable[[Tensor, Array], Addend]:
+    """Return what packs the integer weights of a node.
+
+    Raises:
+        UnsupportedError: (when called) weights of a type other than int8 and uint8, or with several scales.
+    """
+    asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
+
+    def make(tensor: Tensor, data: Array) -> Addend:
+        require_type(tensor, (DType.INT8, DType.UINT8))
+        return HybridAddend(prepare_hybrid(signed_weights(data)), per_tensor(tensor)[0], asymmetric)
+
+    return make
+
+
+KERNELS = rnn_kernels(_addend_maker, hybrid=True, kind="of float32 with int8 or uint8 weights")

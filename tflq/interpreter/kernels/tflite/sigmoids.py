@@ -1,0 +1,135 @@
+"""LOGISTIC, 1 / (1 + exp(-x)), and TANH in TFLite's integer arithmetic (docs/tflite.md), made into tables.
+
+8 bits: a function of the dequantised value in float32 (`lut256`); exponentials and tanh are computed in float64 and
+rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantisation.
+
+int16: x' as in sigmoid_int16.py, output scale 1/32768. LOGISTIC interpolates the magnitude of x' with 9 fraction bits,
+from point 255 on 0x7FFF << 10; y = (r + 2^9) >> 10 for x' >= 0, else (2^25 - r + 2^9 - 1) >> 10. TANH is
+2 sigmoid(2x) - 1: 8 fraction bits, from point 255 on 0xFFFF << 8; y = (r - 2^23 + 2^7) >> 8 for x' >= 0, else
+(-r + 2^23 + 2^7 - 1) >> 8.
+
+Source: TFLite kernels/activations.cc (SigmoidPrepare, TanhPrepare) and internal/reference/integer_ops/logistic.h,
+tanh.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.kernels.tflite.sigmoid_int16 import input_rescale, interpolate, rescaled_input
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import FloatFunction, Table, look_up, lut256, make_table
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Sigmoid:
+    """The params of one LOGISTIC or TANH.
+
+    Attributes:
+        table: T[256] or int16[65536], by the raw bits of the quantized value.
+        multiplier: of the int16 input; 0 for 8 bits.
+        left_shift: of the int16 input.
+    """
+
+    table: Table
+    multiplier: int = 0
+    left_shift: int = 0
+
+
+def _lower_logistic(node: Node, operands: Operands) -> Sigmoid:  # noqa: ARG001
+    """Decide the table.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or an output quantisation that it refuses.
+        GraphError: a tensor without scale.
+    """
+    source, output = _operands(operands)
+    scale = float(per_tensor(output)[0])
+    wanted = 1.0 / 32768 if source.dtype is DType.INT16 else 1.0 / 256
+    if scale != wanted:
+        raise UnsupportedError(
+            f"the output scale is {per_tensor(output)[0]}; TFLite's {source.dtype.value} logistic takes {wanted}"
+        )
+    return _table(operands, _logistic, _logistic_int16, (0,))
+
+
+def _lower_tanh(node: Node, operands: Operands) -> Sigmoid:  # noqa: ARG001
+    """Decide the table.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or an int16 quantisation that it refuses.
+        GraphError: a tensor without scale.
+    """
+    _operands(operands)
+    return _table(operands, _tanh, _tanh_int16, (0, 1))
+
+
+def _operands(operands: Operands) -> tuple[Tensor, Tensor]:
+    source, output = operands.input(0), operands.output()
+    require_type(source, (*EIGHT_BITS, DType.INT16))
+    require_same_type(source, output)
+    per_tensor(source)
+    return source, output
+
+
+def _table(
+    operands: Operands, function: FloatFunction, int16: Callable[[Integers], Integers], exact_shifts: Collection[int]
+) -> Sigmoid:
+    source, output = operands.input(0), operands.output()
+    dtype = source.dtype
+    if dtype is not DType.INT16:
+        return Sigmoid(lut256(function, dtype, *per_tensor(source), per_tensor(output)))
+    multiplier, left_shift = input_rescale(operands, exact_shifts)
+    table = make_table(lambda value: int16(rescaled_input(value, multiplier, left_shift)), dtype, dtype)
+    return Sigmoid(table, multiplier, left_shift)
+
+
+def _run(params: Sigmoid, x: Array) -> tuple[Array, ...]:
+    return (look_up(params.table, x),)
+
+
+def _logistic(x: NDArray[np.floating]) -> NDArray[np.floating]:
+    one = np.float32(1)
+    with np.errstate(over="ignore"):
+        exponential = np.exp(-x.astype(np.float64)).astype(np.float32)  # float64 rounded once: see docs/tflite.md
+    return np.asarray(one / (one + exponential))
+
+
+def _logistic_int16(x: Integers) -> Integers:
+    magnitude = np.abs(x)
+    r = np.where(magnitude >> 9 >= 255, 0x7FFF << 10, interpolate(magnitude, 9))
+    return np.where(x >= 0, r + (1 << 9), (1 << 25) - r + (1 << 9) - 1) >> 10
+
+
+def _tanh(x: NDArray[np.floating]) -> NDArray[np.floating]:
+    return np.tanh(x.astype(np.float64)).astype(np.float32)  # float64 rounded once: see docs/tflite.md
+
+
+def _tanh_int16(x: Integers) -> Integers:
+    magnitude = np.abs(x)
+    r = np.where(magnitude >> 8 >= 255, 0xFFFF << 8, interpolate(magnitude, 8))
+    return np.where(x >= 0, r - (1 << 23) + (1 << 7), -r + (1 << 23) + (1 << 7) - 1) >> 8
+
+
+KERNELS = {
+    "logistic": Kernel(
+        _lower_logistic,
+        _run,
+        "LOGISTIC: 1 / (1 + exp(-x)), as a table",
+        "TFLite kernels/activations.cc (SigmoidPrepare), internal/reference/integer_ops/logistic.h",
+    ),
+    "tanh": Kernel(
+        _lower_tanh,
+        _run,
+        "TANH, as a table",
+        "TFLite kernels/activations.cc (TanhPrepare), internal/reference/integer_ops/tanh.h",
+    ),
+}
