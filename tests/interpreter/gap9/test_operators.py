@@ -123,7 +123,7 @@ def test_mean_truncates_before_it_rounds() -> None:
     out = (0.03, 0, True)
     graph = operator("mean", [((1, 2, 5, 5), SYMMETRIC)], ((1, 2), out), [np.array([2, 3], np.int32)])
     x = codes(SYMMETRIC, (1, 2, 5, 5))
-    m = lower(graph, "gap9").nodes[0].params.mul_bias
+    m = lower(graph, "gap9").nodes[0].params.average.mul_bias
     found = run(graph, x)
     for s, c in np.ndindex(3, 2):
         total = int(x[s, 0, c].astype(int).sum()) << 7

@@ -11,6 +11,7 @@ from tflq.analysis.explain.taps import Rows, patch_of, products_by_channel, rows
 from tflq.graph import Array
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
+from tflq.interpreter.layers.pooling import AveragePool, Mean
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,16 @@ def sum_of_taps(trace: Trace, element: Element, window: Window, outside: int = 0
     codes, inside = _pooled(trace, element, window, outside)
     total = trace.add("accumulator", "sum of the taps", sum(codes))
     return total, trace.add("taps inside", "of the image", inside)
+
+
+def sum_and_count(trace: Trace, element: Element, outside: int = 0) -> tuple[int, int]:
+    """Add the steps of an average pool or a mean; return the sum and the number of its elements."""
+    params = element.node.params
+    if isinstance(params, Mean):
+        reduction = params.reduction
+        return sum_over_axes(trace, element, reduction.axes, reduction.keep_dims), reduction.count
+    assert isinstance(params, AveragePool)
+    return sum_of_taps(trace, element, params.window, outside)
 
 
 def sum_over_axes(trace: Trace, element: Element, axes: tuple[int, ...], keeps_axes: bool) -> int:

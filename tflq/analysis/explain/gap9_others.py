@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from tflq.analysis.explain.filters import largest_tap, sum_of_taps
+from tflq.analysis.explain.filters import largest_tap, sum_and_count
 from tflq.analysis.explain.plain import multiplied_half_up, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
-from tflq.interpreter.kernels.gap9.average_pool_2d import AveragePoolParams
 from tflq.interpreter.kernels.gap9.matrix_sum import SumParams
-from tflq.interpreter.kernels.gap9.max_pool_2d import MaxPoolParams
+from tflq.interpreter.kernels.gap9.pooling import Reciprocal
 from tflq.interpreter.kernels.gap9.relu import ReluParams
 from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
+from tflq.interpreter.layers.pooling import MaxPool
 
 _ONE = 1 << 15
 _WHOLE_POWERS = 11
@@ -47,10 +47,10 @@ def explain_sum(element: Element) -> Computed:
 
 def explain_average_pool(element: Element) -> Computed:
     """Explain AVERAGE_POOL_2D: a truncated reciprocal, the padding counted (docs/gap9.md, 10)."""
-    params = element.node.params
-    assert isinstance(params, AveragePoolParams)
+    params = getattr(element.node.params, "average", None)
+    assert isinstance(params, Reciprocal)
     trace = Trace()
-    accumulator, _ = sum_of_taps(trace, element, params.window, params.zero_point)
+    accumulator, _ = sum_and_count(trace, element, params.zero_point)
     rounded = multiplied_half_up(trace, accumulator, params.factor, 16)
     trace.clamp(rounded, params.minimum, params.maximum)
     return trace.done()
@@ -59,7 +59,7 @@ def explain_average_pool(element: Element) -> Computed:
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: the largest tap, the padding taking part with the zero point (docs/gap9.md, 10)."""
     params = element.node.params
-    assert isinstance(params, MaxPoolParams)
+    assert isinstance(params, MaxPool)
     _, row, column, _ = element.index
     outside = params.minimum if params.floor is None else int(params.floor[row, column, 0])
     trace = Trace()

@@ -11,19 +11,16 @@ from tflq.analysis.explain.filters import (
     Products,
     largest_tap,
     layer_products,
-    sum_of_taps,
-    sum_over_axes,
+    sum_and_count,
 )
 from tflq.analysis.explain.steps import Computed, Element, Index, Trace
 from tflq.graph import Affine
-from tflq.interpreter.kernels.openvino.average_pool_2d import AveragePoolParams
-from tflq.interpreter.kernels.openvino.averages import AverageParams
 from tflq.interpreter.kernels.openvino.levels import Levels
 from tflq.interpreter.kernels.openvino.linear import FilterParams
-from tflq.interpreter.kernels.openvino.max_pool_2d import MaxPoolParams
-from tflq.interpreter.kernels.openvino.mean import MeanParams
 from tflq.interpreter.kernels.openvino.pairs import PairParams
+from tflq.interpreter.kernels.openvino.pooling import AverageParams
 from tflq.interpreter.kernels.openvino.quantize import QuantizeParams
+from tflq.interpreter.layers.pooling import MaxPool
 
 _OPERATIONS = {"add": "+", "sub": "-", "mul": "*"}
 
@@ -54,30 +51,19 @@ def explain_pair(element: Element) -> Computed:
     return _stored(trace, element, value, params.levels)
 
 
-def explain_average_pool(element: Element) -> Computed:
-    """Explain AVERAGE_POOL_2D: the padding is not counted."""
-    params = element.node.params
-    assert isinstance(params, AveragePoolParams)
-    trace = Trace()
-    total, inside = sum_of_taps(trace, element, params.window)
-    return _averaged(trace, element, params.average, total, inside)
-
-
-def explain_mean(element: Element) -> Computed:
-    """Explain MEAN over any axes."""
-    params = element.node.params
-    assert isinstance(params, MeanParams)
-    trace, reduction = Trace(), params.reduction
-    total = sum_over_axes(trace, element, reduction.axes, reduction.keep_dims)
-    return _averaged(trace, element, params.average, total, reduction.count)
+def explain_average(element: Element) -> Computed:
+    """Explain AVERAGE_POOL_2D, whose padding is not counted, and MEAN over any axes."""
+    average, trace = getattr(element.node.params, "average", None), Trace()
+    assert isinstance(average, AverageParams)
+    return _averaged(trace, element, average, *sum_and_count(trace, element))
 
 
 def explain_max_pool(element: Element) -> Computed:
     """Explain MAX_POOL_2D: levels keep their order."""
     params = element.node.params
-    assert isinstance(params, MaxPoolParams)
+    assert isinstance(params, MaxPool)
     trace = Trace()
-    trace.add("stored value", "the largest", largest_tap(trace, element, params.window, params.lowest))
+    trace.add("stored value", "the largest", largest_tap(trace, element, params.window, params.minimum))
     return trace.done()
 
 
@@ -180,9 +166,8 @@ _family = families_of("openvino", "docs/openvino.md")
 FAMILIES: Families = {
     FilterParams: _family("conv_2d, depthwise_conv_2d, fully_connected", explain_linear, "2"),
     PairParams: _family("add, sub, mul", explain_pair, "2"),
-    AveragePoolParams: _family("average_pool_2d", explain_average_pool, "2"),
-    MeanParams: _family("mean", explain_mean, "2"),
-    MaxPoolParams: _family("max_pool_2d", explain_max_pool, "2"),
+    AverageParams: _family("average_pool_2d, mean", explain_average, "2"),
+    MaxPool: _family("max_pool_2d", explain_max_pool, "2"),
     QuantizeParams: _family("quantize", explain_quantize, "1 to 3"),
     Affine: _family("dequantize", explain_dequantize, "3"),
 }

@@ -9,11 +9,15 @@ from tflq.graph import Node
 from tflq.interpreter.kernels.gap9.softmax import SoftmaxParams
 from tflq.interpreter.kernels.tflite.concatenation import RescaledConcatenation
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
+from tflq.interpreter.layers.pooling import AveragePool, Mean
 from tflq.interpreter.registry import kernel, kernel_name
 
 _FAMILIES: Families = {}
+_OWN: dict[tuple[str, type], Family] = {}
+"""Of classes that several arithmetics share."""
 for _arithmetic in (tflite, floating, gap9, aipu, nnie, openvino, tpu_mlir):
     _FAMILIES.update(_arithmetic.FAMILIES)
+    _OWN.update({(family.arithmetic, kind): family for kind, family in _arithmetic.FAMILIES.items()})
 
 _MOVERS = (
     "batch_to_space_nd",
@@ -50,7 +54,8 @@ def family_of(node: Node) -> Family:
     """
     if node.operator in _MOVERS and _only_moves(node):
         return _MOVE
-    found = _FAMILIES.get(_kind(node.params))
+    kind = _kind(node.params)
+    found = _OWN.get((node.arithmetic or "", kind), _FAMILIES.get(kind))
     if found is None or (isinstance(node.params, SoftmaxParams) and node.params.exponentials is None):
         raise UnsupportedError(
             f"'{node.name}' ({node.operator} in arithmetic '{node.arithmetic}') cannot be explained; "
@@ -61,7 +66,9 @@ def family_of(node: Node) -> Family:
 
 def _kind(params: object) -> type:
     """Return the class that tells who explains: of a shared layer that of its arithmetic's part."""
-    return type(params.filter) if isinstance(params, (ConvolutionLayer, ProductLayer)) else type(params)
+    if isinstance(params, (ConvolutionLayer, ProductLayer)):
+        return type(params.filter)
+    return type(params.average) if isinstance(params, (AveragePool, Mean)) else type(params)
 
 
 def _only_moves(node: Node) -> bool:
@@ -71,5 +78,5 @@ def _only_moves(node: Node) -> bool:
 
 
 def _known(arithmetic: str) -> str:
-    own = [family.operators for family in _FAMILIES.values() if family.arithmetic == arithmetic]
+    own = [family.operators for family in _OWN.values() if family.arithmetic == arithmetic]
     return f"in {arithmetic}: {', '.join(own)}; in {_MOVE.arithmetic}: {_MOVE.operators}"

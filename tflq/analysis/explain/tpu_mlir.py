@@ -9,8 +9,7 @@ from tflq.analysis.explain.filters import (
     Products,
     largest_tap,
     layer_products,
-    sum_of_taps,
-    sum_over_axes,
+    sum_and_count,
 )
 from tflq.analysis.explain.plain import multiplied_half_up, round_half_away, shift_half_up
 from tflq.analysis.explain.steps import Computed, Element, Trace
@@ -24,18 +23,16 @@ from tflq.analysis.explain.tpu_mlir_others import (
     zero_point_of,
 )
 from tflq.graph import DType
-from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolParams
-from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams
 from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
 from tflq.interpreter.kernels.tpu_mlir.dequantize import DequantizeParams
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
-from tflq.interpreter.kernels.tpu_mlir.max_pool_2d import MaxPool
-from tflq.interpreter.kernels.tpu_mlir.mean import MeanParams
 from tflq.interpreter.kernels.tpu_mlir.mul import MulParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import is_manual
+from tflq.interpreter.kernels.tpu_mlir.pooling import AverageParams
 from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeParams
 from tflq.interpreter.kernels.tpu_mlir.softmax import SoftmaxParams
 from tflq.interpreter.kernels.tpu_mlir.sums import SumParams
+from tflq.interpreter.layers.pooling import MaxPool
 
 
 def explain_linear(element: Element) -> Computed:
@@ -81,22 +78,11 @@ def explain_product(element: Element) -> Computed:
     return stored(trace, element, trace.add("plus output zero point", f"{rounded} + ({z_y})", rounded + z_y))
 
 
-def explain_average_pool(element: Element) -> Computed:
-    """Explain AVERAGE_POOL_2D: the padding is not counted."""
-    params = element.node.params
-    assert isinstance(params, AveragePoolParams)
-    trace = Trace()
-    total, inside = sum_of_taps(trace, element, params.window)
-    return _average(trace, element, params.average, total, inside)
-
-
-def explain_mean(element: Element) -> Computed:
-    """Explain MEAN over height and width."""
-    params = element.node.params
-    assert isinstance(params, MeanParams)
-    trace = Trace()
-    total = sum_over_axes(trace, element, (1, 2), params.keep)
-    return _average(trace, element, params.average, total, params.average.taps)
+def explain_average(element: Element) -> Computed:
+    """Explain AVERAGE_POOL_2D, whose padding is not counted, and MEAN over height and width."""
+    average, trace = getattr(element.node.params, "average", None), Trace()
+    assert isinstance(average, AverageParams)
+    return _average(trace, element, average, *sum_and_count(trace, element))
 
 
 def explain_max_pool(element: Element) -> Computed:
@@ -104,7 +90,7 @@ def explain_max_pool(element: Element) -> Computed:
     params = element.node.params
     assert isinstance(params, MaxPool)
     trace = Trace()
-    return stored(trace, element, largest_tap(trace, element, params.window, params.lowest))
+    return stored(trace, element, largest_tap(trace, element, params.window, params.minimum))
 
 
 def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
@@ -161,8 +147,7 @@ FAMILIES: Families = {
     FilterParams: _family("conv_2d, depthwise_conv_2d, fully_connected", explain_linear, "4"),
     SumParams: _family("add, sub", explain_sum, "5"),
     MulParams: _family("mul", explain_product, "5"),
-    AveragePoolParams: _family("average_pool_2d", explain_average_pool, "6"),
-    MeanParams: _family("mean", explain_mean, "6"),
+    AverageParams: _family("average_pool_2d, mean", explain_average, "6"),
     MaxPool: _family("max_pool_2d", explain_max_pool, "3"),
     SoftmaxParams: _family("softmax", explain_softmax, "7"),
     QuantizeParams: _family("quantize", explain_quantize, "2 and 5"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
+from tflq.interpreter.layers.pooling import AveragePool, Mean
 from tflq.interpreter.numerics.requantise import StepMap
 from tflq.schemas.gap9 import Json
 
@@ -24,11 +25,17 @@ _EXECUTION_ONLY = (
     "shape",
     "outside",
     "floor",
+    "counts",
+    "taps",
+    "keep_dims",
+    "fraction_bits",
     "weights",
     "input_product",
     "recurrent_product",
 )
 """Fields that tflq needs to run, or that stand in constants.npz."""
+_NOT_DIVIDED = ("sum", "reduce_max")
+"""Operators whose integers do not tell how many elements become one."""
 
 
 def quantization_json(graph: Graph, target: str, source: str, constants: Mapping[str, Array], notes: Json) -> bytes:
@@ -104,7 +111,14 @@ def _node(graph: Graph, index: int, constants: Mapping[str, Array]) -> Json:
 def _integers(node: Node) -> Json:
     if node.operator in FILTERS:
         return _filter(node)
-    return plain(node.params)
+    found = plain(node.params)
+    if isinstance(node.params, (AveragePool, Mean)):
+        assert isinstance(found, dict)
+        parts = [part if isinstance(part, dict) and key != "window" else {key: part} for key, part in found.items()]
+        found = {key: value for part in parts for key, value in part.items()}
+    if isinstance(found, dict) and node.operator in _NOT_DIVIDED:
+        found.pop("count")
+    return found
 
 
 def _filter(node: Node) -> Json:

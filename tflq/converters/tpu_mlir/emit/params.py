@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 
 from tflq.graph import Affine, Graph, Node, Tensor
-from tflq.interpreter.kernels.tpu_mlir.average_pool_2d import AveragePoolParams
-from tflq.interpreter.kernels.tpu_mlir.averages import AverageParams
 from tflq.interpreter.kernels.tpu_mlir.leaky_relu import LeakyReluParams
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
-from tflq.interpreter.kernels.tpu_mlir.mean import MeanParams
 from tflq.interpreter.kernels.tpu_mlir.mul import MulParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier
+from tflq.interpreter.kernels.tpu_mlir.pooling import AverageParams
 from tflq.interpreter.kernels.tpu_mlir.prelu import PReluParams
 from tflq.interpreter.kernels.tpu_mlir.quantize import QuantizeParams
 from tflq.interpreter.kernels.tpu_mlir.sums import SumParams
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
+from tflq.interpreter.layers.pooling import AveragePool, Mean
 from tflq.schemas.tpu_mlir import Json
 
 
@@ -24,7 +23,7 @@ def integers_of(node: Node) -> dict[str, Json]:
     found = node.params
     if isinstance(found, (ConvolutionLayer, ProductLayer)) and isinstance(found.filter, FilterParams):
         return _rescale(found.filter.rescale)
-    if isinstance(found, (AveragePoolParams, MeanParams)):
+    if isinstance(found, (AveragePool, Mean)) and isinstance(found.average, AverageParams):
         return _average(found.average)
     if isinstance(found, PReluParams):
         return {"rshift": found.shift} if found.slope.dtype.kind == "i" else {}

@@ -7,8 +7,13 @@ from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic, places
 
 _ALONE = """
-    add average_pool_2d concatenation dequantize fake_quantize max_pool_2d mean mul quantize sub
+    add concatenation dequantize fake_quantize mul quantize sub
 """
 
-_OWN = places(__name__, _ALONE, linear="conv_2d depthwise_conv_2d fully_connected")
+_OWN = places(
+    __name__,
+    _ALONE,
+    linear="conv_2d depthwise_conv_2d fully_connected",
+    pooling="average_pool_2d max_pool_2d mean",
+)
 ARITHMETIC = Arithmetic("openvino", {**MOVERS, **PLAIN, **_OWN}, "float")

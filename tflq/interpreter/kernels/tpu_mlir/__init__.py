@@ -6,9 +6,14 @@ from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.registry import Arithmetic, places
 
 _ALONE = """
-    add average_pool_2d dequantize elu exp hard_swish leaky_relu logistic max_pool_2d mean mul prelu
-    quantize relu softmax sqrt sub tanh
+    add dequantize elu exp hard_swish leaky_relu logistic mul prelu quantize relu softmax sqrt sub
+    tanh
 """
 
-_OWN = places(__name__, _ALONE, linear="conv_2d depthwise_conv_2d fully_connected")
+_OWN = places(
+    __name__,
+    _ALONE,
+    linear="conv_2d depthwise_conv_2d fully_connected",
+    pooling="average_pool_2d max_pool_2d mean",
+)
 ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

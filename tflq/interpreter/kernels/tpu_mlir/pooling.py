@@ -1,24 +1,36 @@
-"""Averages of windows: integers where the mode is symmetric, float32 where it is not (docs/tpu_mlir.md, 6).
+"""Pools and means: averages in integers where the mode is symmetric, in float32 where it is not (docs/tpu_mlir.md, 6).
 
 symmetric:  y = sat(up(sum * m, s)), 8-bit m about Sx / (Sy * k)
 asymmetric: y = sat(rha(sum * f32(Sx / (Sy * k)) + f32(Zy - (Sx / Sy) * Zx)))
 
 k taps of the full window; with n < k taps inside the image sum * k / n stands for the sum, rounded half away in the
-symmetric mode. The manual subtracts the asymmetric offset, which is a sign error; its variant keeps it.
+symmetric mode. The manual subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an
+average pool over the whole image. MAX_POOL_2D takes the largest raw code inside the image; its input and output share
+one type.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
-from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.layers.pooling import (
+    MaxPool,
+    lower_average_pool,
+    lower_mean,
+    run_average_pool,
+    run_max_pool,
+    run_mean,
+)
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.operands.windows import pool_window
+from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 8
 
@@ -41,13 +53,8 @@ class AverageParams:
     offset: np.float32
     dtype: DType
 
-    def apply(self, sums: Array, counts: ArrayLike) -> Array:
-        """Return codes of window sums.
-
-        Args:
-            sums: exact integers of any numeric type.
-            counts: taps inside the image, broadcasting against the sums.
-        """
+    def apply(self, sums: Array, counts: Integers | int) -> Array:
+        """Return codes of exact sums of `counts` elements inside the image."""
         total = sums.astype(np.float64) * self.taps / np.asarray(counts)
         if self.rescale is not None:
             whole = round_half_away(total).astype(np.int64)
@@ -77,3 +84,30 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
     offset = z_y - ratio * z_x
     sign = -1 if is_manual(node) else 1
     return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype)
+
+
+def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
+    """Decide the numbers of MEAN.
+
+    Raises:
+        UnsupportedError: other axes than 1 and 2 of a tensor of rank 4; else as `lower_average`.
+    """
+    shape = operands.input(0).shape
+    axes = sorted(int(a) % len(shape) for a in operands.constant(1).reshape(-1))
+    if len(shape) != 4 or axes != [1, 2]:
+        raise UnsupportedError(f"mean over axes {axes} of shape {shape}; known are axes 1 and 2 of rank 4")
+    return lower_average(node, operands, taps, is_padded)
+
+
+def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
+    """Decide the window; raises as `pool_window`."""
+    return MaxPool(pool_window(node, operands)[0], operands.input(0).dtype.minimum)
+
+
+_average_pool, _mean = partial(lower_average_pool, find=lower_average), partial(lower_mean, find=find_mean)
+_RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
+KERNELS = {
+    "average_pool_2d": Kernel(_average_pool, run_average_pool, f"{_RULE}; the padding is not counted", _SOURCE),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code inside the image", "docs/tpu_mlir.md, 3"),
+    "mean": Kernel(_mean, run_mean, f"{_RULE}, over height and width", _SOURCE),
+}

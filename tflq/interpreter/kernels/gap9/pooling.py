@@ -1,0 +1,138 @@
+"""Pools, means, sums and maxima in GAP9's arithmetic (docs/gap9.md, 10).
+
+AVERAGE_POOL_2D has a truncated reciprocal and counts the padding, MAX_POOL_2D lets the padding's zero point take part.
+MEAN, SUM and REDUCE_MAX go over height and width: global pools of int8, input and output symmetric.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import window_counts
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
+from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.layers.pooling import (
+    MaxPool,
+    lower_average_pool,
+    lower_mean,
+    run_average_pool,
+    run_max_pool,
+    run_mean,
+)
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.registry import Kernel
+
+_FRACTION_BITS = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Reciprocal:
+    """The integers of one average pool.
+
+    Attributes:
+        factor: floor(65536 / taps), so averages come out up to 0.05 % low.
+        zero_point: what stands outside the image, counted as a tap.
+        taps: of a full window.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+    """
+
+    factor: int
+    zero_point: int
+    taps: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+
+    def apply(self, sums: Array, counts: Integers | int) -> Array:
+        """clip(norm((sum + Z * (taps - count)) * factor, 16))."""
+        total = sums.astype(np.int64)
+        total += self.zero_point * (self.taps - counts)
+        return np.clip(norm(total * self.factor, 16), self.minimum, self.maximum).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class RescaledSum:
+    """The integers of one mean or sum.
+
+    Attributes:
+        fraction_bits: f, 7 for a mean; None for a sum, which is not divided.
+        mul_bias: M * 2^-N about S_x / (S_y * 2^f).
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+    """
+
+    fraction_bits: int | None
+    mul_bias: MulBias
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+
+    def apply(self, sums: Array, counts: Integers | int) -> Array:
+        """clip(norm(trunc((sum << f) / n) * M, N)); the division truncates toward zero."""
+        total = sums.astype(np.int64)
+        if self.fraction_bits is not None:
+            shifted = total << self.fraction_bits
+            total = np.sign(shifted) * (np.abs(shifted) // counts)
+        y = norm(total * self.mul_bias.multiplier, self.mul_bias.shift)
+        return np.clip(y, self.minimum, self.maximum).astype(self.dtype)
+
+
+def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) -> Reciprocal:  # noqa: ARG001
+    """Decide the integers of AVERAGE_POOL_2D; input and output share scale and zero point."""
+    x = operands.input(0)
+    affine = x.affine
+    zero_point = int(affine.zero_point[0])
+    return Reciprocal(65536 // taps, zero_point, taps, affine.minimum_code, affine.maximum_code, x.dtype.storage)
+
+
+def find_rescaled_sum(
+    node: Node,  # noqa: ARG001
+    operands: Operands,
+    taps: int,  # noqa: ARG001
+    is_padded: bool,  # noqa: ARG001
+    *,
+    fraction_bits: int | None,
+) -> RescaledSum:
+    """Decide the integers of MEAN or SUM; raises as `mul_bias`."""
+    x, y = operands.input(0), operands.output().affine
+    ratio = x.affine.scale.astype(np.float64) / (y.scale.astype(np.float64) * (1 << (fraction_bits or 0)))
+    return RescaledSum(fraction_bits, mul_bias(ratio), y.minimum_code, y.maximum_code, x.dtype.storage)
+
+
+def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
+    """Decide the integers of MAX_POOL_2D: where a window leaves the image the zero point is the least result."""
+    x = operands.input(0)
+    window = window_of_node(node, x.shape)
+    partial_ = window_counts(window, (x.shape[1], x.shape[2])) < window.taps
+    least = x.affine.minimum_code
+    if not partial_.any():
+        return MaxPool(window, least)
+    floor = np.where(partial_, int(x.affine.zero_point[0]), least)[:, :, None].astype(x.dtype.storage)
+    return MaxPool(window, least, floor)
+
+
+def run_reduce_max(params: Reduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run REDUCE_MAX: [S, *shape] -> [S, *shape without the axes, or with 1 there]."""
+    return (x.max(axis=tuple(a + 1 for a in params.axes)).reshape(shape_of_result(params, x)),)
+
+
+_SOURCE = "docs/gap9.md, 10"
+_average_pool = partial(lower_average_pool, find=find_reciprocal)
+_mean = partial(lower_mean, find=partial(find_rescaled_sum, fraction_bits=_FRACTION_BITS))
+_sum = partial(lower_mean, find=partial(find_rescaled_sum, fraction_bits=None))
+KERNELS = {
+    "average_pool_2d": Kernel(_average_pool, run_average_pool, "y = clip(norm(sum * (65536 // taps), 16))", _SOURCE),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code, padding holding Z", _SOURCE),
+    "mean": Kernel(_mean, run_mean, "y = clip(norm(trunc((sum << 7) / n) * M, N))", _SOURCE),
+    "sum": Kernel(_sum, run_mean, "y = clip(norm(sum * M, N))", _SOURCE),
+    "reduce_max": Kernel(lower_reduction, run_reduce_max, "the largest code", _SOURCE),
+}

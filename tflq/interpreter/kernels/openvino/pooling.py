@@ -1,0 +1,103 @@
+"""Pools and means of codes: exact sums, real = (sum / taps - Z) * S in float64, then levels.
+
+The padding is not counted. MAX_POOL_2D takes the largest code: levels keep their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Node, Operands
+from tflq.interpreter.kernels.openvino.levels import CODES, Levels, clamp_reals, finish, levels_of
+from tflq.interpreter.layers.pooling import (
+    MaxPool,
+    lower_average_pool,
+    lower_mean,
+    run_average_pool,
+    run_max_pool,
+    run_mean,
+)
+from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
+from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.reduction_axes import lower_reduction
+from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class AverageParams:
+    """How sums of codes become means.
+
+    Attributes:
+        source: of the input.
+        minimum: lower bound of the fused activation.
+        maximum: upper bound.
+        levels: of the output; None for float32.
+    """
+
+    source: Affine
+    minimum: float
+    maximum: float
+    levels: Levels | None
+
+    def apply(self, sums: Array, counts: Integers | int) -> Array:
+        """Return codes or float32 for exact sums [..., C] of `counts` codes."""
+        shifted = sums.astype(np.float64) - counts * self.source.zero_point
+        real = shifted * self.source.scale.astype(np.float64) / counts
+        return finish(clamp_reals(real, self.minimum, self.maximum), self.levels)
+
+
+def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:  # noqa: ARG001
+    """Decide the numbers.
+
+    Raises:
+        UnsupportedError: an input that is not codes.
+    """
+    require_type(operands.input(0), CODES)
+    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
+    return AverageParams(
+        operands.input(0).affine,
+        -np.inf if low is None else low,
+        np.inf if high is None else high,
+        levels_of(node, operands.output()),
+    )
+
+
+def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
+    """Decide the numbers of MEAN.
+
+    Raises:
+        UnsupportedError: as `lower_average`; per-channel codes whose channels are averaged; nothing to average.
+    """
+    x, average = operands.input(0), lower_average(node, operands, taps, is_padded)
+    if average.source.is_per_axis and len(x.shape) - 1 in lower_reduction(node, operands).axes:
+        raise UnsupportedError("the mean of channels that have ranges of their own")
+    if taps < 1:
+        raise UnsupportedError(f"the mean of no element: shape {x.shape}")
+    return average
+
+
+def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
+    """Decide the window of MAX_POOL_2D.
+
+    Raises:
+        UnsupportedError: no codes, a fused activation, or an output with another range.
+    """
+    x, output = operands.input(0), operands.output()
+    require_type(x, CODES)
+    if output.quantisation != x.quantisation or node.attributes.text("fused_activation_function", "none") != "none":
+        raise UnsupportedError("a max pool on codes keeps its input's range and has no activation")
+    return MaxPool(window_of_node(node, x.shape), x.dtype.minimum)
+
+
+_average_pool, _mean = partial(lower_average_pool, find=lower_average), partial(lower_mean, find=find_mean)
+_RULE, _SOURCE = "level((sum / n - Z) * S), in float64", "docs/openvino.md, 2"
+KERNELS = {
+    "average_pool_2d": Kernel(_average_pool, run_average_pool, f"{_RULE}; the padding is not counted", _SOURCE),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code", _SOURCE),
+    "mean": Kernel(_mean, run_mean, _RULE, _SOURCE),
+}

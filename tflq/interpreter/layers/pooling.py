@@ -1,0 +1,109 @@
+"""Average pools, means and sums in every arithmetic of integers: exact sums, then the arithmetic's own rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import Window, window_counts, window_maxima, window_sums
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction
+from tflq.interpreter.operands.windows import window_of_node
+
+
+class Average(Protocol):
+    """How sums become what is stored; a frozen dataclass of its arithmetic."""
+
+    def apply(self, sums: Array, counts: Integers | int) -> Array:
+        """Return what is stored.
+
+        Args:
+            sums: exact integers of any numeric type [..., C].
+            counts: elements in each sum; of a window, its taps inside the image. Broadcasts against the sums.
+        """
+
+
+FindAverage = Callable[[Node, Operands, int, bool], Average]
+"""Makes the rule of a node from the elements of a full sum, and whether some windows have fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class AveragePool:
+    """One average pool.
+
+    Attributes:
+        window: kernel, stride, padding.
+        counts: taps inside the image, int64[OH, OW, 1].
+        average: how sums become what is stored.
+        magnitude: largest |x|.
+    """
+
+    window: Window
+    counts: Integers
+    average: Average
+    magnitude: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """One mean or sum over axes.
+
+    Attributes:
+        reduction: which axes.
+        average: how sums become what is stored.
+    """
+
+    reduction: Reduction
+    average: Average
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPool:
+    """One maximum over windows.
+
+    Attributes:
+        window: kernel, stride, padding.
+        minimum: smallest value of the type, which stands outside the image.
+        floor: least result of each position, [OH, OW, 1], where the padding takes part; else None.
+    """
+
+    window: Window
+    minimum: int
+    floor: Array | None = None
+
+
+def lower_average_pool(node: Node, operands: Operands, find: FindAverage) -> AveragePool:
+    """Decide the window and the rule of an average pool [N, H, W, C]."""
+    x = operands.input(0)
+    window = window_of_node(node, x.shape)
+    counts = window_counts(window, (x.shape[1], x.shape[2]))[:, :, None]
+    average = find(node, operands, window.taps, bool((counts < window.taps).any()))
+    return AveragePool(window, counts, average, max(-x.dtype.minimum, x.dtype.maximum))
+
+
+def run_average_pool(params: AveragePool, x: Array) -> tuple[Array, ...]:
+    """Run an average pool: [S, N, H, W, C] -> [S, N, OH, OW, C]."""
+    return (params.average.apply(window_sums(params.window, x, params.magnitude), params.counts),)
+
+
+def lower_mean(node: Node, operands: Operands, find: FindAverage) -> Mean:
+    """Decide the axes and the rule of a mean; raises as `lower_reduction`."""
+    reduction = lower_reduction(node, operands)
+    return Mean(reduction, find(node, operands, reduction.count, False))
+
+
+def run_mean(params: Mean, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run a mean: [S, *shape] -> [S, *shape without the axes, or with 1 there]."""
+    axes = tuple(axis + 1 for axis in params.reduction.axes)
+    sums = x.sum(axis=axes, dtype=np.int64, keepdims=params.reduction.keep_dims)
+    return (params.average.apply(sums, params.reduction.count),)
+
+
+def run_max_pool(params: MaxPool, x: Array) -> tuple[Array, ...]:
+    """Run a maximum over windows: [S, N, H, W, C] -> [S, N, OH, OW, C]."""
+    largest = window_maxima(params.window, x, params.minimum)
+    return (largest if params.floor is None else np.maximum(largest, params.floor),)
