@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tflq.api.compare import CompareOptions as CompareOptions
     from tflq.api.compare import CompareResult as CompareResult
     from tflq.api.compare import compare as compare
+    from tflq.api.convert import ConvertAllResult as ConvertAllResult
+    from tflq.api.convert import ConvertOptions as ConvertOptions
+    from tflq.api.convert import ConvertResult as ConvertResult
+    from tflq.api.convert import convert as convert
+    from tflq.api.convert import convert_all as convert_all
     from tflq.api.diff import DiffResult as DiffResult
     from tflq.api.diff import diff as diff
     from tflq.api.options import CalibrationOptions as CalibrationOptions
@@ -33,6 +38,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
+    "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
     "tflq.api.diff": ("DiffResult", "diff"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.api.read_model": ("read_model",),

@@ -12,6 +12,7 @@ from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
 from tflq.analysis.oracle import Oracle, OracleIdentity
 from tflq.converters.tflite import model_from_bytes
+from tflq.errors import MissingExtraError, OracleError
 from tflq.graph import Affine, Array, Graph, Tensor
 
 
@@ -92,6 +93,23 @@ def compare_emitted(execution: Execution, content: bytes, samples: Samples, orac
             steps = steps_between(ours[t], graph.tensors[t], theirs[e], emitted.tensors[e])
             found[t] = found[t].with_more(steps)
     return EmittedDifference(oracle.identity, samples.count, found, tuple(graph.outputs))
+
+
+def check_emitted(
+    execution: Execution, artefacts: Mapping[str, bytes], samples: Samples
+) -> EmittedDifference | str | None:
+    """Compare the .tflite among a target's files with its arithmetic; None without one, in words why it was not done.
+
+    Arguments as for `compare_emitted`; the oracle is the one that is installed.
+    """
+    content = next((data for name, data in artefacts.items() if name.endswith(".tflite")), None)
+    if content is None:
+        return None
+    try:
+        with Oracle() as oracle:
+            return compare_emitted(execution, content, samples, oracle)
+    except (MissingExtraError, OracleError) as error:
+        return str(error)
 
 
 def _pairs(graph: Graph, emitted: Graph) -> dict[int, int]:

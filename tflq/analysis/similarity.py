@@ -22,7 +22,8 @@ from tflq.analysis.compare.tally import Tally, TensorFigures
 from tflq.analysis.executions import Execution, in_float
 from tflq.analysis.inputs import Samples
 from tflq.converters.targets import Target
-from tflq.graph import Affine, Array, Model, Tensor
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Affine, Array, Model, Node, Tensor
 
 CHUNK_BYTES = 32 << 20
 """Bytes of tensors that are held at a time."""
@@ -53,6 +54,16 @@ class Similarity:
     differing: float
     largest: float
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures by the names that reports and templates give them."""
+        return {
+            "cosine": self.cosine,
+            "requantised_cosine": self.code_cosine,
+            "requantised_differing": self.differing,
+            "requantised_largest": self.largest,
+        }
+
 
 @dataclass(frozen=True)
 class Similarities:
@@ -65,6 +76,10 @@ class Similarities:
 
     tensors: tuple[Similarity, ...]
     samples: int
+
+    def of(self, node: Node) -> Similarity | None:
+        """Return the figures of a node's output, of several the farthest; None where none was measured."""
+        return min((s for s in self.tensors if s.tensor in node.outputs), key=lambda s: s.cosine, default=None)
 
     def of_outputs(self, execution: Execution) -> float:
         """Return the smallest cosine of the graph's outputs; NaN where none was measured."""
@@ -98,6 +113,16 @@ def similarities(
             pair.add(found, reference, start)
         progress(stop - start)
     return Similarities(tuple(pair.result() for pair in pairs), samples.count)
+
+
+def measured_similarities(
+    execution: Execution, model: Model, samples: Samples, progress: Callable[[int], object] = lambda _: None
+) -> Similarities | str:
+    """Return what `similarities` does; in words why it could not be measured."""
+    try:
+        return similarities(execution, model, samples, progress)
+    except (GraphError, UnsupportedError) as error:
+        return str(error)
 
 
 class _Pair:

@@ -12,8 +12,8 @@ from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, l
 from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
 from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
-from tflq.benchmarks.tasks import Task
-from tflq.errors import InputError
+from tflq.benchmarks.tasks import Task, find_task
+from tflq.errors import InputError, UsageError
 from tflq.graph import Array, Graph
 
 DataSet = LabelledSamples | LabelledWindows
@@ -44,6 +44,23 @@ def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | 
     if is_description(folder):
         return load_described(folder, graph, count)
     return load_folder(folder, graph, count) if task is None else load(task, folder, graph, count)
+
+
+def load_named(text: str, graph: Graph, option: str | None = None) -> LabelledSamples:
+    """Read a data set for a classifier that is named [TASK=]DIR; errors as for `load_data`.
+
+    Args:
+        text: its name.
+        graph: of the model.
+        option: named in the message of an option that needs TASK; None where TASK may be missing.
+
+    Raises:
+        UsageError: no TASK.
+    """
+    task, equals, folder = text.partition("=")
+    if not equals and option is not None:
+        raise UsageError(f"--{option} {text}: give it as TASK=DIR, such as kws01=DIR")
+    return load_classified(find_task(task) if equals else None, Path(folder if equals else text), graph)
 
 
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:

@@ -78,7 +78,7 @@ def calibration(function: _Function) -> Callable[..., Any]:
             others.update(template_settings(template, others))
         return function(*arguments, calibration=choice, **others)
 
-    return with_options(command)
+    return _with_options(command)
 
 
 def template_settings(path: str, given: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
@@ -186,8 +186,7 @@ def _from_template(graph: Graph, path: str) -> Graph:
     return with_template_ranges(graph, read_template(path))
 
 
-def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --calibrate, --ranges, --template and the options of the statistics."""
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option(

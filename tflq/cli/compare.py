@@ -8,11 +8,9 @@ import click
 
 from tflq.analysis.compare import ComparedTensor, Comparison
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
-from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
-from tflq.cli import calibration_options, output, target_options
-from tflq.cli.common import reporting, sampling
-from tflq.cli.records import records
-from tflq.cli.report_options import report_option
+from tflq.api.options import SampleOptions, changed
+from tflq.cli import output
+from tflq.cli.options import calibration_options, report_option, reporting, sample_options, target_options
 
 SIDE_HELP = (
     "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump "
@@ -25,7 +23,7 @@ _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "s
 @click.command("compare", epilog=f"A and B: {SIDE_HELP}")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", default="@float")
-@sampling(DEFAULT_SAMPLES)
+@sample_options(DEFAULT_SAMPLES)
 @click.option("--isolated", is_flag=True, help="Feed each layer of A with B's tensors: its own error alone.")
 @click.option(
     "--tolerance",
@@ -45,16 +43,13 @@ _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "s
     metavar="FILE.json",
     help="Write the noise of each tensor as node data of Model Explorer, too.",
 )
-@target_options.with_options
-@calibration_options.with_options
+@target_options()
+@calibration_options
 @reporting
-@records("samples", "target", "calibration")
 def command(
     first: str,
     second: str,
     samples: SampleOptions,
-    target: TargetOptions,
-    calibration: CalibrationOptions,
     top: int,
     report: Path | None,
     node_data_path: Path | None,
@@ -65,8 +60,7 @@ def command(
 
     Without B the reference is A's model in floating point. Exit status 1 if a tensor differs.
     """
-    chosen = CompareOptions(target=target, calibration=calibration)
-    found = compare(first, second, samples, chosen, progress=output.progress, **options)
+    found = compare(first, second, samples, changed(CompareOptions(), options), progress=output.progress)
     if report is not None:
         found.write_report(report)
     if node_data_path is not None:

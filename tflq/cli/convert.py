@@ -1,46 +1,33 @@
-"""`tflq convert`: a model's files for a target."""
+"""`tflq convert`: a model's files for a target, or for every target."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
+from tflq.api.target import ALL, complete
+from tflq.benchmarks.all_targets import TargetRow
 from tflq.cli import output
-from tflq.cli.calibration_options import CalibrationChoice, calibrated, calibration
-from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
-from tflq.cli.convert_all import convert_all
-from tflq.cli.convert_output import Converted, closeness, conversion_report, print_conversion, sentence
-from tflq.cli.report_options import report_option, write_report
-from tflq.cli.target_options import choose_target, target_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tflq.analysis.emitted import EmittedDifference
-    from tflq.analysis.executions import Execution
-    from tflq.analysis.inputs import Samples
-    from tflq.analysis.similarity import Similarities
-    from tflq.converters.settings import Settings
-    from tflq.converters.targets import Target
-    from tflq.graph import Model
-
-DEFAULT_SAMPLES = 32
+from tflq.cli.options import (
+    MODEL_ARGUMENT,
+    calibration_options,
+    report_option,
+    reporting,
+    sample_options,
+    target_options,
+)
+from tflq.graph import Node
+from tflq.report.conversion import closeness, sentence
 
 
 @click.command("convert")
 @MODEL_ARGUMENT
-@click.option(
-    "-t",
-    "--target",
-    "target_name",
-    required=True,
-    metavar="TARGET",
-    help="`tflq targets` lists them; `all` is every one.",
-)
-@target_settings
-@calibration
+@target_options("`tflq targets` lists them; `all` is every one.", required=True)
+@calibration_options
 @click.option(
     "-o",
     "--output",
@@ -62,24 +49,19 @@ DEFAULT_SAMPLES = 32
     metavar="TASK=DIR",
     help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
 )
-@sampling(DEFAULT_SAMPLES)
+@sample_options(DEFAULT_SAMPLES)
 @report_option
 @reporting
 def command(
     model: str,
-    target_name: str,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
+    target: TargetOptions,
     folder: Path,
-    inputs: tuple[str, ...],
-    real: bool,
-    samples: int | None,
-    seed: int,
-    as_json: bool,
-    calibration: CalibrationChoice,
+    samples: SampleOptions,
+    calibration: CalibrationOptions,
     template_path: Path | None,
     accuracy: str | None,
     report: Path | None,
+    as_json: bool,
 ) -> int:
     """Quantise MODEL for a target and write its files into a folder: all of them, or none after an error.
 
@@ -90,92 +72,79 @@ def command(
     `--target all` writes a folder for each target, with its defaults, and compares them in one table; the status is 1
     if a target refuses the model.
     """
-    from tflq.analysis.executions import for_target
-    from tflq.files import output_folder
-
-    if target_name == "all" and (assignments or layers):
-        raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
-    if template_path is not None and target_name == "all":
-        raise click.UsageError("--write-template is for one target")
-    if accuracy is not None and target_name != "all":
-        raise click.UsageError("--accuracy is a column of --target all; `tflq bench` measures one target")
-    original = read_model(model)
-    chosen = _samples(original, calibration, inputs, real, samples or DEFAULT_SAMPLES, seed)
-    found = calibrated(original, calibration, real)
-    if target_name == "all":
-        return convert_all(model, original, found, chosen, accuracy, folder, report, as_json)
-    target, settings = choose_target(target_name, assignments, layers)
-    execution = for_target(found.main, target, settings)
-    with output_folder(folder) as scratch:
-        artefacts = target.emit(execution.graph, found)
-        for name, data in artefacts.items():
-            (scratch / name).write_bytes(data)
-    compared, measured = check_emitted(execution, artefacts, chosen), measure(execution, found, chosen)
-    if template_path is not None:
-        write_template(template_path, target, settings, found, measured)
-    converted = Converted(model, target_name, folder, execution.graph, artefacts, compared, measured)
-    if report is not None:
-        _write_page(report, converted)
-    if as_json:
-        output.json_report(conversion_report(converted))
+    found: ConvertResult | ConvertAllResult
+    options = ConvertOptions(calibration, accuracy)
+    if target.name == ALL:
+        _refuse_for_all(target, calibration, template_path)
+        found = convert_all(model, folder, samples, options, progress=output.progress)
     else:
-        print_conversion(converted)
-    return 0
+        found = convert(model, target, folder, samples, options, progress=output.progress)
+        if template_path is not None:
+            found.write_template(template_path)
+    if report is not None:
+        found.write_report(report)
+    if as_json:
+        output.json_report(found.to_dict())
+    elif isinstance(found, ConvertResult):
+        _print(found)
+    else:
+        _print_all(found)
+    return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
 
 
-def _write_page(path: Path, converted: Converted) -> None:
-    from tflq.report.conversion import conversion_page
-
-    files = {name: len(data) for name, data in converted.artefacts.items()}
-    remarks = (sentence(converted.compared), closeness(converted.measured))
-    page = conversion_page(converted.model, converted.target, converted.graph, files, remarks, converted.measured)
-    write_report(path, page)
-
-
-def check_emitted(
-    execution: Execution, artefacts: Mapping[str, bytes], samples: Samples
-) -> EmittedDifference | str | None:
-    """Compare the emitted .tflite, if there is one, with the target's arithmetic; in words why it could not be done."""
-    from tflq.analysis.emitted import compare_emitted
-    from tflq.analysis.oracle import Oracle
-    from tflq.errors import MissingExtraError, OracleError
-
-    content = next((data for name, data in artefacts.items() if name.endswith(".tflite")), None)
-    if content is None:
-        return None
-    try:
-        with Oracle() as oracle:
-            return compare_emitted(execution, content, samples, oracle)
-    except (MissingExtraError, OracleError) as error:
-        return str(error)
+def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, template_path: Path | None) -> None:
+    wanted = complete(target, calibration)
+    if wanted.settings or wanted.layers:
+        raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    if template_path is not None:
+        raise click.UsageError("--write-template is for one target")
 
 
-def measure(execution: Execution, model: Model, samples: Samples) -> Similarities | str:
-    """Return how close each layer is to floating point; in words why it could not be measured."""
-    from tflq.analysis.similarity import similarities
-    from tflq.errors import GraphError, UnsupportedError
-
-    with output.Bar("compare", samples.count) as bar:
-        try:
-            return similarities(execution, model, samples, bar.advance)
-        except (GraphError, UnsupportedError) as error:
-            return str(error)
-
-
-def write_template(path: Path, target: Target, settings: Settings, model: Model, measured: Similarities | str) -> None:
-    """Write the template of a conversion, with the figures of each layer."""
-    from tflq.cli.convert_output import figures_of
-    from tflq.converters.template import template_bytes
-    from tflq.files import write_bytes
-
-    write_bytes(path, template_bytes(target.name, target.settings, settings, model.main, figures_of(measured)))
+def _print(found: ConvertResult) -> None:
+    """Print the table of layers, the files, and how close they are to TFLite and to floating point."""
+    nodes = found.graph.nodes
+    output.line(f"{found.target.name}: {len(nodes)} operators")
+    rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]
+    columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantised")
+    output.table((*columns, "TFLite, LSB", "reason"), rows, right=("#", "cosine", "requantised", "TFLite, LSB"))
+    output.line()
+    for path, size in found.files.items():
+        output.line(f"{path}: {output.size(size)}")
+    output.line(sentence(found.compared))
+    output.line(closeness(found.measured))
 
 
-def _samples(
-    model: Model, choice: CalibrationChoice, inputs: tuple[str, ...], real: bool, count: int, seed: int
-) -> Samples:
-    """Return the samples of --input, else the first ones of --calibrate, else random ones."""
-    from tflq.analysis.inputs import GivenSamples
+def _layer(found: ConvertResult, number: str, node: Node) -> tuple[str, ...]:
+    tensors = {t: found.graph.tensors[t] for t in node.outputs}
+    outputs = ", ".join(f"{t.dtype.value}[{','.join(map(str, t.shape))}]" for t in tensors.values())
+    facts, bits = found.facts(node), found.facts(node).weight_bits
+    similarity = found.similarity(node)
+    cosine = requantised = lsb = ""
+    if similarity is not None:
+        cosine = f"{similarity.cosine:.6f}"
+        if not math.isnan(similarity.differing):
+            requantised = f"{100 * similarity.differing:.2f}%, {output.number(similarity.largest)}"
+    if found.compared is not None and not isinstance(found.compared, str):
+        steps = [found.compared.tensors[t].largest_lsb for t in tensors if t in found.compared.tensors]
+        lsb = output.number(max(steps)) if steps else ""
+    weights = f"{bits} bits" if bits else ""
+    return number, node.operator, node.name, facts.engine, weights, outputs, cosine, requantised, lsb, facts.reason
 
-    chosen = choose_samples(model, inputs or choice.files, real, count, seed)
-    return chosen if inputs or not choice.files else GivenSamples(chosen.take(0, min(count, chosen.count)))
+
+def _print_all(found: ConvertAllResult) -> None:
+    score = "accuracy" if found.is_accuracy else "agrees"
+    output.line(f"{found.model}: {len(found.targets)} targets, files in {found.folder}")
+    columns = ("target", score, "files", "worst layer", "its SQNR", "constraints")
+    output.table(columns, [_target(row) for row in found.targets], right=(score, "files", "its SQNR"))
+    if not found.is_accuracy:
+        output.line(f"agrees: share of {found.samples} samples whose highest output is that of the model as it is;")
+        output.line("  --accuracy TASK=DIR measures accuracy on labelled data instead.")
+
+
+def _target(row: TargetRow) -> tuple[str, ...]:
+    if row.score_percent is None:
+        return (row.target, "refused", "", "", "", "; ".join(row.constraints))
+    ratio = f"{row.worst_sqnr_db:.1f} dB" if row.worst_layer else ""
+    layer = "not compared: other tensors" if row.worst_layer is None else row.worst_layer or "none differs"
+    size = output.size(row.size_bytes)
+    return (row.target, f"{row.score_percent:.1f} %", size, layer, ratio, "; ".join(row.constraints))

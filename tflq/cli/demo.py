@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tflq.analysis.emitted import check_emitted
+from tflq.api.convert import compared_report
 from tflq.cli import output
 from tflq.cli.common import read_model, reporting
-from tflq.cli.convert import check_emitted
-from tflq.cli.convert_output import compared_report
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -37,7 +37,7 @@ def target_settings(function: _Function) -> Callable[..., Any]:
             assignments, layers = (*found.assignments, *assignments), (*found.layers, *layers)
         return function(*arguments, assignments=assignments, layers=layers, **others)
 
-    return with_options(command)
+    return _with_options(command)
 
 
 def _refuse_other_target(path: str, wanted: str, options: Mapping[str, object]) -> None:
@@ -49,8 +49,7 @@ def _refuse_other_target(path: str, wanted: str, options: Mapping[str, object]) 
         raise OptionError(f"{path}: holds settings of target {wanted}, not of {others[0]}; use --target {wanted}")
 
 
-def with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --set, --layer and --settings."""
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option(
         "--settings",
         "settings_path",

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tflq.benchmarks.scoring import load_named as labelled_samples
 from tflq.cli import output
 from tflq.cli.calibration_options import CalibrationChoice, calibrated, calibration
 from tflq.cli.common import MODEL_ARGUMENT, choose_samples, read_model, reporting, sampling
-from tflq.cli.convert import measure, write_template
-from tflq.cli.convert_all import labelled_samples
 from tflq.cli.target_options import target_settings
 
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ def command(
     cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
     """
     from tflq.analysis.executions import for_target
+    from tflq.analysis.similarity import measured_similarities
+    from tflq.api.convert import write_template
     from tflq.converters.precision import find_promotable
     from tflq.converters.settings import parse_settings
     from tflq.precision.backward import Backward
@@ -92,7 +93,8 @@ def command(
     found = follow(strategy, lambda _, settings: [score(rules) for rules in settings])
     if template_path is not None and found.chosen is not None:
         settings = parse_settings(target.settings, assignments, (*layers, *found.rules))
-        write_template(template_path, target, settings, ranged, measure(execution(found.rules), ranged, chosen))
+        measured = measured_similarities(execution(found.rules), ranged, chosen)
+        write_template(template_path, target, settings, ranged, measured)
     if as_json:
         output.json_report({"model": model, "target": target_name, **_report(found)})
     else:
@@ -107,7 +109,7 @@ def _score(
     from tflq.analysis.executions import in_float
     from tflq.analysis.similarity import similarities
 
-    data = labelled_samples(accuracy, model)
+    data = None if accuracy is None else labelled_samples(accuracy, model.main, "accuracy")
     if data is None:
 
         def cosine(rules: tuple[str, ...]) -> float:

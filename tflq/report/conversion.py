@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tflq.analysis.emitted import EmittedDifference
 from tflq.analysis.similarity import Similarities, Similarity
 from tflq.benchmarks.all_targets import TargetRow
 from tflq.graph import Graph
@@ -12,7 +13,7 @@ from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Section, Table
 from tflq.report.svg import Mark, bars
 from tflq.report.words import count
-from tflq.units import size
+from tflq.units import number, size
 
 
 def conversion_page(
@@ -20,7 +21,7 @@ def conversion_page(
     target: str,
     graph: Graph,
     files: Mapping[str, int],
-    remarks: tuple[str, ...],
+    compared: EmittedDifference | str | None,
     measured: Similarities | str,
 ) -> Page:
     """Return the page.
@@ -30,15 +31,38 @@ def conversion_page(
         target: name.
         graph: the target's, lowered.
         files: name -> bytes of what was written.
-        remarks: sentences on how close the files and layers are.
+        compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
     """
     close = measured.tensors if isinstance(measured, Similarities) else ()
     facts = [("model", model), ("target", target), ("operators", str(len(graph.nodes)))]
     facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
-    facts += [("remark", remark) for remark in remarks]
+    facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
     sections = [_along(close), _layers(graph, close), memory_section(graph)]
     return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
+
+
+def sentence(compared: EmittedDifference | str | None) -> str:
+    """Say in words how far the emitted .tflite is from the target."""
+    if compared is None:
+        return "the target writes no .tflite"
+    if isinstance(compared, str):
+        return f"the .tflite was not compared: {compared}"
+    found = compared.output
+    return (
+        f"the .tflite in TFLite against the target's arithmetic: {found.differing} of {found.elements} output elements "
+        f"differ, by {number(found.largest_lsb)} LSB at most ({compared.samples} samples, {compared.identity})"
+    )
+
+
+def closeness(measured: Similarities | str) -> str:
+    """Say in words how the columns cosine and requantised were measured."""
+    if isinstance(measured, str):
+        return f"layers were not compared with floating point: {measured}"
+    return (
+        f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantised: codes of the "
+        f"float result that differ from the target's, and the largest difference"
+    )
 
 
 def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
@@ -103,14 +127,14 @@ def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
     worst = _worst(close)
     by_tensor = {s.tensor: s for s in close}
     rows, marked = [], set()
-    for number, node in enumerate(graph.nodes):
+    for index, node in enumerate(graph.nodes):
         found = next((by_tensor[t] for t in node.outputs if t in by_tensor), None)
         if found is not None and found is worst:
-            marked.add(number)
+            marked.add(index)
         shapes = ", ".join(f"{graph.tensors[t].dtype.value}{list(graph.tensors[t].shape)}" for t in node.outputs)
         cosine = "" if found is None else f"{found.cosine:.6f}"
         codes = "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
         engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
-        rows.append((str(number), node.operator, node.name, engine, shapes, cosine, codes, reason))
+        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, codes, reason))
     columns = ("#", "operator", "layer", "engine", "output", "cosine", "codes that differ, most", "reason")
     return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])

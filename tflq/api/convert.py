@@ -1,0 +1,315 @@
+"""`tflq.convert`: a model's files for a target, or for every target, and how close each layer is to floating point."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from tflq.analysis.emitted import EmittedDifference, check_emitted
+from tflq.analysis.executions import as_is, for_target
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.similarity import Similarities, Similarity, measured_similarities
+from tflq.api.calibrate import calibrate
+from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.samples import samples as choose_samples
+from tflq.api.target import choose_target, complete
+from tflq.benchmarks.all_targets import TargetRow, summarise
+from tflq.benchmarks.scoring import load_named
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Artefacts, Target, find_target, target_names
+from tflq.converters.template import template_bytes
+from tflq.errors import UsageError
+from tflq.files import output_folder, write_bytes
+from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
+from tflq.report import Page
+from tflq.report.conversion import all_targets_page, conversion_page
+
+DEFAULT_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How a model is converted.
+
+    Attributes:
+        calibration: ranges of its tensors.
+        accuracy: for `convert_all`: "TASK=DIR", a labelled data set of `tflq bench` to measure accuracy on.
+    """
+
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    accuracy: str | None = None
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """What a target says of a layer: its engine and why, empty where it has one only, and the bits of the weights."""
+
+    engine: str
+    reason: str
+    weight_bits: int | None
+
+
+@dataclass(frozen=True)
+class ConvertResult(PageResult, TableResult):
+    """What a conversion gave.
+
+    Attributes:
+        model: how reports call it.
+        target: that it was converted for.
+        settings: complete.
+        ranged: the model with the ranges that the target quantised it by.
+        graph: the target's, lowered.
+        folder: where the files are; None where none were written.
+        artefacts: file name -> content.
+        compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
+        measured: each layer against floating point, or why that was not measured.
+    """
+
+    model: str
+    target: Target
+    settings: Settings
+    ranged: Model
+    graph: Graph
+    folder: Path | None
+    artefacts: Artefacts
+    compared: EmittedDifference | str | None
+    measured: Similarities | str
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Path of each file -> its bytes."""
+        return {str((self.folder or Path()) / name): len(data) for name, data in self.artefacts.items()}
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each layer: what runs it, and how close its result is to floating point."""
+        found = []
+        for index, node in enumerate(self.graph.nodes):
+            similarity = self.similarity(node)
+            figures = None if similarity is None else similarity.figures
+            row = {"index": index, "operator": node.operator, "name": node.name, **asdict(self.facts(node))}
+            found.append({**row, "similarity": figures})
+        return found
+
+    def similarity(self, node: Node) -> Similarity | None:
+        """Return how close a layer's output is to floating point; None where that was not measured."""
+        return None if isinstance(self.measured, str) else self.measured.of(node)
+
+    def facts(self, node: Node) -> LayerFacts:
+        """Return what the target put down on a layer."""
+        weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
+        affine = weights.quantisation if weights is not None and weights.is_constant else None
+        engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
+        return LayerFacts(engine, reason, affine.bits if isinstance(affine, (Affine, Logarithmic)) else None)
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the layers, the files, and what was compared."""
+        return {
+            "model": self.model,
+            "target": self.target.name,
+            "layers": self.rows(),
+            "files": self.files,
+            "emitted_tflite": compared_report(self.compared),
+            "similarity": self.measured if isinstance(self.measured, str) else {"samples": self.measured.samples},
+        }
+
+    def page(self) -> Page:
+        """Return the page: what runs where, how close each layer is to floating point, the files."""
+        sizes = {name: len(data) for name, data in self.artefacts.items()}
+        return conversion_page(self.model, self.target.name, self.graph, sizes, self.compared, self.measured)
+
+    def write_template(self, path: str | Path) -> None:
+        """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        write_template(path, self.target, self.settings, self.ranged, self.measured)
+
+
+@dataclass(frozen=True)
+class ConvertAllResult(PageResult, TableResult):
+    """What every target makes of a model.
+
+    Attributes:
+        model: how reports call it.
+        folder: where each target's files are, in a folder of its name; None where none were written.
+        targets: a row each.
+        samples: how many layers were compared on.
+        is_accuracy: whether the score is an accuracy; else it is the agreement with the model as it is.
+    """
+
+    model: str
+    folder: Path | None
+    targets: tuple[TargetRow, ...]
+    samples: int
+    is_accuracy: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every target takes the model."""
+        return not any(row.refused for row in self.targets)
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each target."""
+        return [
+            {
+                "target": row.target,
+                "score_percent": row.score_percent,
+                "size_bytes": row.size_bytes,
+                "files": {name: len(data) for name, data in row.artefacts.items()},
+                "worst_layer": row.worst_layer or None,
+                "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,
+                "constraints": list(row.constraints),
+            }
+            for row in self.targets
+        ]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the rows."""
+        return {"model": self.model, "folder": str(self.folder), "targets": self.rows()}
+
+    def page(self) -> Page:
+        """Return the page: a row for each target."""
+        score = "accuracy" if self.is_accuracy else f"agreement with the model as it is, {self.samples} samples"
+        return all_targets_page(self.model, self.targets, score)
+
+
+def convert(
+    model: ModelSource,
+    target: TargetOptions | str,
+    folder: str | os.PathLike[str] | None = None,
+    samples: SampleSource = None,
+    options: ConvertOptions = ConvertOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> ConvertResult:
+    """Quantise a model for a target and write its files: all of them, or none after an error.
+
+    Each layer's result is compared with floating point. The .tflite among the files is run by TFLite, too, and compared
+    with the target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted.
+
+    Args:
+        model: to convert.
+        target: with its settings, or its name.
+        folder: to write into, made where it is missing; None to write nothing.
+        samples: to compare on; those of the calibration where none are named, else 32 random ones.
+        options: the calibration.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        UsageError, OptionError, InputError, FormatError: options, samples or files that do not fit.
+        UnsupportedError: operators that the target cannot take, all at once.
+        OutputError: the files cannot be written.
+    """
+    options = changed(options, changes)
+    wanted = complete(target, options.calibration)
+    original = read_model(model)
+    if options.accuracy is not None:
+        raise UsageError("--accuracy is a column of --target all; `tflq bench` measures one target")
+    chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
+    ranged = calibrate(original, options.calibration, progress=progress)
+    found, settings = choose_target(wanted.name or "", wanted)
+    execution = for_target(ranged.main, found, settings)
+    artefacts: Artefacts
+    if folder is None:
+        artefacts = found.emit(execution.graph, ranged)
+    else:
+        with output_folder(folder) as scratch:
+            artefacts = found.emit(execution.graph, ranged)
+            _write(scratch, artefacts)
+    compared = check_emitted(execution, artefacts, chosen)
+    with progress("compare", chosen.count) as advance:
+        measured = measured_similarities(execution, ranged, chosen, advance)
+    where = None if folder is None else Path(folder)
+    name, graph = name_of(model), execution.graph
+    return ConvertResult(name, found, settings, ranged, graph, where, artefacts, compared, measured)
+
+
+def convert_all(
+    model: ModelSource,
+    folder: str | os.PathLike[str] | None = None,
+    samples: SampleSource = None,
+    options: ConvertOptions = ConvertOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> ConvertAllResult:
+    """Quantise a model for every target with its defaults, write a folder for each, and compare them.
+
+    A target that refuses the model has a row that says why. Arguments and errors as for `convert`.
+    """
+    options = changed(options, changes)
+    original = read_model(model)
+    chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
+    ranged = calibrate(original, options.calibration, progress=progress)
+    labelled = None
+    if options.accuracy is not None:
+        labelled = load_named(options.accuracy, original.main, "accuracy")
+    names, reference, rows = target_names(), as_is(original), []
+    with progress("convert", len(names)) as advance:
+        for name in names:
+            rows.append(summarise(reference, ranged, find_target(name), chosen, labelled))
+            advance(1)
+    if folder is not None:
+        with output_folder(folder) as scratch:
+            for row in rows:
+                if not row.refused:
+                    (scratch / row.target).mkdir()
+                    _write(scratch / row.target, row.artefacts)
+    where = None if folder is None else Path(folder)
+    return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labelled is not None)
+
+
+def samples_or_calibration(
+    model: Model, samples: SampleSource, calibration: CalibrationOptions, count: int, *, all_given: bool = False
+) -> Samples:
+    """Return the samples that are named, else those of the calibration, else random ones.
+
+    Args:
+        model: whose inputs they are.
+        samples: as of a use case.
+        calibration: may name samples.
+        count: number of random ones, and of the calibration's, where the options do not say it.
+        all_given: take all of the calibration's.
+    """
+    options = SampleOptions() if samples is None else samples
+    if not (isinstance(options, SampleOptions) and options.is_random and calibration.has_samples):
+        return choose_samples(model, samples, count=count)
+    options = replace(options, inputs=calibration.samples, real=calibration.real)
+    chosen = choose_samples(model, options)
+    return chosen if all_given else GivenSamples(chosen.take(0, min(options.count or count, chosen.count)))
+
+
+def write_template(
+    path: str | Path, target: Target, settings: Settings, ranged: Model, measured: Similarities | str
+) -> None:
+    """Write the template of a conversion, with the figures of each layer."""
+    figures = {} if isinstance(measured, str) else {s.source: s.figures for s in measured.tensors}
+    write_bytes(Path(path), template_bytes(target.name, target.settings, settings, ranged.main, figures))
+
+
+def compared_report(compared: EmittedDifference | str | None) -> Json:
+    """Return a comparison with TFLite: an object, None without a .tflite, or the words why it could not be done."""
+    if compared is None or isinstance(compared, str):
+        return compared
+    return {
+        "oracle": str(compared.identity),
+        "samples": compared.samples,
+        "elements": compared.output.elements,
+        "differing": compared.output.differing,
+        "largest_lsb": compared.output.largest_lsb,
+        "tensors": {
+            str(t): {"differing": s.differing, "largest_lsb": s.largest_lsb} for t, s in compared.tensors.items()
+        },
+    }
+
+
+def _write(folder: Path, artefacts: Artefacts) -> None:
+    for name, data in artefacts.items():
+        (folder / name).write_bytes(data)
