@@ -10,27 +10,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tflq.api.calibrate import calibrate as calibrate
-    from tflq.api.compare import CompareOptions as CompareOptions
-    from tflq.api.compare import CompareResult as CompareResult
-    from tflq.api.compare import compare as compare
-    from tflq.api.convert import ConvertAllResult as ConvertAllResult
-    from tflq.api.convert import ConvertOptions as ConvertOptions
-    from tflq.api.convert import ConvertResult as ConvertResult
-    from tflq.api.convert import convert as convert
-    from tflq.api.convert import convert_all as convert_all
-    from tflq.api.diff import DiffResult as DiffResult
-    from tflq.api.diff import diff as diff
-    from tflq.api.options import CalibrationOptions as CalibrationOptions
-    from tflq.api.options import SampleOptions as SampleOptions
-    from tflq.api.options import TargetOptions as TargetOptions
+    from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
+    from tflq.api.convert import (
+        ConvertAllResult as ConvertAllResult,
+        ConvertOptions as ConvertOptions,
+        ConvertResult as ConvertResult,
+        convert as convert,
+        convert_all as convert_all,
+    )
+    from tflq.api.cut import CutResult as CutResult, cut as cut
+    from tflq.api.dequantize import DequantizeResult as DequantizeResult, dequantize as dequantize
+    from tflq.api.diff import DiffResult as DiffResult, diff as diff
+    from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
+    from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
+    from tflq.api.models import fetch_models as fetch_models, models as models
+    from tflq.api.options import (
+        CalibrationOptions as CalibrationOptions,
+        SampleOptions as SampleOptions,
+        TargetOptions as TargetOptions,
+    )
     from tflq.api.read_model import read_model as read_model
+    from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
     from tflq.api.samples import samples as samples
-    from tflq.converters.tflite import model_from_bytes as model_from_bytes
-    from tflq.converters.tflite import model_to_bytes as model_to_bytes
-    from tflq.converters.tflite import write_model as write_model
+    from tflq.api.targets import targets as targets
+    from tflq.converters.tflite import (
+        model_from_bytes as model_from_bytes,
+        model_to_bytes as model_to_bytes,
+        write_model as write_model,
+    )
     from tflq.errors import TflqError as TflqError
-    from tflq.interpreter import Engine as Engine
-    from tflq.interpreter import lower as lower
+    from tflq.interpreter import Engine as Engine, lower as lower
     from tflq.tflite_interpreter import Interpreter as Interpreter
 
 __version__ = "0.1.0"
@@ -39,10 +48,17 @@ _HOMES = {
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
+    "tflq.api.cut": ("CutResult", "cut"),
+    "tflq.api.dequantize": ("DequantizeResult", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),
+    "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
+    "tflq.api.inspect": ("InspectResult", "inspect"),
+    "tflq.api.models": ("fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.api.read_model": ("read_model",),
+    "tflq.api.run": ("RunOptions", "RunResult", "run"),
     "tflq.api.samples": ("samples",),
+    "tflq.api.targets": ("targets",),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
     "tflq.interpreter": ("Engine", "lower"),

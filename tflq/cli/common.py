@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tflq.cli.options import INPUT_HELP as INPUT_HELP
-from tflq.cli.options import LIMIT_OPTION as LIMIT_OPTION
-from tflq.cli.options import MODEL_ARGUMENT as MODEL_ARGUMENT
-from tflq.cli.options import STATE_OPTION as STATE_OPTION
-from tflq.cli.options import THREADS_OPTION as THREADS_OPTION
-from tflq.cli.options import reporting as reporting
+from tflq.cli.options import (
+    INPUT_HELP as INPUT_HELP,
+)
+from tflq.cli.options import (
+    LIMIT_OPTION as LIMIT_OPTION,
+)
+from tflq.cli.options import (
+    MODEL_ARGUMENT as MODEL_ARGUMENT,
+)
+from tflq.cli.options import (
+    STATE_OPTION as STATE_OPTION,
+)
+from tflq.cli.options import (
+    THREADS_OPTION as THREADS_OPTION,
+)
+from tflq.cli.options import (
+    reporting as reporting,
+)
 
 if TYPE_CHECKING:
     from tflq.analysis.inputs import Samples

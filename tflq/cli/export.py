@@ -2,89 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tflq.api.export import ExportOptions, ExportResult, export
+from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.cli import output
-from tflq.cli.calibration_options import (
-    CalibrationChoice,
-    calibrated,
-    calibration,
-    refuse_calibration_without_target,
-)
-from tflq.cli.common import (
+from tflq.cli.options import (
     MODEL_ARGUMENT,
     STATE_OPTION,
-    choose_samples,
-    chosen_state,
-    read_model,
+    calibration_options,
+    folder_output,
     reporting,
-    sampling,
+    sample_options,
+    target_options,
 )
-from tflq.cli.target_options import choose_target
 
 if TYPE_CHECKING:
-    from tflq.analysis.executions import Execution
     from tflq.analysis.vectors import LayerVectors
-    from tflq.graph import Model
 
 
 @click.command("export")
 @MODEL_ARGUMENT
 @click.option(
     "--vectors",
-    "kind",
     required=True,
     type=click.Choice(("c", "hex", "npz")),
     help="c: arrays that a C99 compiler takes; hex: one file an array for $readmemh; npz: one archive a layer.",
 )
-@click.option("-t", "--target", "target_name", metavar="TARGET", help="Of this target's integers; TFLite's without it.")
-@click.option(
-    "-s",
-    "--set",
-    "assignments",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
+@target_options(
+    "Of this target's integers; TFLite's without it.",
+    layer_metavar="PATTERN",
+    layer_help="Only these layers: a number, a name or a glob of names, or an operator. PATTERN:KEY=VALUE is a setting "
+    "of the target instead. Repeat it for more.",
 )
-@click.option(
-    "-l",
-    "--layer",
-    "layers",
-    multiple=True,
-    metavar="PATTERN",
-    help="Only these layers: a number, a name or a glob of names, or an operator. PATTERN:KEY=VALUE is a setting of "
-    "the target instead. Repeat it for more.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder to write into; it is made where it is missing.",
-)
-@calibration
+@folder_output
+@calibration_options
 @STATE_OPTION
-@sampling(1)
+@sample_options(1)
 @reporting
 def command(
-    model: str,
-    kind: str,
-    target_name: str | None,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    folder: Path,
-    state: str | None,
-    inputs: tuple[str, ...],
-    real: bool,
-    samples: int | None,
-    seed: int,
-    calibration: CalibrationChoice,
-    as_json: bool,
+    model: str, folder: Path, samples: SampleOptions, target: TargetOptions, as_json: bool, **options: object
 ) -> None:
     """Write what each layer of MODEL reads, holds and must write, for firmware and RTL test benches.
 
@@ -92,66 +53,28 @@ def command(
     decided: multipliers, shifts, folded biases, tables. index.json says shapes, types and scales. All files, or none
     after an error.
     """
-    from tflq.analysis.vectors import collect, files_of, selected_layers
-    from tflq.files import output_folder
-
-    found = read_model(model)
-    chosen = choose_samples(found, inputs, real, samples or 1, seed)
-    if target_name is None:
-        refuse_calibration_without_target(calibration)
-    execution = _execution(
-        calibrated(found, calibration, real),
-        target_name,
-        assignments,
-        tuple(text for text in layers if "=" in text),
-        state,
-    )
-    numbers = selected_layers(execution.graph, [text for text in layers if "=" not in text])
-    vectors = collect(execution, chosen, numbers)
-    facts = {"model": Path(model).name, "target": target_name, "samples": chosen.count}
-    files = files_of(vectors, kind, facts)
-    with output_folder(folder) as scratch:
-        for name, data in files.items():
-            (scratch / name).write_bytes(data)
-    _show(folder, vectors, files, {**facts, "vectors": kind}, as_json)
-
-
-def _execution(
-    model: Model, target_name: str | None, assignments: tuple[str, ...], settings: tuple[str, ...], state: str | None
-) -> Execution:
-    from tflq.analysis.executions import as_is, for_target
-
-    if target_name is not None:
-        return for_target(model.main, *choose_target(target_name, assignments, settings))
-    if assignments or settings:
+    settings = tuple(text for text in target.layers if "=" in text)
+    if target.name is None and (target.settings or settings):
         raise click.UsageError("--set and --layer PATTERN:KEY=VALUE are settings of a target; add --target")
-    return as_is(model, chosen_state(state))
-
-
-def _show(
-    folder: Path,
-    layers: list[LayerVectors],
-    files: dict[str, bytes],
-    facts: dict[str, output.Json],
-    as_json: bool,
-) -> None:
+    options |= {
+        "target": replace(target, layers=settings),
+        "layers": tuple(text for text in target.layers if "=" not in text),
+    }
+    found = export(model, folder, samples, changed(ExportOptions(), options))
     if as_json:
-        report: dict[str, output.Json] = {
-            **facts,
-            "files": {str(folder / name): len(data) for name, data in files.items()},
-            "layers": [
-                {"index": layer.index, "name": layer.name, "arrays": [v.name for v in layer.vectors]}
-                for layer in layers
-            ],
-        }
-        output.json_report(report)
-        return
+        output.json_report(found.to_dict())
+    else:
+        _print(found)
+
+
+def _print(found: ExportResult) -> None:
     rows = [
-        (str(v.index), v.operator, v.name, v.arithmetic, str(len(v.vectors)), output.size(_bytes_of(v))) for v in layers
+        (str(v.index), v.operator, v.name, v.arithmetic, str(len(v.vectors)), output.size(_bytes_of(v)))
+        for v in found.layers
     ]
     output.table(("#", "operator", "layer", "arithmetic", "arrays", "size"), rows, right=("#", "arrays", "size"))
-    total = output.size(sum(map(len, files.values())))
-    output.line(f"{folder}: {len(files)} files, {total}, {facts['samples']} samples")
+    total = output.size(sum(map(len, found.files.values())))
+    output.line(f"{found.folder}: {len(found.files)} files, {total}, {found.facts['samples']} samples")
 
 
 def _bytes_of(layer: LayerVectors) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
 import click
 
+from tflq.analysis.arena import tensor_bytes
+from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantisation
+from tflq.api.inspect import InspectResult, inspect
 from tflq.cli import output
-from tflq.cli.common import MODEL_ARGUMENT, read_model, reporting
-
-if TYPE_CHECKING:
-    from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals
-    from tflq.graph import Model, Tensor
+from tflq.cli.options import MODEL_ARGUMENT, reporting
+from tflq.graph import Model, Tensor
 
 _SHOWN = 4
 """Tensors that are named where activations are largest."""
@@ -29,30 +26,24 @@ def command(model: str, show_tensors: bool, as_json: bool) -> None:
     Operators, tensors, shapes, quantisation, sizes, multiply-accumulates by precision, the memory of activations over
     the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
     """
-    from tflq.analysis.inspection import inspect, refusals
-
-    found = read_model(model)
-    graphs = inspect(found)
-    refused = refusals(found.main)
-    size_bytes = os.path.getsize(model)
+    found = inspect(model)
     if as_json:
-        output.json_report(_report(model, size_bytes, found, graphs, refused))
+        output.json_report(found.to_dict())
         return
-    output.pairs(_head(model, size_bytes, found))
-    for number, graph in enumerate(graphs):
+    output.pairs(_head(found))
+    for number, graph in enumerate(found.graphs):
         _print_graph(number, graph, show_tensors)
-    _print_refusals(refused)
-    _print_rest(found)
+    _print_refusals(found.refused)
+    _print_rest(found.model)
 
 
-def _head(path: str, size_bytes: int, model: Model) -> dict[str, str]:
-    rows = {"model": path, "size": output.size(size_bytes), "schema version": str(model.version)}
-    return {**rows, "description": model.description} if model.description else rows
+def _head(found: InspectResult) -> dict[str, str]:
+    size, version = output.size(found.size_bytes or 0), str(found.model.version)
+    rows = {"model": found.name, "size": size, "schema version": version}
+    return {**rows, "description": found.model.description} if found.model.description else rows
 
 
 def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
-    from tflq.analysis.inspection import describe_quantisation
-
     output.line()
     output.line(f"graph {number} '{graph.name}': {len(graph.operators)} operators, {len(graph.tensors)} tensors")
     for role, indices in (("input", graph.inputs), ("output", graph.outputs)):
@@ -104,9 +95,6 @@ def _print_refusals(found: tuple[Refusals, ...]) -> None:
 
 
 def _print_tensors(graph: GraphFacts) -> None:
-    from tflq.analysis.arena import tensor_bytes
-    from tflq.analysis.inspection import describe_quantisation
-
     rows = [
         (
             str(t),
@@ -130,8 +118,6 @@ def _print_rest(model: Model) -> None:
 
 
 def _operator_row(graph: GraphFacts, operator: OperatorFacts) -> tuple[str, ...]:
-    from tflq.analysis.inspection import describe_quantisation
-
     outputs = [graph.tensors[t] for t in operator.outputs]
     live = graph.arena.live_bytes[operator.index]
     return (
@@ -153,87 +139,3 @@ def _bar(value: int, largest: int) -> str:
 def _type(tensor: Tensor) -> str:
     shape = tensor.shape_signature or tensor.shape
     return f"{tensor.dtype.value}[{','.join('?' if size < 0 else str(size) for size in shape)}]"
-
-
-def _report(
-    path: str, size_bytes: int, model: Model, graphs: tuple[GraphFacts, ...], refused: tuple[Refusals, ...]
-) -> dict[str, output.Json]:
-    return {
-        "model": path,
-        "size_bytes": size_bytes,
-        "schema_version": model.version,
-        "description": model.description,
-        "graphs": [_graph_report(graph) for graph in graphs],
-        "signatures": [
-            {"key": s.key, "graph": s.graph, "inputs": s.inputs, "outputs": s.outputs} for s in model.signatures
-        ],
-        "metadata": {name: len(data) for name, data in model.metadata.items()},
-        "refused": {r.target: r.reasons for r in refused},
-    }
-
-
-def _graph_report(graph: GraphFacts) -> dict[str, output.Json]:
-    return {
-        "name": graph.name,
-        "inputs": graph.inputs,
-        "outputs": graph.outputs,
-        "constant_bytes": graph.constant_bytes,
-        "arena": {
-            "peak_bytes": graph.arena.peak_bytes,
-            "peak_operator": graph.arena.peak_operator,
-            "planned_bytes": graph.arena.planned_bytes,
-            "live_bytes": graph.arena.live_bytes,
-            "buffers": [
-                {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
-                for b in graph.arena.buffers
-            ],
-        },
-        "macs": graph.macs,
-        "macs_by_precision": graph.macs_by_precision,
-        "operators": [
-            {
-                "index": o.index,
-                "operator": o.operator,
-                "name": o.name,
-                "version": o.version,
-                "inputs": o.inputs,
-                "outputs": o.outputs,
-                "constant_bytes": o.constant_bytes,
-                "macs": o.macs,
-                "precision": o.precision,
-                "has_kernel": o.has_kernel,
-            }
-            for o in graph.operators
-        ],
-        "tensors": [_tensor_report(tensor) for tensor in graph.tensors],
-        "without_kernel": {**graph.missing},
-    }
-
-
-def _tensor_report(tensor: Tensor) -> dict[str, output.Json]:
-    from tflq.analysis.arena import tensor_bytes
-    from tflq.graph import Affine
-
-    report: dict[str, output.Json] = {
-        "name": tensor.name,
-        "dtype": tensor.dtype.value,
-        "shape": tensor.shape,
-        "shape_signature": tensor.shape_signature,
-        "is_constant": tensor.is_constant,
-        "is_variable": tensor.is_variable,
-        "size_bytes": tensor_bytes(tensor),
-        "quantisation": None,
-        "range": None,
-    }
-    if isinstance(tensor.quantisation, Affine):
-        affine = tensor.quantisation
-        report["quantisation"] = {
-            "scale": affine.scale.tolist(),
-            "zero_point": affine.zero_point.tolist(),
-            "axis": affine.axis,
-        }
-    elif tensor.quantisation is not None:
-        report["quantisation"] = type(tensor.quantisation).__name__.lower()
-    if tensor.range is not None:
-        report["range"] = {"minimum": tensor.range.minimum.tolist(), "maximum": tensor.range.maximum.tolist()}
-    return report

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
+from tflq.api.models import fetch_models, models
 from tflq.cli import output
-from tflq.cli.common import reporting
 from tflq.cli.groups import HelpfulGroup
+from tflq.cli.options import reporting
 
 
 @click.group("models", cls=HelpfulGroup, no_args_is_help=False)
@@ -34,36 +35,24 @@ def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as
     A file that is there already is kept if its checksum is right, and refused if it is wrong. Where the environment
     variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
     """
-    from tflq.benchmarks.fetch import fetch
-    from tflq.benchmarks.reference_models import BASE_URL, reference_models
-
-    models = reference_models(names)
-    outcomes: list[output.Json] = []
-    with output.Bar("fetch", sum(model.size_bytes for model in models)) as bar:
-        for model in models:
-            outcome = fetch(model, folder, base_url or BASE_URL, bar.advance)
-            path = str(folder / model.name)
-            outcomes.append({"path": path, "outcome": outcome, "size_bytes": model.size_bytes, "sha256": model.sha256})
-            if not as_json:
-                output.line(f"{path}: {outcome}, {output.size(model.size_bytes)}, checksum right")
+    found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
     if as_json:
-        output.json_report({"models": outcomes})
+        output.json_report(found.to_dict())
+        return
+    for model, outcome in found.outcomes:
+        output.line(f"{folder / model.name}: {outcome}, {output.size(model.size_bytes)}, checksum right")
 
 
 @command.command("list")
 @reporting
 def list_command(as_json: bool) -> None:
     """List the models by name."""
-    from tflq.benchmarks.reference_models import COMMIT, REFERENCE_MODELS
-
+    found = models()
     if as_json:
-        listed: list[output.Json] = [
-            {"name": m.name, "task": m.task, "size_bytes": m.size_bytes, "sha256": m.sha256} for m in REFERENCE_MODELS
-        ]
-        output.json_report({"commit": COMMIT, "models": listed})
+        output.json_report(found.to_dict())
         return
     output.table(
         ("name", "task", "size"),
-        [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in REFERENCE_MODELS],
+        [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in found.models],
         right=("size",),
     )

@@ -28,6 +28,11 @@ THREADS_OPTION = click.option(
     help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
     "numpy's own products: OPENBLAS_NUM_THREADS=1.",
 )
+ARITHMETIC_OPTION = click.option(
+    "--arithmetic",
+    type=click.Choice(("tflite", "float")),
+    help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
+)
 INPUT_HELP = (
     "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "
     "model's encoding (many samples one behind the other), a folder of .bin files, or a data description .json of "
@@ -249,3 +254,26 @@ def report_option(function: _Function) -> _Function:
         callback=_checked,
         help="Write the result as one HTML page that needs no network, too (extra: report).",
     )(function)
+
+
+tflite_output = click.option(
+    "-o",
+    "--output",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE.tflite",
+    help="Where to write.",
+)
+"""Adds --output for commands that make a model of a model."""
+
+folder_output = click.option(
+    "-o",
+    "--output",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder to write into; it is made where it is missing.",
+)
+"""Adds --output for commands that write several files."""

@@ -1,0 +1,65 @@
+"""Every result's `to_dict` is what --json of its command prints, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tests.support.tracked import ROOT
+from tflq.api.result import Result
+from tflq.cli import main
+
+DIGITS = str(ROOT / "tflq" / "data" / "digits.tflite")
+TEN = tflq.SampleOptions(count=10, seed=3)
+
+CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
+    "cut": (
+        lambda: tflq.cut(DIGITS, outputs=["15"], output="a.tflite"),
+        ("cut", DIGITS, "--to", "15", "-o", "a.tflite"),
+    ),
+    "dequantize": (lambda: tflq.dequantize(DIGITS, "f.tflite"), ("dequantize", DIGITS, "-o", "f.tflite")),
+    "diff": (lambda: tflq.diff(DIGITS, DIGITS), ("diff", DIGITS, DIGITS)),
+    "export": (
+        lambda: tflq.export(DIGITS, "v", TEN, vectors="hex", target="gap9-ne16", layers=("CONV_2D",)),
+        tuple(f"export {DIGITS} -o v -n 10 --seed 3 --vectors hex -t gap9-ne16 -l CONV_2D".split()),
+    ),
+    "inspect": (lambda: tflq.inspect(DIGITS), ("inspect", DIGITS)),
+    "models": (tflq.models, ("models", "list")),
+    "run": (
+        lambda: tflq.run(DIGITS, TEN, all_tensors=True, threads=2, output="o.npz"),
+        ("run", DIGITS, "-n", "10", "--seed", "3", "--all-tensors", "-o", "o.npz"),
+    ),
+    "run for a target": (
+        lambda: tflq.run(DIGITS, TEN, target=tflq.TargetOptions("gap9-ne16", ("weight_bits=4",))),
+        ("run", DIGITS, "-n", "10", "--seed", "3", "-t", "gap9-ne16", "-s", "weight_bits=4"),
+    ),
+    "targets": (tflq.targets, ("targets",)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_to_dict_is_what_json_prints(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call, arguments = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    found = call().to_dict()
+    main([*arguments, "--json"])
+    assert json.dumps(found, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out
+
+
+def test_numbers_that_json_lacks_are_words() -> None:
+    found = tflq.RunResult("float", 1, {"x": np.array([-np.inf, np.nan], np.float32)}, None).to_dict()
+    (tensor,) = found["tensors"]
+    assert (tensor["smallest"], tensor["largest"]) == ("nan", "nan")
+
+
+def test_a_model_in_memory_is_named_by_its_source() -> None:
+    found = tflq.inspect(tflq.read_model(DIGITS)).to_dict()
+    assert (found["model"], found["size_bytes"]) == (DIGITS, None)
+    assert tflq.cut(DIGITS).to_dict()["output"] is None

@@ -1,0 +1,68 @@
+"""`tflq.cut`: a part of a model as a model of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tflq.api.read_model import ModelSource, read_model
+from tflq.api.result import Json
+from tflq.api.samples import input_names
+from tflq.api.written import WrittenModel, written
+from tflq.graph import Graph, Model, find_tensor
+from tflq.graph import cut as cut_graph
+
+
+class CutResult(WrittenModel):
+    """The part."""
+
+    def report(self) -> Mapping[str, Json]:
+        """Return what is in the part and at its ends."""
+        part = self.model.main
+        return {
+            "output": None if self.output is None else str(self.output),
+            "size_bytes": self.size_bytes,
+            "operators": [node.name for node in part.nodes],
+            "operators_of_the_whole": len(self.whole.main.nodes),
+            "inputs": _tensors(part, part.inputs),
+            "outputs": _tensors(part, part.outputs),
+        }
+
+
+def cut(
+    model: ModelSource,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    output: str | Path | None = None,
+) -> CutResult:
+    """Return the operators of a model between some tensors and others.
+
+    Args:
+        model: whose main graph is cut.
+        inputs: tensors that become inputs, by name, a signature's name or index; the model's inputs where it is empty.
+        outputs: tensors that become outputs; the model's outputs where it is empty.
+        output: a .tflite to write.
+
+    Raises:
+        GraphError, OptionError: tensors that are unknown, or between which there is no part.
+        OutputError: the file cannot be written.
+    """
+    found = read_model(model)
+    graph = cut_graph(found.main, _named(found, inputs), _named(found, outputs))
+    part = replace(found, graphs=[graph, *found.graphs[1:]], signatures=[], extra=None)
+    return CutResult(part, found, written(part, output))
+
+
+def _named(model: Model, texts: Sequence[str]) -> list[int]:
+    known = {
+        **{name: t for s in model.signatures if s.graph == 0 for name, t in s.outputs.items()},
+        **input_names(model),
+    }
+    names = {tensor.name for tensor in model.main.tensors}
+    return [known[text] if text in known and text not in names else find_tensor(model.main, text) for text in texts]
+
+
+def _tensors(graph: Graph, indices: Sequence[int]) -> Json:
+    found = [(t, graph.tensors[t]) for t in indices]
+    return [{"index": t, "name": x.name, "dtype": x.dtype.value, "shape": x.shape} for t, x in found]

@@ -1,0 +1,111 @@
+"""`tflq.inspect`: what a model holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from tflq.analysis.arena import tensor_bytes
+from tflq.analysis.inspection import GraphFacts, Refusals, refusals
+from tflq.analysis.inspection import inspect as facts_of
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, TableResult
+from tflq.graph import Affine, Model, Tensor
+
+
+@dataclass(frozen=True)
+class InspectResult(TableResult):
+    """What a model holds.
+
+    Attributes:
+        name: of the model.
+        size_bytes: of its file; None where it was not read from one.
+        model: as it was read.
+        graphs: operators, tensors, sizes, MACs and memory of each graph.
+        refused: what each target would refuse of the main graph.
+    """
+
+    name: str
+    size_bytes: int | None
+    model: Model
+    graphs: tuple[GraphFacts, ...]
+    refused: tuple[Refusals, ...]
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return the operators of the main graph."""
+        return [asdict(operator) for operator in self.graphs[0].operators]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return all facts."""
+        return {
+            "model": self.name,
+            "size_bytes": self.size_bytes,
+            "schema_version": self.model.version,
+            "description": self.model.description,
+            "graphs": [_graph(graph) for graph in self.graphs],
+            "signatures": [
+                {"key": s.key, "graph": s.graph, "inputs": s.inputs, "outputs": s.outputs}
+                for s in self.model.signatures
+            ],
+            "metadata": {name: len(data) for name, data in self.model.metadata.items()},
+            "refused": {r.target: r.reasons for r in self.refused},
+        }
+
+
+def inspect(model: ModelSource) -> InspectResult:
+    """Return what a model holds.
+
+    Operators, tensors, shapes, quantisation, sizes, multiply-accumulates by precision, the memory of activations over
+    the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
+
+    Raises:
+        InputError, FormatError, UnsupportedError: a model that cannot be read.
+    """
+    found = read_model(model)
+    graphs, refused = facts_of(found), refusals(found.main)
+    size_bytes = None if isinstance(model, Model) else os.path.getsize(model)
+    return InspectResult(name_of(model), size_bytes, found, graphs, refused)
+
+
+def _graph(graph: GraphFacts) -> Mapping[str, Json]:
+    return {
+        "name": graph.name,
+        "inputs": graph.inputs,
+        "outputs": graph.outputs,
+        "constant_bytes": graph.constant_bytes,
+        "arena": {
+            "peak_bytes": graph.arena.peak_bytes,
+            "peak_operator": graph.arena.peak_operator,
+            "planned_bytes": graph.arena.planned_bytes,
+            "live_bytes": graph.arena.live_bytes,
+            "buffers": [
+                {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
+                for b in graph.arena.buffers
+            ],
+        },
+        "macs": graph.macs,
+        "macs_by_precision": graph.macs_by_precision,
+        "operators": [asdict(operator) for operator in graph.operators],
+        "tensors": [_tensor(tensor) for tensor in graph.tensors],
+        "without_kernel": {**graph.missing},
+    }
+
+
+def _tensor(tensor: Tensor) -> Mapping[str, Json]:
+    affine, limits = tensor.quantisation, tensor.range
+    quantisation: Json = None if affine is None else type(affine).__name__.lower()
+    if isinstance(affine, Affine):
+        scale, zero_point = affine.scale.tolist(), affine.zero_point.tolist()
+        quantisation = {"scale": scale, "zero_point": zero_point, "axis": affine.axis}
+    return {
+        "name": tensor.name,
+        "dtype": tensor.dtype.value,
+        "shape": tensor.shape,
+        "shape_signature": tensor.shape_signature,
+        "is_constant": tensor.is_constant,
+        "is_variable": tensor.is_variable,
+        "size_bytes": tensor_bytes(tensor),
+        "quantisation": quantisation,
+        "range": None if limits is None else {"minimum": limits.minimum.tolist(), "maximum": limits.maximum.tolist()},
+    }

@@ -1,0 +1,140 @@
+"""`tflq.run`: a model over many samples, in TFLite's, a target's or floating-point arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.analysis.archives import write_npz
+from tflq.analysis.executions import Execution
+from tflq.analysis.inputs import Samples
+from tflq.api.options import NO_CALIBRATION, CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource, read_model
+from tflq.api.result import Json, TableResult
+from tflq.api.samples import samples as choose_samples
+from tflq.api.target import Arithmetic, choose_execution, complete
+from tflq.errors import UsageError
+from tflq.graph import Array, Graph
+from tflq.interpreter.execution.engine import State
+from tflq.interpreter.execution.values import concatenate
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a model runs.
+
+    Attributes:
+        target: quantise for this target and run its integers.
+        arithmetic: "tflite", the integers of TFLite's reference kernels, or "float", the model's float view; None for
+            the target's, or TFLite's without one.
+        calibration: ranges for the target.
+        state: for models that keep state.
+        threads: run so many chunks of samples at the same time; results do not depend on it.
+        all_tensors: return every tensor that an operator writes, not the outputs alone.
+        output: an .npz to write the tensors to.
+    """
+
+    target: TargetOptions | str | None = None
+    arithmetic: Arithmetic | None = None
+    calibration: CalibrationOptions = NO_CALIBRATION
+    state: State | None = None
+    threads: int = 1
+    all_tensors: bool = False
+    output: str | Path | None = None
+
+
+@dataclass(frozen=True)
+class RunResult(TableResult):
+    """What came out of a run.
+
+    Attributes:
+        arithmetic: "as is", "float" or the target's name.
+        samples: how many were run.
+        tensors: dtype[S, *shape] by name, in the encoding of the graph that ran; names are unique, with the tensor's
+            index behind them where the graph's are not.
+        output: the file that was written, or None.
+    """
+
+    arithmetic: str
+    samples: int
+    tensors: Mapping[str, Array]
+    output: str | None
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return type, shape and extremes of each tensor."""
+        return [{"name": name, **_facts(array)} for name, array in self.tensors.items()]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return what ran and the rows."""
+        head: dict[str, Json] = {"arithmetic": self.arithmetic, "samples": self.samples}
+        return {**head, "tensors": self.rows(), "output": self.output}
+
+
+def run(
+    model: ModelSource,
+    samples: SampleSource = None,
+    options: RunOptions | None = None,
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> RunResult:
+    """Run a model over samples and return what comes out.
+
+    Args:
+        model: to run.
+        samples: in the model's own type and encoding, or real numbers (`SampleOptions.real`); a target converts them
+            itself. One random sample where none are named.
+        options: arithmetic, target, and which tensors.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        UsageError: options that contradict each other.
+        InputError, OptionError, UnsupportedError: samples, settings or a model that do not fit.
+    """
+    options = changed(options or RunOptions(), changes)
+    if options.output is not None and Path(options.output).suffix != ".npz":
+        raise UsageError(f"--output {options.output}: the name must end in .npz")
+    target = complete(options.target, options.calibration)
+    found = read_model(model)
+    chosen = choose_samples(found, samples)
+    execution = choose_execution(
+        found, target, options.calibration, arithmetic=options.arithmetic, state=options.state, progress=progress
+    )
+    execution.engine.threads = options.threads
+    tensors = _run(execution, chosen, options.all_tensors, progress)
+    if options.output is not None:
+        write_npz(Path(options.output), dict(tensors))
+    return RunResult(execution.name, chosen.count, tensors, None if options.output is None else str(options.output))
+
+
+def tensor_names(graph: Graph, indices: Sequence[int]) -> dict[int, str]:
+    """Name tensors uniquely: by their name, with the index behind it where the name is empty or used twice."""
+    names = [graph.tensors[t].name for t in indices]
+    return {
+        t: name if name and names.count(name) == 1 else f"{name or 'tensor'}#{t}"
+        for t, name in zip(indices, names, strict=True)
+    }
+
+
+def _run(execution: Execution, samples: Samples, all_tensors: bool, progress: Progress) -> dict[str, Array]:
+    graph = execution.graph
+    written = [t for node in graph.nodes for t in node.outputs] if all_tensors else dict.fromkeys(graph.outputs)
+    names = tensor_names(graph, tuple(written))
+    chunks = []
+    with progress("run", samples.count) as advance:
+        for chunk in execution.iterate(samples, tuple(names)):
+            chunks.append(chunk)
+            advance(len(next(iter(chunk.values()))) if chunk else 0)
+    return {name: concatenate([chunk[t] for chunk in chunks]) for t, name in names.items()}
+
+
+def _facts(array: Array) -> dict[str, Json]:
+    countable = array.dtype.kind in "fiub" and array.size
+    return {
+        "dtype": str(array.dtype),
+        "shape": array.shape,
+        "smallest": array.min().item() if countable else None,
+        "largest": array.max().item() if countable else None,
+    }

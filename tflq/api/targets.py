@@ -1,0 +1,62 @@
+"""`tflq.targets`: which targets there are, and what can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tflq.api.result import Json, TableResult
+from tflq.converters.settings import Setting
+from tflq.converters.targets import Target, find_target, target_names
+
+
+@dataclass(frozen=True)
+class TargetsResult(TableResult):
+    """Targets.
+
+    Attributes:
+        targets: in the order of their names.
+    """
+
+    targets: tuple[Target, ...]
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each setting of each target."""
+        return [{"target": target.name, **_setting(setting)} for target in self.targets for setting in target.settings]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the targets with their settings."""
+        return {"targets": [_target(target) for target in self.targets]}
+
+
+def targets(*names: str) -> TargetsResult:
+    """Return targets with the keys that settings take.
+
+    Args:
+        *names: which; all where none is named.
+
+    Raises:
+        OptionError: an unknown target.
+    """
+    return TargetsResult(tuple(find_target(name) for name in names or target_names()))
+
+
+def _target(target: Target) -> Mapping[str, Json]:
+    return {
+        "name": target.name,
+        "summary": target.summary,
+        "arithmetic": target.arithmetic,
+        "settings": [_setting(setting) for setting in target.settings],
+    }
+
+
+def _setting(setting: Setting) -> Mapping[str, Json]:
+    return {
+        "key": setting.key,
+        "default": setting.default,
+        "help": setting.help,
+        "choices": setting.choices,
+        "minimum": setting.minimum,
+        "maximum": setting.maximum,
+        "per_layer": setting.per_layer,
+    }
