@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from tflq.interpreter.registry import places
 
-_ALONE = """
-    batch_to_space_nd broadcast_args broadcast_to concatenation densify depth_to_space dilate
-    dynamic_update_slice embedding_lookup embedding_lookup_sparse expand_dims fill gather gather_nd
-    hashtable_lookup lsh_projection matrix_diag matrix_set_diag mirror_pad non_max_suppression_v4
-    non_max_suppression_v5 one_hot pack pad padv2 range rank reshape resize_nearest_neighbor reverse_sequence
-    reverse_v2 scatter_nd segment_sum shape skip_gram slice space_to_batch_nd space_to_depth sparse_to_dense
-    split split_v squeeze stablehlo_gather stablehlo_pad stablehlo_scatter strided_slice tile topk_v2
-    transpose unique unpack unsorted_segment_max unsorted_segment_min unsorted_segment_prod
-    unsorted_segment_sum where
-"""
-
-MOVERS = places(__name__, _ALONE) | {"TFLite_Detection_PostProcess": f"{__name__}.detection_post_process"}
+MOVERS = places(
+    __name__,
+    """
+    broadcast_args broadcast_to concatenation densify dilate dynamic_update_slice embedding_lookup
+    embedding_lookup_sparse fill gather gather_nd hashtable_lookup lsh_projection mirror_pad one_hot range
+    resize_nearest_neighbor reverse_sequence reverse_v2 scatter_nd skip_gram slice sparse_to_dense stablehlo_gather
+    stablehlo_pad stablehlo_scatter strided_slice tile topk_v2 transpose unique where
+    """,
+    batch_and_space="batch_to_space_nd space_to_batch_nd",
+    depth_and_space="depth_to_space space_to_depth",
+    matrix_diag="matrix_diag matrix_set_diag",
+    pad="pad padv2",
+    parts="pack split split_v unpack",
+    reshape="expand_dims reshape squeeze",
+    segments="""
+    segment_sum unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum
+    """,
+    shape="rank shape",
+    suppression="non_max_suppression_v4 non_max_suppression_v5",
+    detection_post_process="TFLite_Detection_PostProcess",
+)

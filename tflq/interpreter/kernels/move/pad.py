@@ -1,6 +1,7 @@
-"""PAD: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
+"""PAD and PADV2: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
 
-They are the output's zero point where integers stand for real numbers, else 0.
+PAD's are the output's zero point where integers stand for real numbers, else 0. PADV2's are the value in input 2, which
+must share the output's scale and zero point; without it PADV2 is PAD.
 
 Source: TFLite kernels/pad.cc.
 """
@@ -13,9 +14,10 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor
+from tflq.interpreter.operands.checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor, require_same_type
 from tflq.interpreter.operands.movable import require_movable
 from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.registry import Kernel
 
 MAXIMUM_RANK = 5
 """TFLite's kernel stops at this rank (internal/reference/pad.h)."""
@@ -38,7 +40,7 @@ class Pad:
     value: Array
 
 
-def lower(node: Node, operands: Operands) -> Pad:
+def _lower_pad(node: Node, operands: Operands) -> Pad:
     """Decide amounts and value.
 
     Raises:
@@ -46,7 +48,7 @@ def lower(node: Node, operands: Operands) -> Pad:
         UnsupportedError: too many axes, other types, or a zero point outside the type.
     """
     output = operands.output()
-    paddings = lower_paddings(node, operands)
+    paddings = _paddings(node, operands)
     zero = 0
     if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
         _, zero = per_tensor(output)
@@ -55,8 +57,30 @@ def lower(node: Node, operands: Operands) -> Pad:
     return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
 
 
-def run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
-    """Run PAD: T[S, *shape] -> T[S, *padded shape]."""
+def _lower_padv2(node: Node, operands: Operands) -> Pad:
+    """Decide amounts and value.
+
+    Raises:
+        GraphError: amounts of another shape, negative or computed at run time; a value that is no single constant.
+        UnsupportedError: too many axes, other types, or a value quantised otherwise than the output.
+    """
+    value, output = operands.optional(2), operands.output()
+    if value is None:
+        return _lower_pad(node, operands)
+    paddings = _paddings(node, operands)
+    require_same_type(output, value)
+    if value.size != 1:
+        raise GraphError(f"input 2 has {value.size} elements; the value is one")
+    quantised = is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16)
+    if quantised and per_tensor(value) != per_tensor(output):
+        raise UnsupportedError(
+            f"the value '{value.name}' and the output '{output.name}' differ in scale or zero point; they must be equal"
+        )
+    return Pad(paddings, operands.constant(2).reshape(1))
+
+
+def _run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
+    """Run PAD or PADV2: T[S, *shape] -> T[S, *padded shape]."""
     sizes = [sum(pair) + size for pair, size in zip(params.paddings, x.shape[1:], strict=True)]
     result = np.full((x.shape[0], *sizes), params.value[0], x.dtype)
     inside = [slice(before, before + size) for (before, _), size in zip(params.paddings, x.shape[1:], strict=True)]
@@ -65,8 +89,8 @@ def run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
     return (result,)
 
 
-def lower_paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
-    """Read the amounts from input 1; errors as `lower`."""
+def _paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
+    """Read the amounts from input 1; errors as `_lower_pad`."""
     source, rank = operands.input(0), len(operands.input(0).shape)
     require_movable(node, source, operands.output(), TYPES)
     if rank > MAXIMUM_RANK:
@@ -79,3 +103,14 @@ def lower_paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...
         raise GraphError(f"input 1 is {paddings}; amounts are 0 or more")
     require_result([n + sum(pair) for n, pair in zip(source.shape, paddings, strict=True)], source.dtype)
     return paddings
+
+
+KERNELS = {
+    "pad": Kernel(
+        _lower_pad,
+        _run,
+        "PAD: more elements before and after, along each axis: the output's zero point, or 0",
+        "TFLite kernels/pad.cc",
+    ),
+    "padv2": Kernel(_lower_padv2, _run, "PADV2: as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
+}

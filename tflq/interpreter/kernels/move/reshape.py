@@ -1,9 +1,10 @@
-"""RESHAPE: the same elements in another shape.
+"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements in another shape.
 
-The shape comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
-one -1 takes what is left.
+RESHAPE's comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
+one -1 takes what is left. SQUEEZE drops axes of length 1: those that squeeze_dims names, or all. EXPAND_DIMS adds one,
+before the axis that input 1 names.
 
-Source: TFLite kernels/reshape.cc and internal/reshape_utils.h.
+Source: TFLite kernels/reshape.cc, squeeze.cc, expand_dims.cc and internal/reshape_utils.h.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import require_same_type
+from tflq.interpreter.operands.checks import constant_integers, require_same_type, resolve_axis
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,8 @@ class Reshape:
     shape: tuple[int, ...]
 
 
-def lower(node: Node, operands: Operands) -> Reshape:
-    """Decide the shape.
+def _lower_reshape(node: Node, operands: Operands) -> Reshape:
+    """Decide the shape of RESHAPE.
 
     Raises:
         GraphError: another number of elements, two -1, a negative size, or a shape computed at run time.
@@ -38,8 +42,8 @@ def lower(node: Node, operands: Operands) -> Reshape:
     return Reshape(_resolve(wanted, source.shape))
 
 
-def run(params: Reshape, x: Array, *_shape: Array) -> tuple[Array, ...]:
-    """Run RESHAPE: T[S, *old] -> T[S, *new]."""
+def _run(params: Reshape, x: Array, *_operands: Array) -> tuple[Array, ...]:
+    """Run RESHAPE or SQUEEZE: T[S, *old] -> T[S, *new]."""
     return (x.reshape(x.shape[0], *params.shape),)
 
 
@@ -62,3 +66,71 @@ def _resolve(wanted: tuple[int, ...], old: tuple[int, ...]) -> tuple[int, ...]:
     if prod(shape) != prod(old):
         raise GraphError(f"the input has shape {old} ({prod(old)} elements), the new shape {wanted} does not fit them")
     return tuple(shape)
+
+
+def _lower_squeeze(node: Node, operands: Operands) -> Reshape:
+    """Decide the shape of SQUEEZE.
+
+    Raises:
+        GraphError: an axis out of range or longer than 1.
+        UnsupportedError: input and output differ in type.
+    """
+    source = operands.input(0)
+    require_same_type(source, operands.output())
+    named = node.attributes.integers("squeeze_dims", ())
+    axes = {resolve_axis(axis, len(source.shape)) for axis in named}
+    for axis in axes:
+        if source.shape[axis] != 1:
+            raise GraphError(f"axis {axis} of {source.shape} has length {source.shape[axis]}; only 1 can be squeezed")
+    if not named:
+        axes = {axis for axis, size in enumerate(source.shape) if size == 1}
+    return Reshape(tuple(size for axis, size in enumerate(source.shape) if axis not in axes))
+
+
+@dataclass(frozen=True)
+class ExpandDims:
+    """Where the new axis stands among the model's own axes of the output."""
+
+    axis: int
+
+
+def _lower_expand(node: Node, operands: Operands) -> ExpandDims:  # noqa: ARG001
+    """Decide the axis.
+
+    Raises:
+        GraphError: an axis out of range, more than one, or computed at run time.
+        UnsupportedError: input and output differ in type.
+    """
+    source = operands.input(0)
+    require_same_type(source, operands.output())
+    given = constant_integers(operands, 1).reshape(-1)
+    if given.size != 1:
+        raise GraphError(f"input 1 names {given.size} axes; expand_dims takes one")
+    return ExpandDims(resolve_axis(int(given[0]), len(source.shape) + 1))
+
+
+def _run_expand(params: ExpandDims, x: Array, *_axis: Array) -> tuple[Array, ...]:
+    """Run EXPAND_DIMS: T[S, *shape] -> T[S, *shape with a 1]."""
+    return (np.expand_dims(x, params.axis + 1),)
+
+
+KERNELS = {
+    "reshape": Kernel(
+        _lower_reshape,
+        _run,
+        "RESHAPE: the same elements in another shape",
+        "TFLite kernels/reshape.cc, internal/reshape_utils.h",
+    ),
+    "squeeze": Kernel(
+        _lower_squeeze,
+        _run,
+        "SQUEEZE: without axes of length 1: those that squeeze_dims names, or all",
+        "TFLite kernels/squeeze.cc",
+    ),
+    "expand_dims": Kernel(
+        _lower_expand,
+        _run_expand,
+        "EXPAND_DIMS: one more axis of length 1, before the axis that input 1 names",
+        "TFLite kernels/expand_dims.cc",
+    ),
+}

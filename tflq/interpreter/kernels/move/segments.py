@@ -1,12 +1,17 @@
-"""Rows that are combined by segment: one operation, row after row, from an initial value.
+"""SEGMENT_SUM and UNSORTED_SEGMENT_*: rows that share a segment are combined, row after row, from an initial value.
 
-Source: TFLite kernels/unsorted_segment.cc and internal/reference/reference_ops.h (UnsortedSegmentRef, SegmentSum).
+A segment without rows holds that initial value: 0 of sums, 1 of products, the type's lowest value of MAX, its highest
+of MIN. Rows with a negative id belong to none. The ids of SEGMENT_SUM count from 0 without gaps. Integers wrap.
+
+Source: TFLite kernels/segment_sum.cc, unsorted_segment.cc and internal/reference/reference_ops.h (UnsortedSegmentRef,
+SegmentSum).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +19,9 @@ from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_same_type, require_type
 from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import constant_number
+from tflq.interpreter.operands.movable import constant_number, constant_vector
 from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Segments:
     count: int
 
 
-def lower_unsorted(operation: str, operands: Operands, node: Node) -> Segments:  # noqa: ARG001
+def _lower_unsorted(node: Node, operands: Operands, operation: str) -> Segments:  # noqa: ARG001
     """Decide the segments of UNSORTED_SEGMENT_*.
 
     Raises:
@@ -54,7 +60,25 @@ def lower_unsorted(operation: str, operands: Operands, node: Node) -> Segments: 
     return Segments(operation, len(ids.shape), count)
 
 
-def run_segments(params: Segments, x: Array, ids: Array) -> Array:
+def _lower_sum(node: Node, operands: Operands) -> Segments:  # noqa: ARG001
+    """Read the segments of SEGMENT_SUM.
+
+    Raises:
+        GraphError: ids that do not fit the rows, do not start at 0, leave gaps, or are computed at run time.
+        UnsupportedError: other types than int32 and float32.
+    """
+    source = operands.input(0)
+    require_type(source, (DType.INT32, DType.FLOAT32))
+    require_same_type(source, operands.output())
+    ids = constant_vector(operands, 1, (DType.INT32,))
+    if not source.shape or len(ids) != source.shape[0]:
+        raise GraphError(f"{len(ids)} segment ids do not fit an input of shape {source.shape}")
+    if any(now - before not in (0, 1) for before, now in zip((0, *ids), ids, strict=False)) or (ids and ids[0]):
+        raise GraphError("segment ids count from 0 in steps of 0 or 1; these do not")
+    return Segments("sum", 1, ids[-1] + 1 if ids else 0)
+
+
+def _run(params: Segments, x: Array, ids: Array, *_count: Array) -> tuple[Array, ...]:
     """Combine rows: T[S or 1, *ids, *rest], int32[S or 1, *ids] -> T[S, segments, *rest].
 
     Rows with a negative id are left out; a comparison with NaN is false, so NaN never replaces a value.
@@ -76,7 +100,7 @@ def run_segments(params: Segments, x: Array, ids: Array) -> Array:
         for row in range(rows.shape[1]):
             place = (sample, places[:, row])
             result[place] = _OPERATIONS[params.operation](result[place], rows[:, row])
-    return result[:, : params.count]
+    return (result[:, : params.count],)
 
 
 _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
@@ -92,3 +116,26 @@ def _initial(operation: str, dtype: np.dtype[np.generic]) -> float:
         return float(operation == "prod")
     limits = np.finfo(np.float32) if dtype.kind == "f" else np.iinfo(np.int32)
     return limits.min if operation == "max" else limits.max
+
+
+def _unsorted(operation: str, what: str) -> Kernel:
+    return Kernel(
+        partial(_lower_unsorted, operation=operation),
+        _run,
+        f"UNSORTED_SEGMENT_{operation.upper()}: the {what} of all rows that share a segment, in the order of the rows",
+        "TFLite kernels/unsorted_segment.cc",
+    )
+
+
+KERNELS = {
+    "segment_sum": Kernel(
+        _lower_sum,
+        _run,
+        "SEGMENT_SUM: sums of neighbouring rows that share a segment",
+        "TFLite kernels/segment_sum.cc; in TFLite's optimised set only, with the reference kernel's code",
+    ),
+    "unsorted_segment_max": _unsorted("max", "largest elements"),
+    "unsorted_segment_min": _unsorted("min", "smallest elements"),
+    "unsorted_segment_prod": _unsorted("prod", "products"),
+    "unsorted_segment_sum": _unsorted("sum", "sums"),
+}

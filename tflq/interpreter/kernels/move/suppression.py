@@ -1,8 +1,8 @@
-"""Non-maximum suppression of boxes, as NON_MAX_SUPPRESSION_V4 and V5 do it.
+"""NON_MAX_SUPPRESSION_V4 and V5: the best boxes that do not overlap.
 
 The best candidate is taken where no box taken since its score was last seen overlaps it by iou_threshold or more.
 With sigma > 0, each such box lowers its score by exp(-0.5 / sigma * iou^2), all in float32; the candidate is taken when
-its score stays as it was.
+its score stays as it was. exp is that of the host's mathematical library, rounded to float32.
 
 Source: TFLite kernels/non_max_suppression.cc and internal/reference/non_max_suppression.h.
 """
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError, InputError
-from tflq.graph import Array, DType, Operands
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.heap import pop, push
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.interpreter.operands.movable import constant_number
+from tflq.interpreter.registry import Kernel
 
 Floats = NDArray[np.float32]
 
@@ -39,7 +41,7 @@ class _Candidate:
     seen: int
 
 
-def lower_suppression(operands: Operands, scalars: tuple[int, ...]) -> Suppression:
+def _lower(node: Node, operands: Operands, scalars: tuple[int, ...]) -> Suppression:  # noqa: ARG001
     """Decide the length; `scalars` are the positions of the thresholds.
 
     Raises:
@@ -59,7 +61,26 @@ def lower_suppression(operands: Operands, scalars: tuple[int, ...]) -> Suppressi
     return Suppression(size)
 
 
-def run_suppression(
+def _run_v4(
+    params: Suppression, boxes: Array, scores: Array, _size: Array | None, overlap: Array, threshold: Array
+) -> tuple[Array, ...]:
+    indices, _, count = _taken(params, boxes, scores, overlap, threshold, np.zeros(1, np.float32))
+    return indices, count
+
+
+def _run_v5(
+    params: Suppression,
+    boxes: Array,
+    scores: Array,
+    _size: Array | None,
+    overlap: Array,
+    threshold: Array,
+    sigma: Array,
+) -> tuple[Array, ...]:
+    return _taken(params, boxes, scores, overlap, threshold, sigma)
+
+
+def _taken(
     params: Suppression, boxes: Array, scores: Array, overlap: Array, threshold: Array, sigma: Array
 ) -> tuple[Array, Array, Array]:
     """Return int32[S, size] boxes taken, float32[S, size] their scores (both 0 behind the last), int32[S] their number.
@@ -134,3 +155,21 @@ def corner_overlap(low_a: Floats, high_a: Floats, low_b: Floats, high_b: Floats)
     sides = np.maximum(np.minimum(high_a, high_b) - np.maximum(low_a, low_b), np.float32(0))
     shared = np.float32(sides[0] * sides[1])
     return float(shared / (area_a + area_b - shared))
+
+
+KERNELS = {
+    "non_max_suppression_v4": Kernel(
+        partial(_lower, scalars=(3, 4)),
+        _run_v4,
+        "NON_MAX_SUPPRESSION_V4: float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size] the best boxes that do "
+        "not overlap, int32[S] their number",
+        "TFLite kernels/non_max_suppression.cc",
+    ),
+    "non_max_suppression_v5": Kernel(
+        partial(_lower, scalars=(3, 4, 5)),
+        _run_v5,
+        "NON_MAX_SUPPRESSION_V5: the best boxes, scores lowered by overlap with better ones -> int32[S, size], "
+        "float32[S, size] their scores, int32[S] their number",
+        "TFLite kernels/non_max_suppression.cc",
+    ),
+}
