@@ -12,6 +12,7 @@ from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, digits, wrong_multiplier
 from tflq.analysis.executions import as_is
 from tflq.converters.tflite import model_to_bytes
+from tflq.graph import DType, GraphBuilder, Model
 from tflq.interpreter.execution.values import concatenate
 
 IMAGES = np.load(DIGITS.parent / "digits_test.npz")["images"][:8].reshape(8, 1, 8, 8, 1)
@@ -63,6 +64,27 @@ def test_models_targets_and_arithmetics(files: Path) -> None:
     far = tflq("compare", f"{DIGITS}@gap9-ne16", "@tflite", "-n", "4", "--json").json
     assert len(far["second_only"]) == 1  # GAP9 pools in front of that ReLU
     assert tflq("compare", DIGITS, "-n", "4", "--tolerance", "100").status == 0
+
+
+@pytest.mark.parametrize(("units", "unknown"), [(2, 0), (3, 4)])
+def test_what_a_dump_of_tflite_is_known_to_have_otherwise(tmp_path: Path, units: int, unknown: int) -> None:
+    b = GraphBuilder("chain")
+    tanh = b.add("tanh", [b.input("x", (20,), DType.FLOAT32)], (20,), DType.FLOAT32)
+    graph = b.build([b.add("neg", [tanh], (20,), DType.FLOAT32)])
+    (tmp_path / "chain.tflite").write_bytes(model_to_bytes(graph))
+    x = np.linspace(0.1, 2, 40, dtype=np.float32).reshape(2, 20)
+    values = as_is(Model([graph])).engine.run([x], [tanh])[tanh]
+    values[0, :4].view(np.int32)[:] += units
+    names = [graph.tensors[t].name for t in (0, tanh, graph.outputs[0])]
+    np.savez(tmp_path / "dump.npz", **dict(zip(names, (x, values, -values), strict=True)))
+    arguments = ("compare", "chain.tflite", "dump.npz")
+    done = tflq(*arguments, cwd=tmp_path)
+    assert done.status == bool(unknown)
+    assert ("known: 4 elements, because tanh: last bits: up to 2 ulp" in done.out) == (not unknown)
+    report = tflq(*arguments, "--json", cwd=tmp_path).json
+    assert (report["equal"], report["explained"]) == (False, not unknown)
+    assert sum(known["elements"] for known in report["known"]) == 8 - 2 * unknown
+    assert tflq(*arguments, "--strict", cwd=tmp_path).status == 1
 
 
 def test_dumps_of_all_kinds(files: Path) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
+from hypothesis.internal.constants_ast import Constants
 
 from tests.conformance.case import Case
 from tests.conformance.judge import Outcome, Verdict, judge
@@ -17,6 +19,18 @@ from tflq.analysis.oracle import Oracle
 
 _ROUNDS = 4
 """How often as many cases are drawn as are wanted, where TFLite refuses some of them."""
+
+
+_BACKEND = "without-local-constants"
+
+
+class _WithoutLocalConstants(HypothesisProvider):
+    """Draws no constants that stand in the loaded modules: with them cases would change with every edit of the code."""
+
+    _local_constants = Constants()
+
+
+AVAILABLE_PROVIDERS[_BACKEND] = f"{__name__}.{_WithoutLocalConstants.__name__}"
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,7 @@ def _draw_cases(entry: Entry, count: int, turn: int, add: object) -> None:
     @hypothesis.seed(turn)
     @settings(
         max_examples=count,
+        backend=_BACKEND,
         deadline=None,
         database=None,
         phases=[Phase.generate],

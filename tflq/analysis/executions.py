@@ -17,6 +17,9 @@ from tflq.graph.float_view import dequantise, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 
+AS_IS = "as is"
+"""Name of a model's execution in TFLite's arithmetic."""
+
 
 @dataclass(frozen=True)
 class Execution:
@@ -63,7 +66,7 @@ class Execution:
 
 def as_is(model: Model, state: State | None = None) -> Execution:
     """Run the model as TFLite's reference kernels do; `state` is for models that keep any, as in Engine."""
-    return Execution("as is", Engine(model.main, "tflite", graphs=model.graphs, state=state), model.main)
+    return Execution(AS_IS, Engine(model.main, "tflite", graphs=model.graphs, state=state), model.main)
 
 
 def in_float(model: Model, state: State | None = None) -> Execution:

@@ -66,6 +66,11 @@ class CompareResult(PageResult, TableResult):
         return self.comparison.is_equal
 
     @property
+    def is_explained(self) -> bool:
+        """Whether every such difference is one that tflq is known to have from TFLite (docs/operators.md)."""
+        return self.comparison.is_explained
+
+    @property
     def verdict(self) -> str:
         """What came out, in one sentence."""
         return verdict(self.comparison)
@@ -80,6 +85,8 @@ class CompareResult(PageResult, TableResult):
             "isolated": found.isolated,
             "tolerance": found.tolerance,
             "equal": found.is_equal,
+            "known": [{"elements": k.elements, "reason": k.reason} for k in found.known],
+            "explained": found.is_explained,
             "verdict": self.verdict,
             "first_diverging": found.diverging[0].name if found.diverging else None,
             "ranking": [_ranked(t) for t in found.ranking],

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tflq.analysis.compare.causes import OWN_SHARE, RANGE_KINDS, Cause, input_cause, likely_cause, noise_ratio
+from tflq.analysis.compare.explained import blame_of, explain
 from tflq.analysis.compare.isolated import Isolated
 from tflq.analysis.compare.matching import Match, Matching, match
 from tflq.analysis.compare.segments import Segment, segment
 from tflq.analysis.compare.sides import Running, Side
 from tflq.analysis.compare.tally import Tally, TensorFigures
+from tflq.analysis.known_differences import KnownElements, summed
 from tflq.errors import InputError, OptionError, UnsupportedError
 from tflq.graph import Array, Graph
 
@@ -33,6 +35,7 @@ class ComparedTensor:
         added: noise-to-signal ratio of the layer alone; where that cannot be run, what it has above its inputs; 0 where
             the range of an input explains it.
         own: the same, whatever explains it.
+        known: how many of the differing elements are known to differ from TFLite's, by reason.
     """
 
     match: Match
@@ -44,11 +47,17 @@ class ComparedTensor:
     group: int = 2
     added: float = 0.0
     own: float = 0.0
+    known: tuple[KnownElements, ...] = ()
 
     @property
     def name(self) -> str:
         """Name of the tensor on the first side."""
         return self.match.first.name
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether each element that differs is known to."""
+        return self.figures.differing <= sum(k.elements for k in self.known)
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,16 @@ class Comparison:
     def is_equal(self) -> bool:
         """Whether no tensor differs by more than the tolerance."""
         return not self.diverging
+
+    @property
+    def known(self) -> tuple[KnownElements, ...]:
+        """The reasons of all tensors, each with the elements that it explains."""
+        return summed(k for t in self.tensors for k in t.known)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether every difference beyond the tolerance is one that tflq is known to have from TFLite."""
+        return all(t.is_explained for t in self.diverging)
 
     @property
     def ranking(self) -> tuple[ComparedTensor, ...]:
@@ -124,14 +143,18 @@ def compare_sides(
         if side.count is not None and side.count < samples:
             raise InputError(f"{side.name} has {side.count} samples, {samples} are to be compared")
     every = list(matching.matches)
-    runner = _runner(first, every, isolated)
+    runner, blame = _runner(first, every, isolated), None if isolated else blame_of(first, second)
+    wanted = every if runner or blame else matches
     alone, together = _tallies(matches), _tallies(matches)
     step = _chunk(every)
     for start in range(0, samples, step):
         stop = min(start + step, samples)
-        theirs = second.take(start, stop, [m.second for m in (every if runner else matches)])
+        theirs = second.take(start, stop, [m.second for m in wanted])
         if not isolated:
-            _add(together, matches, first.take(start, stop, [m.first for m in matches]), theirs, start)
+            mine = first.take(start, stop, [m.first for m in (every if blame else matches)])
+            _add(together, matches, mine, theirs, start)
+            if blame is not None and isinstance(first, Running):
+                explain(blame, every, first.inputs(start, stop), mine, theirs)
         if runner is not None and isinstance(first, Running):
             results = runner.run(first.inputs(start, stop), theirs)
             ours = {m.first.name: results[m.first.index] for m in matches if m.first.index in results}
@@ -140,6 +163,8 @@ def compare_sides(
     own = {name: tally.figures() for name, tally in alone.items()} if runner is not None else {}
     figures = own if isolated else {name: tally.figures() for name, tally in together.items()}
     tensors = _judged(first, second, matches, every, figures, own)
+    if blame is not None:
+        tensors = tuple(replace(t, known=blame.known(t.match.first.index)) for t in tensors)
     return Comparison(first.name, second.name, samples, isolated, tolerance, tensors, matching)
 
 

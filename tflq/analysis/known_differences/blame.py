@@ -20,6 +20,7 @@ from tflq.analysis.oracle import OracleIdentity
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Array, Model, Node
 from tflq.interpreter import Engine
+from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.engine import State
 
 INHERITED = "computed from tensors whose differences are known"
@@ -28,17 +29,18 @@ INHERITED = "computed from tensors whose differences are known"
 class Blame:
     """Explains chunk by chunk what differs between tflq's and TFLite's run of a model."""
 
-    def __init__(self, model: Model, identity: OracleIdentity, state: State = "independent") -> None:
+    def __init__(self, model: Model, identity: OracleIdentity | None = None, state: State = "independent") -> None:
         """Find the nodes of the main graph that the table is about.
 
         Args:
-            model: as the reader gives it.
-            identity: of TFLite.
+            model: as the reader gives it, or lowered.
+            identity: of TFLite; None where it is unknown, which leaves out rows of one package or set of kernels.
             state: how the run treats state.
         """
         self._model, self._state = model, state
         graph = model.main
-        self._rows = [rows_of_node(graph, node, identity.package, identity.kernels) for node in graph.nodes]
+        judge = ("", "") if identity is None else (identity.package, identity.kernels)
+        self._rows = [rows_of_node(graph, node, *judge) for node in graph.nodes]
         self._engines: dict[int, Engine] = {}
         self._found: dict[int, dict[str, int]] = {}
 
@@ -111,7 +113,8 @@ class Blame:
         read = [t for t in dict.fromkeys(node.inputs) if t != ABSENT and not tensors[t].is_constant]
         keeps = any(tensors[t].is_variable for t in read)
         needed = [t for t in read if not tensors[t].is_variable]
-        if not needed or any(t not in known for t in needed) or (keeps and self._state == "stream"):
+        lacks_graphs = node.operator in CONTROL and len(self._model.graphs) == 1
+        if not needed or lacks_graphs or any(t not in known for t in needed) or (keeps and self._state == "stream"):
             return None
         try:
             if number not in self._engines:
