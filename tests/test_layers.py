@@ -66,6 +66,18 @@ def test_imports_point_down(part: str) -> None:
     assert not found
 
 
+def test_the_interpreter_knows_no_file_of_a_target() -> None:
+    """Keys and records of a target's files belong to its emitter; TFLite's own strings and flexbuffers are data."""
+    files = (ROOT / "tflq" / "interpreter").rglob("*.py")
+    found = set()
+    for path in files:
+        name = path.relative_to(ROOT)
+        modules = imported_modules(path.read_text(encoding="utf-8"), name.parent.parts)
+        schemas = {module.split(".")[2] for module in modules if module.startswith("tflq.schemas.")}
+        found |= {f"{name} imports tflq.schemas.{schema}" for schema in schemas - {"tflite", "flatbuffer"}}
+    assert not found
+
+
 @pytest.mark.parametrize(
     ("source", "parts"),
     [

@@ -15,7 +15,7 @@ from detector.network import POOLED, POOLED_MASK
 from detector.scenes import CLASSES
 from tflq.benchmarks.detection import Detections
 from tflq.converters.aipu import AIPU
-from tflq.converters.aipu.outputs import shared_map
+from tflq.converters.aipu.operators.boxes import shared_map
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.settings import parse_settings
 from tflq.graph import Affine, Array, Graph, Tensor, dequantise

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of, network_of
-from tflq.converters.aipu.hidden import HIDDEN, with_hidden_ranges
+from tflq.converters.aipu.internal import internal_names, with_internal_ranges
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Range
 from tflq.interpreter import Engine, lower
@@ -94,8 +94,8 @@ def golden(case: str, mode: str) -> Golden:
     layers = json.loads((folder / mode / "layers.json").read_text(encoding="utf-8"))
     graph = with_ranges(graph_of(read_ir(float_folder, name)), layers)
     for node in graph.nodes:
-        if node.operator in HIDDEN:
-            graph = with_hidden_ranges(graph, node.name, _batches(folder, len(graph.inputs)))
+        if internal_names(node.operator):
+            graph = with_internal_ranges(graph, node.name, _batches(folder, len(graph.inputs)))
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[mode]))
     lowered = lower(quantised, AIPU.arithmetic)
     wanted = read_ir(folder / mode, f"{name}_o")

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support.aipu_layers import MODES, Limits, Output, Ran, float_layer, limits_of, run_layer
-from tflq.converters.aipu.hidden import hidden_values
+from tflq.converters.aipu.internal import internal_values
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array
 from tflq.graph.attributes import Attribute
@@ -60,7 +60,7 @@ class TestProposal:
         keys: dict[str, Attribute] = {"width": 256, "height": 256, "score_threshold": 0.4}
         outputs = [Output((1, 30)), Output((1, 30, 4)), Output((1, 1)), Output((1, 1))]
         graph = float_layer("proposal", [scores, deltas], outputs, constants, [(0, 1), (0, 1)], **keys)
-        values = hidden_values(graph.nodes[0], graph.operands(0), [scores, deltas])
+        values = internal_values(graph.nodes[0], graph.operands(0), [scores, deltas])
         hidden = [limits_of(v) for v in values]
         graph = float_layer("proposal", [scores, deltas], outputs, constants, hidden, **keys)
         return run_layer(graph, [scores, deltas], MODES[mode]), anchors, scores
@@ -115,7 +115,7 @@ def test_detection_output(mode: str) -> None:
     outputs = [Output((1, 24)), Output((1, 24, 4)), Output((1, 2)), Output((1, 2)), Output((1, 1))]
     hidden: list[Limits] = [(0, 1)] * 3
     graph = float_layer("detection_output", given, outputs, hidden=hidden, **keys)
-    hidden = [limits_of(v) for v in hidden_values(graph.nodes[0], graph.operands(0), given)]
+    hidden = [limits_of(v) for v in internal_values(graph.nodes[0], graph.operands(0), given)]
     ran = run_layer(float_layer("detection_output", given, outputs, hidden=hidden, **keys), given, MODES[mode])
     boxes = _decoded(ran.inputs[2][..., None, :], ran.inputs[1], (10, 10, 5, 5), 255)[0, 0, :, 1:]
     codes = np.rint(ran.inputs[0][0, 0, :, 1:] / ran.steps[0]).astype(int)

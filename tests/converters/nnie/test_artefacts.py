@@ -14,7 +14,14 @@ from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Logarithmic, Model
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.nnie.logarithm import clipping_grid, fake_quantise, from_true_form, scheme_of, z_of
+from tflq.interpreter.kernels.nnie.logarithm import (
+    SCHEMES,
+    clipping_grid,
+    fake_quantise,
+    from_true_form,
+    scheme_of,
+    z_of,
+)
 from tflq.schemas.nnie import specification
 
 EIGHT = scheme_of(8)
@@ -128,3 +135,11 @@ def test_the_lowered_graph_holds_the_codes() -> None:
     assert isinstance(made.tensors[made.nodes[0].inputs[1]].quantisation, Logarithmic)
     sixteen = lower(quantised(graph, samples(graph), ["bits=16"]), "nnie")
     assert sixteen.nodes[0].params.layer.stored is None
+
+
+def test_the_specification_states_the_schemes_that_run() -> None:
+    keys = ("steps_per_octave", "largest_code", "largest_z")
+    stated = specification()["schemes"]
+    assert isinstance(stated, dict)
+    found = {int(bits): tuple(row[key] for key in keys) for bits, row in stated.items() if isinstance(row, dict)}
+    assert found == SCHEMES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.converters.aipu.outputs import shared_map
+from tflq.converters.aipu.operators.boxes import shared_map
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Tensor
 from tflq.interpreter import Engine

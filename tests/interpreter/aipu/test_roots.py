@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.interpreter.kernels.aipu.roots import reciprocal_root
+from tflq.interpreter.kernels.aipu.normalization import reciprocal_root
 
 
 def test_near_the_root_at_every_magnitude() -> None:

@@ -12,17 +12,15 @@ from tflq.analysis.explain.filters import Products, convolution_products, larges
 from tflq.analysis.explain.moves import explain_move
 from tflq.analysis.explain.steps import Computed, Element, Trace
 from tflq.errors import UnsupportedError
+from tflq.interpreter.kernels.aipu.activation import RECTIFIERS, RELU, ActivationParams
 from tflq.interpreter.kernels.aipu.convolution import ConvolutionParams
 from tflq.interpreter.kernels.aipu.curve import CurveParams
 from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams
 from tflq.interpreter.kernels.aipu.filter import FilterParams
 from tflq.interpreter.kernels.aipu.fully_connected import ProductParams
-from tflq.interpreter.kernels.aipu.fused import RECTIFIERS, RELU
-from tflq.interpreter.kernels.aipu.layout import LayoutParams
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier
+from tflq.interpreter.kernels.aipu.layout import LayoutParams, Reshaped
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes
 from tflq.interpreter.kernels.aipu.pooling import PoolParams
-from tflq.interpreter.kernels.aipu.rectifier import RectifierParams
-from tflq.interpreter.kernels.aipu.reshape import Reshaped
 from tflq.interpreter.kernels.aipu.softmax import SoftmaxParams
 from tflq.interpreter.kernels.aipu.tables import Table
 
@@ -52,15 +50,17 @@ def explain_pool(element: Element) -> Computed:
     assert isinstance(params, PoolParams)
     trace = Trace()
     if params.rescale is None:
-        largest = largest_tap(trace, element, params.window, params.minimum)
-        trace.clamp(largest, params.minimum, params.maximum)
+        largest = largest_tap(trace, element, params.window, params.codes.minimum)
+        trace.clamp(largest, params.codes.minimum, params.codes.maximum)
         return trace.done()
     _, row, column, _ = element.index
     total, inside = sum_of_taps(trace, element, params.window)
-    accumulator = trace.add("with offsets", f"{total} + {inside} * ({params.offset})", total + inside * params.offset)
+    accumulator = trace.add(
+        "with offsets", f"{total} + {inside} * ({params.codes.offset})", total + inside * params.codes.offset
+    )
     place = (row, column, 0)
     m, n = int(params.rescale.m[place]), int(params.rescale.n[place])
-    return _stored(trace, _scaled(trace, accumulator, m, n), params.offset, params.minimum, params.maximum)
+    return _stored(trace, _scaled(trace, accumulator, m, n), params.codes)
 
 
 def explain_pair(element: Element) -> Computed:
@@ -79,18 +79,20 @@ def explain_pair(element: Element) -> Computed:
     if params.is_rectified:
         total = trace.add("activation", f"max({total}, 0)", max(total, 0))
     rounded = _rescaled(trace, total, params.rescale)
-    return _stored(trace, rounded, params.offset, params.minimum, params.maximum)
+    return _stored(trace, rounded, params.codes)
 
 
 def explain_rectifier(element: Element) -> Computed:
     """Explain RELU and RELU6 that stay alone."""
     params = element.node.params
-    assert isinstance(params, RectifierParams)
+    assert isinstance(params, ActivationParams)
+    if params.fused.kind not in RECTIFIERS:
+        raise UnsupportedError(f"the steps of {params.fused.kind} are not shown; its tensors are right")
     trace = Trace()
     code, zp = trace.add("input", "", element.read(0)), params.input_offset
     total = trace.add("activation", f"max({code} + ({zp}), 0)", max(code + zp, 0))
     rounded = _rescaled(trace, total, params.rescale)
-    return _stored(trace, rounded, params.offset, params.minimum, params.maximum, (0, element.index))
+    return _stored(trace, rounded, params.codes, (0, element.index))
 
 
 def explain_curve(element: Element) -> Computed:
@@ -129,7 +131,7 @@ def explain_softmax(element: Element) -> Computed:
         trace.add("multiplier of the output's scale", f"M; N is {n}", m)
         reciprocal = trace.add("reciprocal", f"({m} << {left}) / {total}", (m << left) // total)
         rounded = _scaled(trace, own, reciprocal, n + left)
-    return _stored(trace, rounded, params.offset, params.minimum, params.maximum)
+    return _stored(trace, rounded, params.codes)
 
 
 def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
@@ -143,7 +145,7 @@ def _finish(trace: Trace, products: Products, found: FilterParams) -> Computed:
     if kind == RELU:
         accumulator = trace.add("in float32", "the tool's RELU works there", int(np.float32(accumulator)))
     rounded = _rescaled(trace, accumulator, found.rescale, o)
-    return _stored(trace, rounded, found.offset, found.minimum, found.maximum)
+    return _stored(trace, rounded, found.codes)
 
 
 def _rescaled(trace: Trace, x: int, rescale: Multiplier, channel: int = 0) -> int:
@@ -175,13 +177,12 @@ def _entry(trace: Trace, table: Table, code: int) -> int:
 def _stored(
     trace: Trace,
     rounded: int,
-    zp: int,
-    minimum: int,
-    maximum: int,
+    codes: OutputCodes,
     origin: tuple[int, tuple[int, ...]] | None = None,
 ) -> Computed:
+    zp = codes.offset
     trace.add("minus zp_y", f"{rounded} - ({zp})", rounded - zp)
-    trace.clamp(rounded - zp, minimum, maximum)
+    trace.clamp(rounded - zp, codes.minimum, codes.maximum)
     return trace.done(origin)
 
 
@@ -195,7 +196,7 @@ FAMILIES: Families = {
     ProductParams: _family("fully_connected", explain_fully_connected, "3"),
     PoolParams: _family("pooling", explain_pool, "5"),
     EltwiseParams: _family("eltwise, add, sub, mul", explain_pair, "5"),
-    RectifierParams: _family("activation RELU, RELU6", explain_rectifier, "5"),
+    ActivationParams: _family("activation RELU, RELU6", explain_rectifier, "5"),
     CurveParams: _family("functions by table", explain_curve, "4"),
     SoftmaxParams: _family("softmax", explain_softmax, "5"),
     Reshaped: _family("reshape", explain_move, "5"),

@@ -6,22 +6,22 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from tflq.converters.aipu.descriptor import ARITHMETIC
+from tflq.converters.aipu.emitted import Emitted, FromFile, Lowered, emitted_by
 from tflq.converters.aipu.floating import float_layers
-from tflq.converters.aipu.layers import ARITHMETIC, RULES
+from tflq.converters.aipu.operators import LAYERS
+from tflq.converters.aipu.options import REQUESTED
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.own_keys import OWN_KEYS
 from tflq.converters.aipu.rewrites import MERGED
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_OWN_KEYS = (*OWN_KEYS, MERGED)
+_UNWRITTEN = (*REQUESTED, MERGED)
 
 
 def network_of(graph: Graph) -> Network:
@@ -67,50 +67,50 @@ def _layers(graph: Graph, origin: Origin) -> tuple[dict[str, int], list[Layer]]:
     for t in graph.inputs:
         tensor = graph.tensors[t]
         layers.append(
-            Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _framed([tensor], {}, {}, NOTHING))
+            Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _framed([tensor], {}, {}, Emitted()))
         )
         generations[layers[-1].name] = 0
-    for node in graph.nodes:
+    for index, node in enumerate(graph.nodes):
         reached = max((generation[t] + 1 for t in node.inputs if t in generation), default=0)
         generation.update(dict.fromkeys(node.outputs, reached))
         generations[node.name] = reached
-        layers.append(_layer(graph, node, generation))
+        layers.append(_layer(graph, index, generation))
     return generations, layers
 
 
-def _layer(graph: Graph, node: Node, computed: Collection[int]) -> Layer:
+def _layer(graph: Graph, index: int, computed: Collection[int]) -> Layer:
+    node = graph.nodes[index]
     outputs = [graph.tensors[t] for t in node.outputs]
     own = {t for t in node.inputs if t not in computed}
     constants = {graph.tensors[t].name.rpartition("/")[2]: graph.tensors[t] for t in node.inputs if t in own}
-    written = getattr(node.params, "written", None)
-    assert isinstance(written, Written)
+    layer = LAYERS[node.operator]
+    found = emitted_by(layer.emitted, Lowered(node, graph.operands(index)))
     before: dict[str, Entry] = {key: constant_of(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
-    before.update({key: constant_of(data) for key, data in written.constants.items()})
+    before.update({key: constant_of(data) for key, data in found.constants.items()})
     scales = _scales_of(constants)
     is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
     if is_per_channel:
         before.update(scales)
-    before.update(_attributes(node, written))
-    given = stated(node)
-    after: dict[str, Entry] = dict(written.keys if given is None else given.keys)
+    before.update(_attributes(node, found))
+    after: dict[str, Entry] = dict(node.extra.keys if isinstance(node.extra, FromFile) else found.keys)
     if not is_per_channel:
         after.update(scales)
     bottoms = tuple(edge_of(graph.tensors[t]) for t in node.inputs if t not in own)
-    entries = _framed(outputs, before, after, written)
-    return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(edge_of, outputs)), entries)
+    entries = _framed(outputs, before, after, found)
+    return Layer(node.name, layer.type, bottoms, tuple(map(edge_of, outputs)), entries)
 
 
 def _framed(
-    outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry], written: Written
+    outputs: list[Tensor], before: Mapping[str, Entry], after: Mapping[str, Entry], found: Emitted
 ) -> dict[str, Entry]:
     offsets = [offset_of(t) for t in outputs]
     return {
         "layer_top_range": tuple(code_limits(t) for t in outputs),
         "layer_top_scale": tuple(float(scale_of(t)) for t in outputs),
-        "layer_top_zp": tuple(float(zp) if k in written.real_offsets else zp for k, zp in enumerate(offsets)),
+        "layer_top_zp": tuple(float(zp) if k in found.real_offsets else zp for k, zp in enumerate(offsets)),
         **before,
         "is_perf_mode": True,
-        **written.added,
+        **found.added,
         "unquantifiable": False,
         **after,
         "activation_quantization_axis": ("None",) * len(outputs),
@@ -144,11 +144,11 @@ def _scales_of(constants: Mapping[str, Tensor]) -> dict[str, Entry]:
     }
 
 
-def _attributes(node: Node, written: Written) -> dict[str, Entry]:
+def _attributes(node: Node, found: Emitted) -> dict[str, Entry]:
     kept: dict[str, Entry] = {}
     for key, value in node.attributes.items():
-        changed = written.changed.get(key, value_of(value))
-        if key not in _OWN_KEYS and key not in written.added and changed is not None:
+        changed = found.changed.get(key, value_of(value))
+        if key not in _UNWRITTEN and key not in found.added and changed is not None:
             kept[key] = changed
     return kept
 

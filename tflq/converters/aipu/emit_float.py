@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tflq.converters.aipu.emit import constant_of, edge_of, value_of
-from tflq.converters.aipu.layers import RULES
+from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.ranges import range_of
 from tflq.errors import UnsupportedError
@@ -61,7 +61,7 @@ def _layer(graph: Graph, node: Node) -> Layer:
         if t.is_constant and t.data is not None and t.name.startswith(own):
             entries[t.name.removeprefix(own)] = constant_of(t.data)
     entries.update(written)
-    return Layer(node.name, RULES[node.operator].type, bottoms, tuple(map(edge_of, tops)), entries)
+    return Layer(node.name, LAYERS[node.operator].type, bottoms, tuple(map(edge_of, tops)), entries)
 
 
 def _ranges(tops: tuple[Tensor, ...]) -> dict[str, Entry]:

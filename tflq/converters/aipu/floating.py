@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from tflq.converters.aipu.layers import ARITHMETIC
+from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node, validate
 from tflq.graph.sources import source_tensors

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.hidden import HIDDEN
-from tflq.converters.aipu.layers import OPERATORS
+from tflq.converters.aipu.internal import internal_names
+from tflq.converters.aipu.operators import OPERATORS
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.quantised import attribute_of, lower_as_stated, quantised_node, quantised_tensors
+from tflq.converters.aipu.quantised import attribute_of, lower_as_imported, quantised_node, quantised_tensors
 from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, validate
 from tflq.graph.attributes import Attribute
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
 
 INPUT = "Input"
-_STATED = ("layer_top_range", "weights_range", "biases_range")
+_RANGES = ("layer_top_range", "weights_range", "biases_range")
 
 
 def graph_of(network: Network) -> Graph:
@@ -46,7 +46,7 @@ def graph_of(network: Network) -> Graph:
     graph.inputs = tuple(places[name] for name in _names(network, "input_tensors"))
     graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
     validate(graph, "Compass IR")
-    return lower_as_stated(graph) if quantised else graph
+    return lower_as_imported(graph) if quantised else graph
 
 
 def _refuse(network: Network) -> None:
@@ -97,11 +97,11 @@ def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     outputs = tuple(places[edge.name] for edge in layer.tops)
     operator = OPERATORS[layer.type]
-    hidden = tuple(
-        graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32)) for name in HIDDEN.get(operator, ())
+    internal = tuple(
+        graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32)) for name in internal_names(operator)
     )
     attributes = _attributes(layer.entries)
-    return Node(operator, inputs + constants, outputs, attributes, layer.name, intermediates=hidden or None)
+    return Node(operator, inputs + constants, outputs, attributes, layer.name, intermediates=internal or None)
 
 
 def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:
@@ -112,6 +112,6 @@ def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:
 def _attributes(entries: Mapping[str, Entry]) -> Attributes:
     kept: dict[str, Attribute] = {}
     for key, entry in entries.items():
-        if not isinstance(entry, Constant) and key not in _STATED:
+        if not isinstance(entry, Constant) and key not in _RANGES:
             kept[key] = attribute_of(entry)
     return Attributes(kept)

@@ -9,7 +9,9 @@ from tflq.converters.precision import Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.interpreter.kernels.aipu.softmax_fast import ADJUSTMENTS
+from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
+from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
+from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
 PER_TENSOR, PER_CHANNEL = "per_tensor", "per_channel"
@@ -37,6 +39,10 @@ KNOWN = (
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
+
+TABLE_BITS = "lut_items_in_bits"
+REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST)
+"""What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
 PROMOTIONS = (
     Promotion("16 bits", "activation_bits=16,weight_bits=16,bias_bits=48,lut_items_in_bits=10"),

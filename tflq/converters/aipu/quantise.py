@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.converters.aipu.constants import quantised_constants
-from tflq.converters.aipu.hidden import UNSIGNED
-from tflq.converters.aipu.layers import ARITHMETIC, RULES, Signs
-from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.descriptor import ARITHMETIC, Layer, OutputType, by_range, code_type, like, says, typed
+from tflq.converters.aipu.operators import LAYERS
+from tflq.converters.aipu.options import TABLE_BITS, LayerOptions
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.outputs import code_type, fixed_types
-from tflq.converters.aipu.own_keys import own_keys
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
 from tflq.converters.aipu.softmax_methods import with_softmax_methods
-from tflq.converters.aipu.special import is_truth, passes, quantise_constant, whole_type
 from tflq.converters.aipu.unify import with_unified_branches
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
-from tflq.converters.aipu.whitepaper import paper_types
 from tflq.errors import UnsupportedError
-from tflq.graph import Attributes, Graph, Node, Tensor, validate
+from tflq.graph import Affine, Attributes, Graph, Node, Tensor, validate
+from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
+from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
-from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.whitepaper import covers
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
 _NORMALISATION_BITS = 16
-HIDDEN_BITS = 16
+INTERNAL_BITS = 16
 
 
 @dataclass
@@ -44,14 +41,17 @@ class _Quantiser:
         for t in self.graph.inputs:
             self.graph.tensors[t] = _input(self.graph.tensors[t], self.whole)
         for index, node in enumerate(self.graph.nodes):
+            layer, options = LAYERS[node.operator], self._of(node)
             for t in node.intermediates or ():
-                self.graph.tensors[t] = _hidden(self.graph.tensors[t], node.operator not in UNSIGNED, self._of(node))
+                signed = layer.internal is None or layer.internal.signed
+                self.graph.tensors[t] = _internal(self.graph.tensors[t], signed, options)
             self._outputs(index, node)
-            if RULES[node.operator].is_linear:
-                self._constants(node)
-            for key, constant in quantised_constants(node, self.graph.operands(index), self._of(node)).items():
-                self.graph.tensors[self._place(node, key)] = constant
-            attributes = Attributes({**node.attributes, **own_keys(node, self._of(node))})
+            if layer.is_linear:
+                self._weights(node)
+            if layer.constants is not None:
+                for key, constant in layer.constants(node, self.graph.operands(index), options).items():
+                    self.graph.tensors[self._place(node, key)] = constant
+            attributes = Attributes({**node.attributes, **_requested(node, options)})
             self.graph.nodes[index] = replace(node, arithmetic=self._arithmetic(node), attributes=attributes)
         validate(self.graph, "aipu graph")
         return self.graph
@@ -63,41 +63,35 @@ class _Quantiser:
         return WHITEPAPER if self._of(node).by_whitepaper and covers(node) else ARITHMETIC
 
     def _outputs(self, index: int, node: Node) -> None:
-        rule, asked, tensors = RULES[node.operator], self._of(node), self.graph.tensors
-        types = paper_types(node, self.graph.operands(index), asked)
-        if types is not None or rule.signs is Signs.FIXED:
-            types = types or fixed_types(node, self.graph.operands(index), asked)
-            for t, (dtype, quantisation) in zip(node.outputs, types, strict=True):
-                tensors[t] = replace(tensors[t], dtype=dtype, quantisation=quantisation)
-            return
-        for t in node.outputs:
-            if node.operator == "constant":
-                tensors[t], tensors[node.inputs[0]] = quantise_constant(tensors[t], tensors[node.inputs[0]], asked)
-            elif is_truth(node):
-                affine = affine_of(np.float32(1), 0, 8, False)
-                tensors[t] = replace(tensors[t], dtype=code_type(affine), quantisation=affine)
-            elif rule.signs is Signs.PASS or passes(node) or node.outputs.index(t) in rule.passed:
-                source = tensors[node.inputs[0]]
-                tensors[t] = replace(tensors[t], dtype=source.dtype, quantisation=source.quantisation)
+        tensors, layer = self.graph.tensors, LAYERS[node.operator]
+        types = self._types(index, node, layer)
+        for place, t in enumerate(node.outputs):
+            if types is not None:
+                dtype, quantisation = types[place]
+            elif layer.passes or place in layer.passed:
+                dtype, quantisation = like(tensors[node.inputs[0]])
             else:
-                tensors[t] = self._ranged(index, tensors[t])
+                dtype, quantisation = self._ranged(index, tensors[t])
+            tensors[t] = replace(tensors[t], dtype=dtype, quantisation=quantisation)
 
-    def _ranged(self, index: int, tensor: Tensor) -> Tensor:
+    def _types(self, index: int, node: Node, layer: Layer) -> Sequence[OutputType] | None:
+        """Return the types of outputs by a rule of the layer, the whitepaper's first; None where it has none."""
+        operands, options = self.graph.operands(index), self._of(node)
+        rules = [layer.types]
+        if options.by_whitepaper and covers(node):
+            rules.insert(0, layer.paper_types)
+        found = (rule(node, operands, options) for rule in rules if rule is not None)
+        return next((types for types in found if types is not None), None)
+
+    def _ranged(self, index: int, tensor: Tensor) -> OutputType:
+        """Return the type of an output by its range; where the layer says so, whole numbers stay whole."""
         node = self.graph.nodes[index]
-        rule = RULES[node.operator]
-        signed = rule.signed(node, self.graph.operands(index))
-        read = [self.graph.tensors[t] for t in node.inputs]
-        if rule.keeps_whole and all(is_plain(t) for t in read):
-            affine = whole_type(tensor, read, signed)
-            return replace(tensor, dtype=code_type(affine), quantisation=affine)
-        asked = self._of(node)
-        if node.operator == "concat":
-            if all((t.dtype, t.quantisation) == (read[0].dtype, read[0].quantisation) for t in read):
-                return replace(tensor, dtype=read[0].dtype, quantisation=read[0].quantisation)
-            asked = replace(asked, activation_bits=max(bits_of(t) for t in read))
-        if node.attributes.text(METHOD, "") == FAST_EXP:
-            asked = replace(asked, is_symmetric=True)
-        return _typed(tensor, signed, asked)
+        layer, read = LAYERS[node.operator], [self.graph.tensors[t] for t in node.inputs]
+        assert layer.signed is not None
+        signed = layer.signed(node, self.graph.operands(index))
+        if layer.keeps_whole and all(is_plain(t) for t in read):
+            return typed(_whole_type(tensor, read, signed))
+        return by_range(tensor, signed, self._of(node))
 
     def _place(self, node: Node, key: str) -> int:
         tensors = self.graph.tensors
@@ -106,7 +100,7 @@ class _Quantiser:
             raise UnsupportedError(f"layer '{node.name}': {key} must be a constant of the layer")
         return found[0]
 
-    def _constants(self, node: Node) -> None:
+    def _weights(self, node: Node) -> None:
         tensors, asked = self.graph.tensors, self._of(node)
         places = {key: self._place(node, key) for key in ("weights", "biases")}
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
@@ -143,29 +137,54 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
     return quantised
 
 
+def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
+    """Return the requested options that a kernel reads beside the keys of its layer.
+
+    The multipliers of Concat are as wide as its activations were requested, though its values are as wide as its
+    branches.
+    """
+    keys: dict[str, Attribute] = {TABLE_BITS: options.table_bits}
+    layer = LAYERS[node.operator]
+    if layer.is_linear and options.remain_shift is not None:
+        keys[REMAIN_SHIFT] = options.remain_shift
+    width = options.multiplier_bits or (options.activation_bits if node.operator == "concat" else 0)
+    if width and says(layer.has_width, node):
+        keys[MULTIPLIER_BITS] = width
+    return keys
+
+
+def _whole_type(output: Tensor, inputs: Sequence[Tensor], signed: bool) -> Affine:
+    """Return the type of whole numbers made of whole numbers: s = 1, as many bits as the range or an input needs.
+
+    Source: Compass Optimizer, ops/eltwise.py, where both inputs are quantisation-invariant.
+    """
+    low, high = range_of(output)
+    needed = next((b for b in (8, 16) if _fits(low, high, b, signed)), 32)
+    return affine_of(np.float32(1), 0, max(needed, *(bits_of(t) for t in inputs)), signed)
+
+
+def _fits(low: float, high: float, bits: int, signed: bool) -> bool:
+    lowest, highest = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    return lowest <= low and high <= highest
+
+
 def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:
     if tensor.dtype.is_integer:
         return tensor
-    return _typed(tensor, range_of(tensor)[0] < 0, asked)
+    dtype, quantisation = by_range(tensor, range_of(tensor)[0] < 0, asked)
+    return replace(tensor, dtype=dtype, quantisation=quantisation)
 
 
-def _typed(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
-    low, high = range_of(tensor)
-    affine = type_of_range(low, high, asked.activation_bits, signed, asked.is_symmetric, asked.restricted)
-    return replace(tensor, dtype=code_type(affine), quantisation=affine)
-
-
-def _hidden(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
+def _internal(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
     """Type what a layer computes within itself: symmetric, restricted, at least 16 bits."""
     low, high = range_of(tensor)
-    affine = type_of_range(low, high, max(HIDDEN_BITS, asked.activation_bits), signed, True, restricted=True)
+    affine = type_of_range(low, high, max(INTERNAL_BITS, asked.activation_bits), signed, True, restricted=True)
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 
 def _needs_range(node: Node) -> bool:
-    rule = RULES[node.operator]
-    own = rule.signs is Signs.OWN and node.operator != "constant"
-    return rule.needs_range or (own and not passes(node) and not is_truth(node))
+    layer = LAYERS[node.operator]
+    return says(layer.needs_range, node) or (layer.signed is not None and not callable(layer.needs_range))
 
 
 def _refuse_missing_ranges(graph: Graph) -> None:

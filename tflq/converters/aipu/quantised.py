@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.layers import ARITHMETIC, OPERATORS
+from tflq.converters.aipu.descriptor import ARITHMETIC
+from tflq.converters.aipu.emitted import FromFile, Lowered, emitted_by, imported_by
+from tflq.converters.aipu.operators import LAYERS, OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.rewrites import MERGED
 from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
+from tflq.interpreter.execution.deferred import placed
 from tflq.interpreter.execution.lowering import lower_node
+from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import affine_of
-from tflq.interpreter.kernels.aipu.stated import stated
-from tflq.interpreter.kernels.aipu.written import Written
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Layer, Value
 from tflq.schemas.aipu.values import format_value
 
@@ -78,13 +81,13 @@ def quantised_node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Nod
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     inputs += tuple(_constant(graph, layer, key) for key in layer.constants if key in INPUTS)
     outputs = tuple(places[edge.name] for edge in layer.tops)
-    extra = Written(tables, computed)
+    extra = FromFile({}, layer.name, computed, tables)
     return Node(
         OPERATORS[layer.type], inputs, outputs, Attributes(attributes), layer.name, arithmetic=ARITHMETIC, extra=extra
     )
 
 
-def lower_as_stated(graph: Graph) -> Graph:
+def lower_as_imported(graph: Graph) -> Graph:
     """Return the graph with the integers of the file in every node.
 
     Raises:
@@ -92,20 +95,41 @@ def lower_as_stated(graph: Graph) -> Graph:
         UnsupportedError: layers whose kernel decides other integers than the file states, all at once.
     """
     try:
-        lowered = lower(graph, ARITHMETIC)
+        lowered = lower(_imported(graph), ARITHMETIC)
     except MISFITS as error:
         raise FormatError(f"{_misfit(graph)}its keys do not fit it: {error}") from None
-    problems = [problem for node in lowered.nodes if (problem := _difference(node))]
+    problems = [problem for index in range(len(lowered.nodes)) if (problem := _difference(lowered, index))]
     if problems:
         raise UnsupportedError("; ".join(problems))
     return lowered
 
 
-def _misfit(graph: Graph) -> str:
-    """Name the first layer whose kernel stumbles over its keys."""
+def _imported(graph: Graph) -> Graph:
+    """Return the graph with the imported params of each layer; what cannot be taken is refused all at once."""
+    work, refused = graph.copy(), list[str]()
     for index in range(len(graph.nodes)):
         try:
-            lower_node(graph, index, ARITHMETIC)
+            work.nodes[index] = _imported_node(graph, index)
+        except UnsupportedError as error:
+            refused.append(str(placed(error, graph.operands(index).where)))
+    if refused:
+        raise UnsupportedError("; ".join(refused))
+    return work
+
+
+def _imported_node(graph: Graph, index: int) -> Node:
+    node = graph.nodes[index]
+    assert isinstance(node.extra, FromFile)
+    return replace(node, extra=imported_by(LAYERS[node.operator].emitted, node, node.extra))
+
+
+def _misfit(graph: Graph) -> str:
+    """Name the first layer whose kernel stumbles over its keys."""
+    work = graph.copy()
+    for index in range(len(work.nodes)):
+        try:
+            work.nodes[index] = _imported_node(graph, index)
+            lower_node(work, index, ARITHMETIC)
         except TflqError:
             continue
         except MISFITS:
@@ -115,7 +139,7 @@ def _misfit(graph: Graph) -> str:
 
 def is_quantised_graph(graph: Graph) -> bool:
     """Whether a graph came from a quantised IR: its integers are decided."""
-    return isinstance(graph.extra, Origin) and any(stated(node) is not None for node in graph.nodes)
+    return isinstance(graph.extra, Origin) and any(is_imported(node) for node in graph.nodes)
 
 
 def _has_added_keys(layer: Layer) -> bool:
@@ -193,11 +217,12 @@ def _real(layer: Layer, key: str, value: Value) -> float:
     raise FormatError(f"layer '{layer.name}': {key}={value}: allowed is a number")
 
 
-def _difference(node: Node) -> str:
-    """Say where a kernel's integers are not the file's; empty where they are."""
-    wanted, found = stated(node), getattr(node.params, "written", None)
-    if wanted is None or not isinstance(found, Written):
-        return ""
+def _difference(graph: Graph, index: int) -> str:
+    """Say where a kernel's params are not the file's; empty where they are."""
+    node = graph.nodes[index]
+    wanted = node.extra
+    assert isinstance(wanted, FromFile)
+    found = emitted_by(LAYERS[node.operator].emitted, Lowered(node, graph.operands(index)))
     for key in {*wanted.keys, *found.keys}:
         if not key.endswith("_type") and wanted.keys.get(key) != found.keys.get(key):
             return _sentence(node, key, wanted.keys.get(key), found.keys.get(key))

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.aipu.lrn import WITHIN
-from tflq.interpreter.kernels.aipu.pow import EXPONENT
+from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
 
 MERGED = "is_merged"
 """Own key of a BatchNorm that was a Mul: it keeps the ordinary weight width."""

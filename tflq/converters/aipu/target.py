@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from tflq.converters.aipu.check import problems_of
+from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.floating import with_float_layers
-from tflq.converters.aipu.layers import ARITHMETIC
 from tflq.converters.aipu.options import (
     KNOWN,
     PROMOTIONS,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.layers import RULES, Signs
+from tflq.converters.aipu.operators import LAYERS
 from tflq.graph import Graph, Range
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, scale_of
 
@@ -53,10 +53,10 @@ def _owner(graph: Graph, t: int) -> int | None:
     writers = graph.producers()
     while t in writers:
         node = graph.nodes[writers[t]]
-        rule = RULES[node.operator]
-        if rule.signs is Signs.OWN:
-            return t if graph.tensors[t].range is not None and node.operator != "constant" else None
-        if rule.signs is not Signs.PASS:
+        layer = LAYERS[node.operator]
+        if layer.signed is not None:
+            return t if graph.tensors[t].range is not None else None
+        if not layer.passes:
             return None
         t = node.inputs[0]
     return t if t in graph.inputs and graph.tensors[t].range is not None else None

@@ -42,15 +42,3 @@ def specification() -> dict[str, Json]:
 def limits() -> Limits:
     """Return the mapper's limits."""
     return Limits(**cast("dict[str, int]", specification()["limits"]))
-
-
-@cache
-def scheme_numbers(bits: int) -> tuple[int, int, int]:
-    """Return steps of an octave, largest code and largest |z| of a width.
-
-    Raises:
-        KeyError: another width than 8 or 16.
-    """
-    schemes = cast("dict[str, dict[str, int]]", specification()["schemes"])
-    found = schemes[str(bits)]
-    return found["steps_per_octave"], found["largest_code"], found["largest_z"]

@@ -15,7 +15,6 @@ from tflq.interpreter.kernels.aipu.boxes import INT16, delta_table, exponential,
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
@@ -23,7 +22,7 @@ LARGEST_GROWTH = 3276.0
 OUTPUT_SCALE = 32767.0
 _OUTPUT_BITS = 14
 _LATE_SHIFT = 16
-_TABLES = ("th_lut", "tw_lut")
+_TABLES = ("grow_y", "grow_x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,6 @@ class BoundingBoxParams:
         early_shift: bits that size * M loses in front of the product with a delta.
         largest_centre: limit of a centre.
         largest_half: limit of half a size.
-        written: for the IR.
     """
 
     offsets: tuple[int, int]
@@ -50,7 +48,6 @@ class BoundingBoxParams:
     early_shift: int
     largest_centre: int
     largest_half: int
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> BoundingBoxParams:
@@ -89,7 +86,6 @@ def lower(node: Node, operands: Operands) -> BoundingBoxParams:
         early,
         1 << (widths - 1),
         (1 << bits_of(rois)) - 1,
-        _written((*moves, *halves, output), tables, early),
     )
 
 
@@ -143,15 +139,3 @@ def _table_scale(exponent: float) -> np.float32:
     """Return the scale of the largest growth in 16 bits, symmetric, signed and restricted."""
     s: np.float32 = np.float32(INT16[1]) / np.float32(np.exp(exponent))
     return s
-
-
-def _written(found: tuple[Multiplier, ...], tables: list[Table], early: int) -> Written:
-    keys: dict[str, Value] = {
-        "box_scale_value": tuple(f.first_m for f in found),
-        "box_scale_type": ("uint16",) * len(found),
-        "box_shift_value": tuple(f.first_n for f in found),
-        "box_shift_type": ("int8",) * len(found),
-        "delta_shift": early,
-    }
-    luts = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, tables, strict=True)}
-    return Written(luts, keys)

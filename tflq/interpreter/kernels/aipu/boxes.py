@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.imported import imported_numbers, is_imported
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated, stated_numbers, stated_shift, stated_table
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 
 INT16 = (-(1 << 15), (1 << 15) - 1)
@@ -39,23 +39,23 @@ def delta_table(
     s: np.float32 | float,
     scale: float | None = None,
 ) -> Table:
-    """Return the int16 table clamp(RNE(s * f((q + zp_d) / s_d / deviation))), or the one that a quantised IR states.
+    """Return the int16 table clamp(RNE(s * f((q + zp_d) / s_d / deviation))), or the imported one.
 
     Its points are evenly spaced over the element type of the deltas, both ends included. All in float32, the function
     itself in float64.
 
     Args:
         node: lut_items_in_bits limits the number of entries.
-        key: of the table in the IR.
+        key: of the table among the imported params.
         deltas: the type of the codes that the table is read with.
         function: `identity` or `exponential`.
         deviation: what deltas are divided by.
         s: scale of the entries.
         scale: s_d, where it is not that of the deltas.
     """
-    stated = stated_table(node, key)
-    if stated is not None:
-        return Table(stated, deltas.dtype.minimum, stated_shift(node, stated, bits_of(deltas)), *INT16)
+    given = imported_numbers(node, key)
+    if given is not None:
+        return Table(given, deltas.dtype.minimum, table_shift(node, given, bits_of(deltas)), *INT16)
     bits = table_bits(node, deltas)
     grid = np.linspace(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits, dtype=np.float32)
     inverse = np.float32(1) / np.float32(scale_of(deltas) if scale is None else scale)
@@ -85,13 +85,13 @@ def hidden_scale(operands: Operands, position: int) -> np.float32:
 def score_threshold(node: Node, scores: Tensor) -> int:
     """Return clamp(RNE(f32(s * threshold) - zp)) in the unsigned range of the scores' width, also for signed scores.
 
-    A quantised IR states the code: under score_threshold_value, or in place of the threshold.
+    A quantised file holds the code: as an imported param, or in place of the threshold.
     """
-    stated = stated_numbers(node, "score_threshold_value")
-    if stated is not None:
-        return int(stated[0])
+    given = imported_numbers(node, "threshold")
+    if given is not None:
+        return int(given[0])
     real = node.attributes.real("score_threshold")
-    if is_stated(node):
+    if is_imported(node):
         return int(real)
     code = np.rint(np.float32(real) * scale_of(scores) - np.float32(offset_of(scores)))
     return int(np.clip(code, 0, (1 << bits_of(scores)) - 1))

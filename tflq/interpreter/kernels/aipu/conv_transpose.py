@@ -23,7 +23,6 @@ from tflq.interpreter.accumulate.transposed import (
 )
 from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of
-from tflq.interpreter.kernels.aipu.written import Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 
@@ -33,7 +32,7 @@ class ConvTransposeParams:
 
     Attributes:
         filter: weights [O, KH, KW, C], bias, M and N.
-        prepared: the weights made ready for accumulation, and the window.
+        prepared: the weights packed for accumulation, and the window.
         input_offset: zp_x.
         folded: zp_x * sum(w), int64[O].
     """
@@ -42,11 +41,6 @@ class ConvTransposeParams:
     prepared: Transposed
     input_offset: int
     folded: Integers
-
-    @property
-    def written(self) -> Written:
-        """What stands in the IR."""
-        return self.filter.written
 
 
 def lower(node: Node, operands: Operands) -> ConvTransposeParams:

@@ -10,7 +10,6 @@ from tflq.interpreter.accumulate import Convolution, accumulate_in_order, gain_i
 from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
 from tflq.interpreter.kernels.aipu.windows import window_of
-from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,16 +18,11 @@ class ConvolutionParams:
 
     Attributes:
         filter: weights [O, KH, KW, C / groups], bias, M and N.
-        prepared: the weights made ready for accumulation, and the window.
+        prepared: the weights packed for accumulation, and the window.
     """
 
     filter: FilterParams
     prepared: Convolution
-
-    @property
-    def written(self) -> Written:
-        """What stands in the IR."""
-        return self.filter.written
 
 
 def lower(node: Node, operands: Operands) -> ConvolutionParams:

@@ -12,9 +12,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import Single, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated
-from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,6 @@ class CountParams:
         falls: whether bins go from large to small.
         edges: of half-open bins, float32[bins + 1]; None where bins are counted from the lower limit.
         dtype: of the output.
-        written: for the IR.
     """
 
     low: float
@@ -37,7 +35,6 @@ class CountParams:
     falls: bool
     edges: Single | None
     dtype: np.dtype[np.generic]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> CountParams:
@@ -49,7 +46,7 @@ def lower(node: Node, operands: Operands) -> CountParams:
         UnsupportedError: limits that are one code, or fall where bins are half open.
     """
     limits = [np.float32(node.attributes.real(key)) for key in ("min", "max")]
-    if not is_stated(node):
+    if not is_imported(node):
         limits = [np.rint(limit * scale_of(operands.input(0))) for limit in limits]
     return lower_limits(node, operands, *(float(limit) for limit in limits))
 
@@ -60,9 +57,8 @@ def lower_limits(node: Node, operands: Operands, first: float, last: float) -> C
     if first == last or (first > last and not discrete):
         raise UnsupportedError(f"min and max become the codes {first:g} and {last:g}; allowed is min below max")
     edges = None if discrete else _edges(first, last, bins)
-    written = Written(changed={"min": first, "max": last})
     dtype = operands.output().dtype.storage
-    return CountParams(min(first, last), max(first, last), bins, first > last, edges, dtype, written)
+    return CountParams(min(first, last), max(first, last), bins, first > last, edges, dtype)
 
 
 def run(params: CountParams, x: Array) -> tuple[Array, ...]:

@@ -1,6 +1,12 @@
-"""Functions by table: Exp, Square, Sqrt, Rsqrt, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
+"""Functions by table, activations among them, and at 16 bits Cosine and Sine by a period (docs/aipu.md, 4).
 
+Functions by table: Exp, Square, Sqrt, Rsqrt, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
 Source: Compass Optimizer, ops/activation.py, apply_lut.
+
+Cosine and Sine: a plain table at 8 bits; at 16 a table of one period, read at the place in it.
+i = RNE((x + zp_x) * M * 2^-N) mod n, r = n / (2 pi s_x); t[k] = RNE(32767 f(2 pi k / (n - 1))), n a power of two. The
+output is symmetric at s_y = 32767.
+Source: Compass Optimizer, ops/cosine.py.
 """
 
 from __future__ import annotations
@@ -12,9 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.tables import Table, table_of
-from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
 
 Doubles = NDArray[np.float64]
 Function = Callable[[Doubles], Doubles]
@@ -76,7 +87,6 @@ class CurveParams:
 
     table: Table
     dtype: np.dtype[np.generic]
-    written: Written
 
     def apply(self, x: Array) -> Array:
         """Return codes of codes."""
@@ -88,15 +98,7 @@ def lower(node: Node, operands: Operands) -> CurveParams:
     x, output = operands.input(0), operands.output()
     function = function_of(node)
     table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
-    changed = dict.fromkeys(("alpha", "gamma")) if node.operator == "activation" else {}
-    return CurveParams(
-        table, output.dtype.storage, Written({"lut": table.entries.astype(output.dtype.storage)}, changed=changed)
-    )
-
-
-def run(params: CurveParams, x: Array) -> tuple[Array, ...]:
-    """Run the table: codes [S, ...] -> codes [S, ...]."""
-    return (params.apply(x),)
+    return CurveParams(table, output.dtype.storage)
 
 
 def function_of(node: Node) -> Function:
@@ -110,3 +112,61 @@ def function_of(node: Node) -> Function:
         gamma = node.attributes.real("gamma", 1.0) if method == "SELU" else 1.0
         return lambda x: gamma * _elu(x, alpha)
     return _FUNCTIONS[method if method in METHODS else node.operator]
+
+
+_PERIODIC: dict[str, Callable[[Array], Array]] = {"cosine": np.cos, "sine": np.sin}
+SCALE = 32767
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicParams:
+    """The integers of one layer: the table of a period, zp_x, M and N, the output's type."""
+
+    table: Integers
+    input_offset: int
+    rescale: Multiplier
+    dtype: np.dtype[np.generic]
+
+    def apply(self, x: Array) -> Array:
+        """Return codes of codes."""
+        place = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
+        found: Array = self.table[place & (self.table.size - 1)].astype(self.dtype)
+        return found
+
+
+def lower_periodic(node: Node, operands: Operands) -> PeriodicParams | CurveParams:
+    """Compute the table; at 16 bits M and N.
+
+    Raises:
+        UnsupportedError: an input of another width.
+    """
+    x, output = operands.input(0), operands.output()
+    if max(bits_of(x), bits_of(output)) <= 8:
+        return lower(node, operands)
+    if bits_of(x) != bits_of(output):
+        raise UnsupportedError(
+            f"{node.operator} from {bits_of(x)} to {bits_of(output)} bits; allowed is one width in both layers"
+        )
+    given = imported_numbers(node)
+    entries = given if given is not None else _period(node, operands)
+    ratio = np.float32(entries.size / 2 / np.pi) / scale_of(x)
+    found = multiplier_of(node, ratio, WIDEST + 1)
+    return PeriodicParams(entries, offset_of(x), found, output.dtype.storage)
+
+
+def run(params: PeriodicParams | CurveParams, x: Array) -> tuple[Array, ...]:
+    """Run the table: codes [S, ...] -> codes [S, ...]."""
+    return (params.apply(x),)
+
+
+def _period(node: Node, operands: Operands) -> Integers:
+    count = 1 << table_bits(node, operands.input(0))
+    angles = np.linspace(0, 2 * np.pi, count, dtype=np.float32)
+    values = _PERIODIC[node.operator](angles.astype(np.float64))
+    return encode(values.astype(np.float32), operands.output().affine)
+
+
+KERNELS = {
+    **dict.fromkeys(OPERATORS, Kernel(lower, run)),
+    **dict.fromkeys(_PERIODIC, Kernel(lower_periodic, run)),
+}

@@ -21,16 +21,15 @@ from tflq.interpreter.kernels.aipu.boxes import (
     take_rows,
     together,
 )
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, is_imported, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated, multipliers_of, number_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 CAFFE = "caffe_detection"
 MULTIPLIER_BITS = 16
-_TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
+_TABLES = ("move_y", "move_x", "grow_y", "grow_x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,6 @@ class DetectionParams:
         threshold: a score's code must be above it.
         limits: rows of the boxes and of the classes.
         dtypes: of the five outputs.
-        written: for the IR.
     """
 
     x_first: bool
@@ -63,7 +61,6 @@ class DetectionParams:
     threshold: int
     limits: tuple[int, int]
     dtypes: tuple[np.dtype[np.generic], ...]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> DetectionParams:
@@ -75,8 +72,9 @@ def lower(node: Node, operands: Operands) -> DetectionParams:
     """
     real, deltas = node.attributes.real, operands.input(1)
     one = np.float32(1)
-    s_b, s_t = (one, one) if is_stated(node) else (hidden_scale(operands, k) for k in (1, 2))
-    found = multipliers_of(node, "box_", lambda: _multipliers(operands, s_b, s_t))
+    s_b, s_t = (one, one) if is_imported(node) else (hidden_scale(operands, k) for k in (1, 2))
+    given = imported_multiplier(node, "box")
+    found = _multipliers(operands, s_b, s_t) if given is None else given.split()
     clip = np.float32(real("bbox_xform_clip", float("inf")))
     functions = ((identity, s_t), (identity, s_t), *((lambda x: exponential(np.minimum(x, clip)), s_b),) * 2)
     deviations = node.attributes.reals("variance")
@@ -98,14 +96,13 @@ def lower(node: Node, operands: Operands) -> DetectionParams:
         threshold,
         (operands.output(0).shape[1], operands.output(2).shape[1]),
         tuple(t.dtype.storage for t in operands.outputs),
-        _written(tables, found, early, (height, width), threshold),
     )
 
 
-def _multipliers(operands: Operands, s_b: np.float32, s_t: np.float32) -> list[Multiplier]:
+def _multipliers(operands: Operands, s_b: np.float32, s_t: np.float32) -> tuple[Multiplier, ...]:
     s_c, s_p = scale_of(operands.output(1)), scale_of(operands.input(2))
     ratios = (s_c / (s_b * s_p), s_c / (s_t * s_p), s_c / s_p)
-    return [find_multiplier(ratio, MULTIPLIER_BITS) for ratio in ratios]
+    return tuple(find_multiplier(ratio, MULTIPLIER_BITS) for ratio in ratios)
 
 
 def _side(node: Node, operands: Operands, key: str) -> int:
@@ -159,22 +156,3 @@ def _scaled(entry: Integers, found: Multiplier, early: int, size: Integers) -> I
     kept = np.clip((entry * found.first_m) >> early, *INT16)
     scaled: Integers = (kept * size + (1 << (late - 1))) >> late
     return scaled
-
-
-def _written(
-    tables: list[Table], found: list[Multiplier], early: tuple[int, ...], window: tuple[int, int], threshold: int
-) -> Written:
-    keys: dict[str, Value] = {
-        "height": window[0],
-        "width": window[1],
-        "box_shift_type": ("int8",) * 3,
-        "box_shift_value": tuple(f.first_n for f in found),
-        "box_scale_value": tuple(f.first_m for f in found),
-        "box_scale_type": ("uint16",) * 3,
-        "delta_shift": early,
-        "score_threshold_value": threshold,
-    }
-    gone = ("image_height", "image_width", "score_threshold", "bbox_xform_clip")
-    changed: dict[str, Value | None] = {**dict.fromkeys(gone), "variance": (1, 1, 1, 1)}
-    luts = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, tables, strict=True)}
-    return Written(luts, keys, changed)

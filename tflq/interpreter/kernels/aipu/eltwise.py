@@ -1,9 +1,15 @@
-"""Eltwise, Add, Sub, Mul: two inputs on a common scale, then M / 2^N (docs/aipu.md, 5).
+"""Pairs on a common scale: Eltwise, Add, Sub, Mul, SquaredDifference (docs/aipu.md, 5).
 
+Eltwise, Add, Sub, Mul: two inputs on a common scale, then M / 2^N.
 ADD, SUB, MAX, MIN: y = clamp(RNE((k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N) - zp_y), k0 : k1 = s_b : s_a in 15
 bits; equal scales and zero points give k0 = k1 = 1. MUL: r = s_y / (s_a * s_b). A fused RELU acts before M.
-
 Source: Compass Optimizer, ops/eltwise.py.
+
+SquaredDifference: both inputs on the smaller scale with 15 bits, then the square.
+x_i = RNE((q_i + zp_i) * M_i * 2^-N_i), r_i = s / s_i * 2^L, s the smaller scale, L as many bits as both leave free
+below 15; y = clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. Where an
+input needs b > 15 bits, s is divided by 2 (b - 15).
+Source: Compass Optimizer, ops/squared_difference.py.
 """
 
 from __future__ import annotations
@@ -14,11 +20,18 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.multiplier import LARGEST, WIDEST, Multiplier, find_multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_bits, multiplier_of, stated_multiplier
-from tflq.interpreter.kernels.aipu.written import ADDITIVE, LINEAR, Value, Written, rescale_keys
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import (
+    LARGEST,
+    WIDEST,
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, offset_of, scale_of, signed_width
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
 METHODS = ("ADD", "SUB", "MUL", "MAX", "MIN")
@@ -35,11 +48,7 @@ class EltwiseParams:
         factors: k0 and k1.
         input_offsets: zp_a and zp_b.
         rescale: M and N.
-        offset: zp_y.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
-        written: for the IR.
+        codes: how the output is stored.
     """
 
     method: str
@@ -47,11 +56,7 @@ class EltwiseParams:
     factors: tuple[int, int]
     input_offsets: tuple[int, int]
     rescale: Multiplier
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
 
 def method_of(node: Node) -> str:
@@ -59,7 +64,7 @@ def method_of(node: Node) -> str:
     return node.attributes.text("method") if node.operator == "eltwise" else node.operator.upper()
 
 
-def lower(node: Node, operands: Operands) -> EltwiseParams:
+def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
     """Decide k0, k1, M and N.
 
     Raises:
@@ -73,37 +78,27 @@ def lower(node: Node, operands: Operands) -> EltwiseParams:
     a, b, output = operands.input(0), operands.input(1), operands.output()
     bits = multiplier_bits(node, output)
     factors, found = (1, 1), find_multiplier(1.0, bits)
-    keys: dict[str, Value]
     if method == "MUL":
         found = multiplier_of(node, scale_of(output) / (scale_of(a) * scale_of(b)), bits)
-        keys = rescale_keys(LINEAR, found, type_of_multiplier(bits))
     else:
-        factors, found = _stated(node) or common_scale(method, a, b, output, bits=bits)
-        keys = rescale_keys(ADDITIVE, found, "uint16")
-        keys.update(scale_value=(found.first_m, *factors), scale_type=("uint16",) * 3)
-    low, high = code_limits(output)
+        factors, found = imported_pair(node) or common_scale(method, a, b, output, bits=bits)
     return EltwiseParams(
         method,
         fused != "NONE",
         factors,
         (offset_of(a), offset_of(b)),
         found,
-        offset_of(output),
-        low,
-        high,
-        output.dtype.storage,
-        Written(keys=keys),
+        codes_of(output),
     )
 
 
-def run(params: EltwiseParams, a: Array, b: Array) -> tuple[Array, ...]:
+def run_eltwise(params: EltwiseParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run the pair: codes [S, ...] and [S, ...] -> codes [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     total = _combine(params.method, left * params.factors[0], right * params.factors[1])
     if params.is_rectified:
         total = np.maximum(total, 0)
-    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
-    return (codes.astype(params.dtype),)
+    return (params.codes.requantise(total, params.rescale),)
 
 
 def _combine(method: str, a: Integers, b: Integers) -> Integers:
@@ -117,12 +112,10 @@ def _combine(method: str, a: Integers, b: Integers) -> Integers:
     return larger
 
 
-def _stated(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
-    """Return (k0, k1) and M, N of a quantised IR: scale_value=[M,k0,k1]."""
-    found = stated_multiplier(node)
-    if found is None or found.m.size != 3:
-        return None
-    return (int(found.m[1]), int(found.m[2])), Multiplier(found.m[:1], found.n[:1])
+def imported_pair(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
+    """Return the imported (k0, k1), and M and N; None where the layer is to be decided."""
+    factors, found = imported_numbers(node, "factors"), imported_multiplier(node)
+    return None if factors is None or found is None else ((int(factors[0]), int(factors[1])), found)
 
 
 def common_scale(
@@ -146,3 +139,51 @@ def common_scale(
         widened = np.clip(found.m << -found.n, 1, limit)
         found = Multiplier(widened, np.zeros(1, np.int64))
     return (int(k0), int(k1)), found
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredDifferenceParams:
+    """The integers of one layer: zp of the inputs; M and N of the output and of both inputs."""
+
+    input_offsets: tuple[int, int]
+    rescales: tuple[Multiplier, ...]
+    codes: OutputCodes
+
+
+def lower_squared_difference(node: Node, operands: Operands) -> SquaredDifferenceParams:
+    """Decide three M and N; whole numbers at scale 1 keep 1 and 0."""
+    inputs, output = (operands.input(0), operands.input(1)), operands.output()
+    given = imported_multiplier(node, "rescales")
+    each = given.split() if given else tuple(find_multiplier(r, WIDEST + 1) for r in _ratios(inputs, output))
+    offsets = (offset_of(inputs[0]), offset_of(inputs[1]))
+    return SquaredDifferenceParams(offsets, each, codes_of(output))
+
+
+def run_squared_difference(params: SquaredDifferenceParams, a: Array, b: Array) -> tuple[Array, ...]:
+    """Run SquaredDifference: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    of_output, *of_inputs = params.rescales
+    left, right = (
+        np.clip(m.apply(x.astype(np.int64) + zp), INT32_MIN, INT32_MAX).astype(np.int64)
+        for x, zp, m in zip(align(a, b), params.input_offsets, of_inputs, strict=True)
+    )
+    squares = np.clip(np.square(left - right), INT32_MIN, INT32_MAX)
+    return (params.codes.requantise(squares, of_output),)
+
+
+def _ratios(inputs: tuple[Tensor, Tensor], output: Tensor) -> tuple[np.float32, ...]:
+    """Return the ratios of the output and of both inputs, in float32."""
+    if all(is_plain(t) for t in inputs):
+        return (np.float32(1),) * 3
+    widths = [signed_width(t) for t in inputs]
+    free = min(max(0, WIDEST - b) for b in widths)
+    scales = [scale_of(t) for t in inputs]
+    smaller = np.float32(min(scales) / np.float32(max(2 * (max(widths) - WIDEST), 1)))
+    of_inputs = (np.float32(np.float32(smaller / s) * np.float32(1 << free)) for s in scales)
+    of_output = np.float32(np.float32(scale_of(output) / np.float32(smaller * smaller)) / np.float32(1 << 2 * free))
+    return (of_output, *of_inputs)
+
+
+KERNELS = {
+    **dict.fromkeys(("add", "eltwise", "mul", "sub"), Kernel(lower_eltwise, run_eltwise)),
+    "squared_difference": Kernel(lower_squared_difference, run_squared_difference),
+}

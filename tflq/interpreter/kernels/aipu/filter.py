@@ -12,18 +12,22 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.kernels.aipu.fused import Fused, lower_fused
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, type_of_multiplier, unify_shifts
+from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multipliers,
+    unify_shifts,
+)
 from tflq.interpreter.kernels.aipu.scales import (
     Single,
-    code_limits,
     constant_named,
     offset_of,
     reciprocal,
     scale_of,
 )
-from tflq.interpreter.kernels.aipu.stated import multiplier_bits, stated_multiplier, stated_numbers
-from tflq.interpreter.kernels.aipu.written import LINEAR, Value, Written, rescale_keys
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 
@@ -41,11 +45,7 @@ class FilterParams:
         rescale: M and N, one for each output channel or one for all.
         fused: the activation on the accumulator.
         pad: the code outside the image, -zp_x.
-        offset: zp_y.
-        minimum: smallest code of the output.
-        maximum: largest code.
-        dtype: storage of the codes.
-        written: for the IR.
+        codes: how the output is stored.
         remain_shift: bits of N that are left behind the bias, where sums have more than 32 bits; None where all are.
         step_map: proven map from accumulators to codes; None where the rule itself runs.
     """
@@ -55,11 +55,7 @@ class FilterParams:
     rescale: Multiplier
     fused: Fused
     pad: int
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
     remain_shift: int | None = None
     step_map: StepMap | None = None
 
@@ -67,8 +63,8 @@ class FilterParams:
         """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
         total, rescale = self._shifted(accumulators)
         rounded = self.fused.apply(total, rescale)
-        codes: Integers = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(np.int64)
-        return codes
+        stored: Integers = np.clip(rounded - self.codes.offset, self.codes.minimum, self.codes.maximum).astype(np.int64)
+        return stored
 
     def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
         """Return sums with bias, and what is left of M and N.
@@ -85,7 +81,7 @@ class FilterParams:
 
     def finish(self, accumulators: Array) -> Array:
         """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
-        return requantise(self.step_map, self.exact, accumulators, self.dtype)
+        return requantise(self.step_map, self.exact, accumulators, self.codes.dtype)
 
 
 def lower_filter(node: Node, operands: Operands) -> FilterParams:
@@ -101,33 +97,18 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     x, output = operands.input(0), operands.output()
     fused = lower_fused(node, operands)
     weights, biases = _constants(operands)
-    codes = np.asarray(weights.data, np.int64)
-    bias = np.asarray(biases.data, np.int64)
-    rescale, written = _rescale(node, x, weights, output)
-    asked = _asked_shift(node)
+    values, bias = (np.asarray(t.data, np.int64) for t in (weights, biases))
+    rescale, codes = _rescale(node, x, weights, output), codes_of(output)
     # Sums of 8-bit products fit 32 bits: the hardware keeps them whole.
     is_wide = weights.dtype.bits > 8 or x.dtype.bits > 8
-    keys: dict[str, Value] = {**written.keys, **fused.keys, **({} if asked is None else {REMAIN_SHIFT: asked})}
-    minimum, maximum = code_limits(output)
-    found = FilterParams(
-        codes,
-        bias,
-        rescale,
-        fused,
-        -offset_of(x),
-        offset_of(output),
-        minimum,
-        maximum,
-        output.dtype.storage,
-        replace(written, keys=keys, changed=fused.changed),
-        asked if is_wide else None,
-    )
+    shift = requested_shift(node) if is_wide else None
+    found = FilterParams(values, bias, rescale, fused, -offset_of(x), codes, shift)
     if found.remain_shift is not None or not fused.is_monotone_line:
         return found
-    lower, upper = accumulator_range(codes, x.dtype.minimum, x.dtype.maximum)
+    lower, upper = accumulator_range(values, x.dtype.minimum, x.dtype.maximum)
     slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
-    start = bias - found.offset / slope
-    step_map = fit_step_map(found.exact, slope, start, lower, upper, -found.offset, minimum, maximum)
+    start = bias - codes.offset / slope
+    step_map = fit_step_map(found.exact, slope, start, lower, upper, -codes.offset, codes.minimum, codes.maximum)
     return replace(found, step_map=step_map)
 
 
@@ -138,9 +119,9 @@ def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Single:
     return ratios
 
 
-def _asked_shift(node: Node) -> int | None:
-    """Return the remain_shift that the settings or a quantised IR ask for."""
-    given = stated_numbers(node, REMAIN_SHIFT)
+def requested_shift(node: Node) -> int | None:
+    """Return the remain_shift that the settings request or a quantised file has."""
+    given = imported_numbers(node, REMAIN_SHIFT)
     if given is not None:
         return int(given[0])
     return node.attributes.integer(REMAIN_SHIFT) if node.attributes.get(REMAIN_SHIFT) is not None else None
@@ -153,11 +134,11 @@ def _constants(operands: Operands) -> tuple[Tensor, Tensor]:
     return weights, biases
 
 
-def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> tuple[Multiplier, Written]:
+def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> Multiplier:
+    """Return M and N: one for all channels, or one each with one shift for all."""
     bits = multiplier_bits(node, output)
-    given = stated_multiplier(node)
+    given = imported_multiplier(node)
     found = given or find_multipliers(filter_ratios(x, weights, output), bits)
     if found.m.size == 1 and not weights.affine.is_per_axis:
-        return found, Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits)))
-    found = given or unify_shifts(found)
-    return found, Written({"scale": found.m.astype(np.uint16), "shift": found.n.astype(np.int8)})
+        return found
+    return given or unify_shifts(found)

@@ -8,7 +8,6 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.aipu.filter import FilterParams, lower_filter
 from tflq.interpreter.kernels.aipu.scales import magnitude_of
-from tflq.interpreter.kernels.aipu.written import Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,18 +16,13 @@ class ProductParams:
 
     Attributes:
         filter: weights [O, K], bias, M and N.
-        prepared: the weights made ready for accumulation.
+        prepared: the weights packed for accumulation.
         shape: of the output.
     """
 
     filter: FilterParams
     prepared: MatrixProduct
     shape: tuple[int, ...]
-
-    @property
-    def written(self) -> Written:
-        """What stands in the IR."""
-        return self.filter.written
 
 
 def lower(node: Node, operands: Operands) -> ProductParams:

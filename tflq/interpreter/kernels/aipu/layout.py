@@ -1,7 +1,12 @@
 """Layers that only move codes, and pass their input's type (docs/aipu.md, 5).
 
+Layers that only move codes, and pass their input's type.
 Each takes codes [N, ...] with the samples folded into N where only the other axes move, or works axis by axis behind
 the sample axis. What is filled in holds -zp, which stands for 0.
+
+Reshape: the same codes in another shape; passes the input's type.
+
+Constant: the codes of its weights.
 """
 
 from __future__ import annotations
@@ -11,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated
-from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +29,14 @@ class LayoutParams:
 
     Attributes:
         move: from codes [S, ...] to each output's [S, ...].
-        written: for the IR.
+        fill: the code that Pad fills in.
     """
 
     move: Callable[[Array], tuple[Array, ...]]
-    written: Written
+    fill: float = 0.0
 
 
-def lower(node: Node, operands: Operands) -> LayoutParams:
+def lower_layout(node: Node, operands: Operands) -> LayoutParams:
     """Decide the move.
 
     Raises:
@@ -40,7 +45,7 @@ def lower(node: Node, operands: Operands) -> LayoutParams:
     return _MOVES[node.operator](node, operands)
 
 
-def run(params: LayoutParams, x: Array, *_others: Array) -> tuple[Array, ...]:
+def run_layout(params: LayoutParams, x: Array, *_others: Array) -> tuple[Array, ...]:
     """Move: codes [S, ...] -> codes [S, ...] of each output."""
     return params.move(x)
 
@@ -51,43 +56,41 @@ def _pad(node: Node, operands: Operands) -> LayoutParams:
     pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
     low, high = code_limits(x)
     constant = np.float32(node.attributes.real("constant_value", 0.0))
-    if not is_stated(node):
+    if not is_imported(node):
         with np.errstate(over="ignore"):
             constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
     code = float(np.clip(constant, low, high))
-    changed = {"constant_value": code + 0.0} if "constant_value" in node.attributes else {}
-    written = Written(changed=changed)
     if mode == "CONSTANT":
-        return LayoutParams(lambda v: (np.pad(v, pads, constant_values=int(code)),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, constant_values=int(code)),), code + 0.0)
     if mode == "REFLECT":
-        return LayoutParams(lambda v: (np.pad(v, pads, mode="reflect"),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, mode="reflect"),), code + 0.0)
     if mode == "SYMMETRIC":
-        return LayoutParams(lambda v: (np.pad(v, pads, mode="symmetric"),), written)
+        return LayoutParams(lambda v: (np.pad(v, pads, mode="symmetric"),), code + 0.0)
     raise UnsupportedError(f"mode={mode}; allowed is CONSTANT, REFLECT, SYMMETRIC")
 
 
 def _tile(node: Node, _operands: Operands) -> LayoutParams:
     repeats = (1, *node.attributes.integers("repeats"))
-    return LayoutParams(lambda v: (np.tile(v, repeats),), Written())
+    return LayoutParams(lambda v: (np.tile(v, repeats),))
 
 
 def _transpose(node: Node, _operands: Operands) -> LayoutParams:
     order = (0, *(axis + 1 for axis in node.attributes.integers("perm")))
-    return LayoutParams(lambda v: (v.transpose(order),), Written())
+    return LayoutParams(lambda v: (v.transpose(order),))
 
 
 def _split(node: Node, _operands: Operands) -> LayoutParams:
     axis, sizes = node.attributes.integer("axis"), node.attributes.integers("splits")
     place = axis + 1 if axis >= 0 else axis
     ends = np.cumsum(sizes)[:-1]
-    return LayoutParams(lambda v: tuple(np.split(v, ends, axis=place)), Written())
+    return LayoutParams(lambda v: tuple(np.split(v, ends, axis=place)))
 
 
 def _slice(node: Node, _operands: Operands) -> LayoutParams:
     begin, end, strides = (node.attributes.integers(key) for key in ("begin", "end", "strides"))
     parts = tuple(slice(b, None if e < 0 and s < 0 else e, s) for b, e, s in zip(begin, end, strides, strict=True))
     whole = (slice(None), *parts)
-    return LayoutParams(lambda v: (v[whole],), Written())
+    return LayoutParams(lambda v: (v[whole],))
 
 
 def _crop(node: Node, operands: Operands) -> LayoutParams:
@@ -95,7 +98,7 @@ def _crop(node: Node, operands: Operands) -> LayoutParams:
     limits = np.asarray(node.attributes["crops"])
     parts = tuple(slice(int(b) % n if b < 0 else int(b), int(e)) for (b, e), n in zip(limits, sizes, strict=True))
     whole = (slice(None), *parts)
-    return LayoutParams(lambda v: (v[whole],), Written())
+    return LayoutParams(lambda v: (v[whole],))
 
 
 def _depth_to_space(node: Node, operands: Operands) -> LayoutParams:
@@ -134,7 +137,7 @@ def _space_to_batch(node: Node, operands: Operands) -> LayoutParams:
         split = padded.reshape(-1, n, padded.shape[2] // by, by, padded.shape[3] // bx, bx, c)
         return (split.transpose(0, 3, 5, 1, 2, 4, 6).reshape(-1, *shape),)
 
-    return LayoutParams(move, Written())
+    return LayoutParams(move)
 
 
 def _batch_to_space(node: Node, operands: Operands) -> LayoutParams:
@@ -147,7 +150,7 @@ def _batch_to_space(node: Node, operands: Operands) -> LayoutParams:
         split = v.reshape(-1, by, bx, n // (by * bx), h, w, c).transpose(0, 3, 4, 1, 5, 2, 6)
         return (split.reshape(-1, n // (by * bx), h * by, w * bx, c)[:, :, rows, columns],)
 
-    return LayoutParams(move, Written())
+    return LayoutParams(move)
 
 
 def _data_stride(node: Node, operands: Operands) -> LayoutParams:
@@ -156,12 +159,12 @@ def _data_stride(node: Node, operands: Operands) -> LayoutParams:
     shape = operands.output().shape
     rows = (np.arange(shape[1] // ky)[:, None] * sy + np.arange(ky)).reshape(-1)
     columns = (np.arange(shape[2] // kx)[:, None] * sx + np.arange(kx)).reshape(-1)
-    return LayoutParams(lambda v: (v[:, :, rows][:, :, :, columns],), Written())
+    return LayoutParams(lambda v: (v[:, :, rows][:, :, :, columns],))
 
 
 def _regrouped(split: tuple[int, ...], order: tuple[int, ...], operands: Operands) -> LayoutParams:
     shape = operands.output().shape
-    return LayoutParams(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),), Written())
+    return LayoutParams(lambda v: (v.reshape(split).transpose(order).reshape(-1, *shape),))
 
 
 def _block(node: Node) -> tuple[int, int]:
@@ -186,4 +189,49 @@ _MOVES: dict[str, Callable[[Node, Operands], LayoutParams]] = {
     "tile": _tile,
     "transpose": _transpose,
 }
-OPERATORS = tuple(_MOVES)
+
+
+@dataclass(frozen=True, eq=False)
+class Reshaped:
+    """The new shape, batch included."""
+
+    shape: tuple[int, ...]
+
+
+def lower_reshape(_node: Node, operands: Operands) -> Reshaped:
+    """Take the shape of the output.
+
+    Raises:
+        GraphError: another number of elements.
+    """
+    x, output = operands.input(0), operands.output()
+    if x.size != output.size:
+        raise GraphError(f"{x.shape} cannot become {output.shape}: another number of elements")
+    return Reshaped(output.shape)
+
+
+def run_reshape(params: Reshaped, x: Array) -> tuple[Array, ...]:
+    """Run Reshape: codes [S, *old] -> codes [S, *new]."""
+    return (x.reshape(x.shape[0], *params.shape),)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantParams:
+    """Nothing to decide."""
+
+
+def lower_constant(_node: Node, _operands: Operands) -> ConstantParams:
+    """Decide nothing: the quantiser made the codes."""
+    return ConstantParams()
+
+
+def run_constant(_integers: ConstantParams, weights: Array) -> tuple[Array, ...]:
+    """Return the codes."""
+    return (weights,)
+
+
+KERNELS = {
+    **dict.fromkeys(_MOVES, Kernel(lower_layout, run_layout)),
+    "reshape": Kernel(lower_reshape, run_reshape),
+    "constant": Kernel(lower_constant, run_constant),
+}

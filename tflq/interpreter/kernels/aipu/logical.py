@@ -11,10 +11,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.imported import imported_numbers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST
 from tflq.interpreter.kernels.aipu.scales import is_plain, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated_numbers
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.samples import align
 
 BASE = 8192
@@ -37,13 +36,11 @@ class LogicalParams:
         method: as in the IR.
         offsets: zp of each input.
         factors: k of each input; 1 where codes are compared as they are.
-        written: for the IR.
     """
 
     method: str
     offsets: tuple[int, ...]
     factors: tuple[int, ...]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> LogicalParams:
@@ -54,14 +51,13 @@ def lower(node: Node, operands: Operands) -> LogicalParams:
     """
     method = node.attributes.text("method")
     if method in _COMBINE or method == "NOT":
-        return LogicalParams(method, (), (), NOTHING)
+        return LogicalParams(method, (), ())
     if method not in COMPARE:
         raise UnsupportedError(f"method={method}; allowed is {', '.join((*COMPARE, *_COMBINE, 'NOT'))}")
     a, b = operands.input(0), operands.input(1)
-    given = stated_numbers(node, "scale_value")
-    factors = _factors(a, b) if given is None or given.size != 2 else (int(given[0]), int(given[1]))
-    written = Written(keys={"scale_value": factors, "scale_type": ("uint16", "uint16")})
-    return LogicalParams(method, (offset_of(a), offset_of(b)), factors, written)
+    given = imported_numbers(node, "factors")
+    factors = _factors(a, b) if given is None else (int(given[0]), int(given[1]))
+    return LogicalParams(method, (offset_of(a), offset_of(b)), factors)
 
 
 def run(params: LogicalParams, *inputs: Array) -> tuple[Array, ...]:

@@ -14,12 +14,15 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
 from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated_multiplier, stated_numbers, stated_shift, stated_table
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits
-from tflq.interpreter.kernels.aipu.written import ADDITIVE, Value, Written, rescale_keys
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 
 ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
@@ -39,7 +42,6 @@ class LrnParams:
         of_sum: M_s and N_s.
         rescale: M and N.
         codes: of the output.
-        written: for the IR.
     """
 
     method: str
@@ -49,7 +51,6 @@ class LrnParams:
     of_sum: Multiplier
     rescale: Multiplier
     codes: OutputCodes
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> LrnParams:
@@ -63,22 +64,13 @@ def lower(node: Node, operands: Operands) -> LrnParams:
         raise UnsupportedError(f"method={method}, size={size}; allowed are {ACROSS}, and {WITHIN} with an odd size")
     x, output = operands.input(0), operands.output()
     bits, s_q = bits_of(output), _scale_of_squares(operands)
-    given = stated_table(node, "lut")
+    given = imported_numbers(node)
     entries, s_t = _table(node, operands, s_q) if given is None else (given, np.float32(1))
     ratio = s_q / np.float32(np.float32(scale_of(x) * scale_of(x)) * np.float32(size))
-    of_sum = _stated_sum(node) or find_multiplier(ratio, bits)
-    found = stated_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
-    table = Table(entries, 0, stated_shift(node, entries, INDEX_BITS), 0, _LARGEST)
-    kind = type_of_multiplier(bits)
-    keys: dict[str, Value] = {
-        "scale_sum_value": of_sum.first_m,
-        "shift_sum_value": of_sum.first_n,
-        "scale_sum_type": kind,
-        "shift_sum_type": "int8",
-        **rescale_keys(ADDITIVE, found, kind),
-    }
-    written = Written({"lut": entries.astype(np.uint16)}, keys)
-    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output), written)
+    of_sum = imported_multiplier(node, "of_sum") or find_multiplier(ratio, bits)
+    found = imported_multiplier(node) or find_multiplier(np.float32(scale_of(output) / scale_of(x)) / s_t, bits)
+    table = Table(entries, 0, table_shift(node, entries, INDEX_BITS), 0, _LARGEST)
+    return LrnParams(method, size, offset_of(x), table, of_sum, found, codes_of(output))
 
 
 def run(params: LrnParams, x: Array) -> tuple[Array, ...]:
@@ -119,8 +111,3 @@ def _table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, n
     g: Single = np.float32(1) / power
     s_t = np.float32(np.float32(_LARGEST) / g.max())
     return np.clip(np.rint(g * s_t), 0, _LARGEST).astype(np.int64), s_t
-
-
-def _stated_sum(node: Node) -> Multiplier | None:
-    m, n = stated_numbers(node, "scale_sum_value"), stated_numbers(node, "shift_sum_value")
-    return None if m is None or n is None else Multiplier(m, n)

@@ -11,10 +11,9 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import code_limits, magnitude_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_bits, multiplier_of
-from tflq.interpreter.kernels.aipu.written import LINEAR, Written, rescale_keys
+from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of, scale_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,22 +25,14 @@ class MatMulParams:
         input_offsets: zp_x and zp_y.
         accumulator: a type in which every sum is exact.
         rescale: M and N.
-        offset: zp_z.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
-        written: for the IR.
+        codes: how the output is stored.
     """
 
     transposed: tuple[bool, bool]
     input_offsets: tuple[int, int]
     accumulator: np.dtype[np.generic]
     rescale: Multiplier
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
 
 def lower(node: Node, operands: Operands) -> MatMulParams:
@@ -53,17 +44,12 @@ def lower(node: Node, operands: Operands) -> MatMulParams:
     depth = a.shape[-2 if transposed[0] else -1]
     offsets = (offset_of(a), offset_of(b))
     largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
-    low, high = code_limits(output)
     return MatMulParams(
         transposed,
         offsets,
         exact_dtype(depth * largest[0] * largest[1]),
         found,
-        offset_of(output),
-        low,
-        high,
-        output.dtype.storage,
-        Written(keys=rescale_keys(LINEAR, found, type_of_multiplier(bits))),
+        codes_of(output),
     )
 
 
@@ -74,5 +60,4 @@ def run(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
         real = x.astype(params.accumulator) + params.accumulator.type(zp)
         sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
     total = np.matmul(sides[0], sides[1]).astype(np.int64)
-    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
-    return (codes.astype(params.dtype),)
+    return (params.codes.requantise(total, params.rescale),)

@@ -12,9 +12,8 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
+from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated
-from tflq.interpreter.kernels.aipu.written import Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 FRACTION = 16
@@ -28,13 +27,11 @@ class MaxRoiPoolParams:
         pooled: bins.
         spatial: RNE(spatial / s_roi * 2^16).
         box_offset: zp of the boxes.
-        written: for the IR.
     """
 
     pooled: tuple[int, int]
     spatial: tuple[int, int]
     box_offset: int
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> MaxRoiPoolParams:
@@ -51,12 +48,11 @@ def lower(node: Node, operands: Operands) -> MaxRoiPoolParams:
         raise UnsupportedError(f"features of {features.shape[0]} images; allowed is 1: cut the batch in front of it")
     pooled = node.attributes.integers("pooled_shape")
     inverse, scales = np.float32(1) / scale_of(rois), node.attributes.reals("spatial")
-    if is_stated(node):
+    if is_imported(node):
         spatial = tuple(int(s) for s in scales)
     else:
         spatial = tuple(int(np.rint(np.float32(s * float(inverse)) * np.float32(1 << FRACTION))) for s in scales)
-    written = Written(changed={"spatial": spatial})
-    return MaxRoiPoolParams((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois), written)
+    return MaxRoiPoolParams((pooled[0], pooled[1]), (spatial[0], spatial[1]), offset_of(rois))
 
 
 def run(params: MaxRoiPoolParams, features: Array, rois: Array) -> tuple[Array, ...]:

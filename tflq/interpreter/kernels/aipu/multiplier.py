@@ -1,6 +1,9 @@
-"""Multipliers M / 2^N of a ratio of scales (docs/aipu.md, 2).
+"""Multipliers M / 2^N of a ratio of scales, and the last step that stores what they give (docs/aipu.md, 2).
 
+Multipliers M / 2^N of a ratio of scales.
 Source: Compass Optimizer, utils/quant_tool_utils.py, get_linear_quant_params_from_tensor and unify_shifts_for_aiff.
+
+The last step of nearly every layer: y = clamp(RNE(total * M * 2^-N) - zp_y).
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
+from tflq.graph import Array, Tensor
+from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of
 from tflq.interpreter.numerics.fixed_point import Integers
 
 WIDEST = 15
 LARGEST = (1 << WIDEST) - 1
 USUAL_SHIFT = 31
-
 Doubles = NDArray[np.float64]
 
 
@@ -95,3 +99,34 @@ def unify_shifts(found: Multiplier) -> Multiplier:
 def type_of_multiplier(bits: int) -> str:
     """Return the type in which the IR stores multipliers of a width."""
     return "uint8" if bits <= 8 else "uint16"
+
+
+@dataclass(frozen=True)
+class OutputCodes:
+    """How one output stores whole numbers.
+
+    Attributes:
+        offset: zp_y.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the codes.
+    """
+
+    offset: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+
+    def requantise(self, total: Integers, rescale: Multiplier) -> Array:
+        """Return clamp(RNE(total * M * 2^-N) - zp_y)."""
+        return self.store(rescale.apply(total))
+
+    def store(self, rounded: Doubles | Integers) -> Array:
+        """Return clamp(rounded - zp_y) of numbers that are whole already."""
+        codes: Array = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(self.dtype)
+        return codes
+
+
+def codes_of(output: Tensor) -> OutputCodes:
+    """Return how an output stores whole numbers."""
+    return OutputCodes(offset_of(output), *code_limits(output), output.dtype.storage)

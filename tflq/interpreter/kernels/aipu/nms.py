@@ -14,10 +14,9 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import score_threshold, together
+from tflq.interpreter.kernels.aipu.imported import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, number_of
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"
@@ -42,7 +41,6 @@ class NmsParams:
         class_limit: the most boxes of one class.
         limit: the most boxes of all: rows of the output.
         dtypes: of the four outputs.
-        written: for the IR.
     """
 
     box_offset: int
@@ -56,7 +54,6 @@ class NmsParams:
     class_limit: int
     limit: int
     dtypes: tuple[np.dtype[np.generic], ...]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> NmsParams:
@@ -75,7 +72,7 @@ def lower(node: Node, operands: Operands) -> NmsParams:
     boxes, output = operands.input(0), operands.output(0)
     decay = _decay(node.attributes.real("soft_nms_sigma")) if method == GAUSSIAN else None
     found = multiplier_of(node, scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)
-    overlap = number_of(node, "iou_threshold", lambda: _overlap(node))
+    overlap = number_of(node, "overlap", lambda: _overlap(node))
     shift = number_of(node, "areas_shift", lambda: node.attributes.integer("areas_shift", AREAS_SHIFT))
     threshold = _threshold(node, operands)
     limit = output.shape[-2]
@@ -90,7 +87,6 @@ def lower(node: Node, operands: Operands) -> NmsParams:
         node.attributes.integer("max_output_size", limit),
         limit,
         tuple(t.dtype.storage for t in operands.outputs),
-        _written(node, found, (overlap, shift, threshold), decay),
     )
 
 
@@ -212,24 +208,3 @@ def _threshold(node: Node, operands: Operands) -> int:
     if "score_threshold" in node.attributes:
         return score_threshold(node, operands.input(3))
     return operands.output(2).dtype.minimum - 1
-
-
-def _written(node: Node, found: Multiplier, numbers: tuple[int, int, int], decay: Multiplier | None) -> Written:
-    overlap, shift, threshold = numbers
-    keys: dict[str, Value] = {} if decay is None else {"soft_nms_sigma_in_shift": OVERLAP_BITS}
-    keys |= {"iou_thresh_shift": OVERLAP_BITS, "iou_threshold": overlap, "areas_shift": shift}
-    changed: dict[str, Value | None] = {"iou_threshold": None, "areas_shift": None}
-    if "score_threshold" in node.attributes:
-        changed["score_threshold"] = threshold
-    else:
-        keys["score_threshold"] = threshold
-    keys |= {
-        "scale_value": found.first_m,
-        "scale_type": "uint16",
-        "shift_type": "int8",
-        "shift_value": found.first_n,
-    }
-    tables: dict[str, Array] = {}
-    if decay is not None:
-        tables = {"gaussian_scale_lut": decay.m.astype(np.uint16), "gaussian_shift_lut": decay.n.astype(np.uint8)}
-    return Written(tables, keys, changed)

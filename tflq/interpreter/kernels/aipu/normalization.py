@@ -1,10 +1,18 @@
-"""Normalization L2: y = x / sqrt(sum of x^2), by a table of reciprocal roots (docs/aipu.md, 5).
+"""Moments, and division by a root of the sum of squares: Moments, Normalization (docs/aipu.md, 5).
 
+Reciprocal square roots of whole numbers by a table of 193 entries, interpolated.
+Source: Compass Optimizer, utils/math_utils.py, calculate_inverse_sqrt.
+
+Normalization L2: y = x / sqrt(sum of x^2), by a table of reciprocal roots.
 Q = sum of (x + zp_x)^2, G = isqrt(Q) in 15 bits, 2^31 / sqrt(Q) but for its shift g;
 y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p - g)) - zp_y), (M, N) of s_y, p the bits of
 (x + zp_x) * M beyond 16.
-
 Source: Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt.
+
+Moments: mean and variance over axes.
+m = clamp(RNE(mean of codes)), on the input's scale, zp included; v = trunc(mean of (q - m)^2);
+y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two halves of 16 bits.
+Source: Compass Optimizer, ops/moments.py.
 """
 
 from __future__ import annotations
@@ -15,13 +23,32 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.roots import ROOT_TABLE, reciprocal_root
+from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of, signed_width
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_numbers
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.registry import Kernel
+
+ROOT_TABLE: Integers = np.minimum(np.rint(2**15 * np.sqrt(64 / np.arange(64, 257))), 32767).astype(np.int64)
+"""RNE(2^15 * sqrt(64 / i)) for i = 64..256, at most 32767."""
+
+
+def reciprocal_root(values: Integers) -> Integers:
+    """Return about 2^31 / sqrt(v) of v in 0..2^31 - 1; 0 counts as 1.
+
+    v is shifted left by k until it reaches 2^30, E = 31 - k; where E is odd it is halved; its upper bits choose two
+    entries of the table, the 15 below them interpolate, and the result is shifted right by (E - 1) >> 1.
+    """
+    lengths = np.frexp(np.maximum(values, 1).astype(np.float64))[1].astype(np.int64)
+    shifts = np.clip(31 - lengths, 0, 30)
+    exponents, fractions = 31 - shifts, values << shifts
+    fractions = np.where(exponents & 1 == 1, fractions >> 1, fractions) >> 7
+    places = np.maximum((fractions >> 16) - 64, 0)
+    rest = (fractions >> 1) & 0x7FFF
+    steps = ROOT_TABLE[places] - ROOT_TABLE[places + 1]
+    roots: Integers = ((ROOT_TABLE[places] << 16) - ((steps * rest) << 1)) >> ((exponents - 1) >> 1)
+    return roots
+
 
 ROOT_BITS = 15
 PRODUCT_BITS = 16
@@ -37,7 +64,6 @@ class NormalizationParams:
         rescale: M and N of s_y.
         shift: p.
         codes: of the output.
-        written: for the IR.
     """
 
     axes: tuple[int, ...]
@@ -45,10 +71,9 @@ class NormalizationParams:
     rescale: Multiplier
     shift: int
     codes: OutputCodes
-    written: Written
 
 
-def lower(node: Node, operands: Operands) -> NormalizationParams:
+def lower_normalization(node: Node, operands: Operands) -> NormalizationParams:
     """Decide M, N and p.
 
     Raises:
@@ -59,24 +84,15 @@ def lower(node: Node, operands: Operands) -> NormalizationParams:
     if method != "L2":
         raise UnsupportedError(f"method={method}; allowed is L2")
     found = multiplier_of(node, scale_of(output), bits_of(output))
-    given = stated_numbers(node, "reciprocal_shift_value")
+    given = imported_numbers(node, "shift")
     width = signed_width(x) + int(np.ceil(np.log2(found.first_m)))
     shift = max(0, width - PRODUCT_BITS) if given is None else int(given[0])
-    keys: dict[str, Value] = {
-        "scale_value": found.first_m,
-        "scale_type": type_of_multiplier(bits_of(output)),
-        "shift_value": found.first_n,
-        "shift_type": "int8",
-        "reciprocal_shift_value": shift,
-        "reciprocal_shift_type": "int8",
-    }
     axes = np.atleast_1d(np.asarray(node.attributes["axis"], np.int64))
     places = tuple(int(a) % len(x.shape) + 1 for a in axes)
-    written = Written({"lut": ROOT_TABLE.astype(np.int16)}, keys)
-    return NormalizationParams(places, offset_of(x), found, shift, codes_of(output), written)
+    return NormalizationParams(places, offset_of(x), found, shift, codes_of(output))
 
 
-def run(params: NormalizationParams, x: Array) -> tuple[Array, ...]:
+def run_normalization(params: NormalizationParams, x: Array) -> tuple[Array, ...]:
     """Run Normalization: codes [S, ...] -> codes [S, ...]."""
     v = x.astype(np.int64) + params.input_offset
     root, root_shift = _root(np.square(v).sum(axis=params.axes, keepdims=True))
@@ -99,3 +115,68 @@ def _root(total: Integers) -> tuple[Integers, Integers]:
 def _bit_length(values: Integers) -> Integers:
     lengths: Integers = np.frexp(values.astype(np.float64))[1].astype(np.int64)
     return lengths
+
+
+HALF = 16
+_LARGEST = (1 << 32) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsParams:
+    """The integers of one pair of moments.
+
+    Attributes:
+        axes: behind the sample axis.
+        shapes: of the mean and of the variance, with or without the axes.
+        rescale: M and N of the variance.
+        is_wide: whether codes have more than 8 bits.
+        mean: codes of the mean.
+        variance: codes of the variance.
+    """
+
+    axes: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    rescale: Multiplier
+    is_wide: bool
+    mean: np.dtype[np.generic]
+    variance: OutputCodes
+
+
+def lower_moments(node: Node, operands: Operands) -> MomentsParams:
+    """Decide M and N of s_v / s_x^2."""
+    x, mean, variance = operands.input(0), operands.output(0), operands.output(1)
+    bits = bits_of(variance)
+    found = multiplier_of(node, scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits)
+    axes = tuple(a % len(x.shape) + 1 for a in node.attributes.integers("axis"))
+    return MomentsParams(
+        axes,
+        (mean.shape, variance.shape),
+        found,
+        bits_of(x) > 8,
+        mean.dtype.storage,
+        codes_of(variance),
+    )
+
+
+def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
+    """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
+    q = x.astype(np.int64)
+    count = int(np.prod([x.shape[a] for a in params.axes]))
+    mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)
+    variance = np.square(q - mean).sum(axis=params.axes, keepdims=True) // count
+    codes = _wide(params, variance) if params.is_wide else params.variance.requantise(variance, params.rescale)
+    first, second = params.shapes
+    return mean.astype(params.mean).reshape(-1, *first), codes.reshape(-1, *second)
+
+
+def _wide(params: MomentsParams, variance: Integers) -> Array:
+    m, n = params.rescale.m, params.rescale.n
+    high = np.clip(Multiplier(m, n - HALF).apply(variance >> HALF), 0, _LARGEST)
+    low = np.clip(Multiplier(m, n).apply(variance & ((1 << HALF) - 1)), 0, _LARGEST)
+    return params.variance.store(high + low)
+
+
+KERNELS = {
+    "normalization": Kernel(lower_normalization, run_normalization),
+    "moments": Kernel(lower_moments, run_moments),
+}

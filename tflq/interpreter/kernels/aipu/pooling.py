@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts, window_maxima, window_sums
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
-from tflq.interpreter.kernels.aipu.scales import code_limits, magnitude_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multipliers
+from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.windows import window_of
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 
 MULTIPLIER_BITS = 8
@@ -27,21 +26,15 @@ class PoolParams:
         window: kernel, stride, padding.
         counts: taps inside the image, int64[OH, OW, 1].
         rescale: M and N of each position, [OH, OW, 1]; None for the maximum.
-        offset: zp of input and output.
-        minimum: smallest code.
-        maximum: largest code.
+        codes: how input and output are stored, zp that of the input.
         magnitude: largest |code| of the input.
-        written: for the IR: nothing, M and N follow from the area.
     """
 
     window: Window
     counts: Integers
     rescale: Multiplier | None
-    offset: int
-    minimum: int
-    maximum: int
+    codes: OutputCodes
     magnitude: int
-    written: Written = NOTHING
 
 
 def lower(node: Node, operands: Operands) -> PoolParams:
@@ -64,15 +57,14 @@ def lower(node: Node, operands: Operands) -> PoolParams:
         area = np.full(counts.shape, window.taps) if is_full else np.maximum(counts, 1)
         ratio = scale_of(output) / scale_of(x)
         rescale = find_multipliers((ratio / area.astype(np.float32)).astype(np.float32), MULTIPLIER_BITS)
-    low, high = code_limits(output)
-    return PoolParams(window, counts, rescale, offset_of(x), low, high, magnitude_of(x))
+    codes = replace(codes_of(output), offset=offset_of(x), dtype=x.dtype.storage)
+    return PoolParams(window, counts, rescale, codes, magnitude_of(x))
 
 
 def run(params: PoolParams, x: Array) -> tuple[Array, ...]:
     """Run Pooling: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
     if params.rescale is None:
-        return (window_maxima(params.window, x, params.minimum),)
+        return (window_maxima(params.window, x, params.codes.minimum),)
     sums = window_sums(params.window, x, params.magnitude).astype(np.int64)
-    total = np.clip(sums + params.offset * params.counts, INT32_MIN, INT32_MAX)
-    codes = np.clip(params.rescale.apply(total) - params.offset, params.minimum, params.maximum)
-    return (codes.astype(x.dtype),)
+    total = np.clip(sums + params.codes.offset * params.counts, INT32_MIN, INT32_MAX)
+    return (params.codes.requantise(total, params.rescale),)

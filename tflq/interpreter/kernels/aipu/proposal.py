@@ -20,15 +20,14 @@ from tflq.interpreter.kernels.aipu.boxes import (
     take_rows,
     together,
 )
-from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated, number_of
+from tflq.interpreter.kernels.aipu.imported import is_imported, number_of
+from tflq.interpreter.kernels.aipu.scales import constant_codes, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 ANCHORS = ("ha", "wa", "ycenter", "xcenter")
-_TABLES = ("ty_lut", "tx_lut", "th_lut", "tw_lut")
+_TABLES = ("move_y", "move_x", "grow_y", "grow_x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,6 @@ class ProposalParams:
         threshold: a score's code must be above it.
         limit: boxes of the output.
         dtypes: of the four outputs.
-        written: for the IR.
     """
 
     sizes: tuple[Integers, Integers]
@@ -57,7 +55,6 @@ class ProposalParams:
     threshold: int
     limit: int
     dtypes: tuple[np.dtype[np.generic], ...]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> ProposalParams:
@@ -67,29 +64,19 @@ def lower(node: Node, operands: Operands) -> ProposalParams:
     scores [N, M], boxes int16[N, M, 4] (y0, x0, y1, x1), count uint16[N, 1], classes uint16[1, 1], always 1.
     """
     scores, deltas = operands.input(0), operands.input(1)
-    shift = number_of(node, "box_shift_value", lambda: int(np.floor(np.log2(hidden_scale(operands, 1)))))
+    shift = number_of(node, "shift", lambda: int(np.floor(np.log2(hidden_scale(operands, 1)))))
     functions = (identity, identity, exponential, exponential)
     ty, tx, th, tw = (
         delta_table(node, key, deltas, f, d, 2.0**shift)
         for key, f, d in zip(_TABLES, functions, DEVIATIONS, strict=True)
     )
     ha, wa, ya, xa = (constant_codes(operands, key) for key in ANCHORS)
-    scale = 1.0 if is_stated(node) else float(scale_of(operands.output(1)))
+    scale = 1.0 if is_imported(node) else float(scale_of(operands.output(1)))
     height, width = (int(node.attributes.real(key) * scale) for key in ("height", "width"))
     threshold = score_threshold(node, scores)
-    keys: dict[str, Value] = {
-        "box_shift_value": shift,
-        "box_shift_type": "int8",
-        "score_threshold_value": threshold,
-        "score_threshold_type": "uint8" if bits_of(scores) <= 8 else "uint16",
-    }
-    tables = {key: t.entries.astype(np.int16) for key, t in zip(_TABLES, (ty, tx, th, tw), strict=True)}
-    written = Written(tables, keys, {"height": height, "width": width})
     dtypes = tuple(t.dtype.storage for t in operands.outputs)
     limit = operands.output(0).shape[1]
-    return ProposalParams(
-        (ha, wa), (ya, xa), (ty, tx), (th, tw), shift, (height, width), threshold, limit, dtypes, written
-    )
+    return ProposalParams((ha, wa), (ya, xa), (ty, tx), (th, tw), shift, (height, width), threshold, limit, dtypes)
 
 
 def run(params: ProposalParams, scores: Array, deltas: Array, *_constants: Array) -> tuple[Array, ...]:

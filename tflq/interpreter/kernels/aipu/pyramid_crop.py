@@ -13,8 +13,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.written import Written
+from tflq.interpreter.kernels.aipu.multiplier import OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
 
 AREAS = (0.005978503007119795, 0.02391401202847918, 0.09565604811391672)
@@ -31,10 +31,7 @@ class PyramidCropParams:
         size: bins along y and x.
         box_offset: zp of the boxes.
         map_offsets: zp of each map.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output, whose zp is 0.
-        written: for the IR.
+        codes: how the output is stored.
     """
 
     fraction: int
@@ -42,10 +39,7 @@ class PyramidCropParams:
     size: tuple[int, int]
     box_offset: int
     map_offsets: tuple[int, ...]
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
 
 def is_normalised(node: Node) -> bool:
@@ -70,16 +64,13 @@ def lower(node: Node, operands: Operands) -> PyramidCropParams:
     s = float(scale_of(boxes))
     fraction = int(np.rint(np.log2(s)))
     areas = tuple(round(area * s * s) for area in AREAS)
-    low, high = code_limits(operands.output())
-    written = Written(keys={"box_input_qvalue": fraction})
     offsets = tuple(offset_of(m) for m in maps)
-    dtype = operands.output().dtype.storage
-    return PyramidCropParams(fraction, areas, size, offset_of(boxes), offsets, low, high, dtype, written)
+    return PyramidCropParams(fraction, areas, size, offset_of(boxes), offsets, codes_of(operands.output()))
 
 
 def run(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.dtype)
+    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64) + params.box_offset):
         size = regions[:, 2:] - regions[:, :2]
         area = (size[:, 0] * size[:, 1]) & _INT32_MASK
@@ -88,7 +79,7 @@ def run(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple
             chosen = np.flatnonzero(level == number)
             image = features[s, 0].astype(np.int64) + params.map_offsets[number]
             codes = _cropped(params, image, regions[chosen])
-            found[s, chosen] = np.clip(codes, params.minimum, params.maximum)
+            found[s, chosen] = np.clip(codes, params.codes.minimum, params.codes.maximum)
     return (found,)
 
 

@@ -7,20 +7,23 @@ Source: Compass Optimizer, ops/pyramidroi.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.graph import Array, Node, Operands, Tensor
+from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_shared
 from tflq.interpreter.kernels.aipu.boxes import together
-from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
 from tflq.interpreter.kernels.aipu.pyramid_shared import PyramidSharedParams, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
 
 SIDES = (112, 224, 448)
@@ -42,11 +45,7 @@ class PyramidParams:
         rescales: M and N of s_y / s_map / samples.
         box_offset: zp of the boxes.
         map_offsets: zp of each map.
-        offset: zp_y.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
-        written: for the IR.
+        codes: how the output is stored.
     """
 
     fraction: int
@@ -59,11 +58,7 @@ class PyramidParams:
     rescales: tuple[Multiplier, ...]
     box_offset: int
     map_offsets: tuple[int, ...]
-    offset: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
 
 def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams | PyramidSharedParams:
@@ -88,7 +83,6 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
     rescales = [find_multiplier(scale_of(output) / (scale_of(m) * np.float32(count)), bits_of(output)) for m in maps]
     levels = tuple(int(float(side) ** 2 * float(scale_of(boxes)) ** 2 + 0.5) for side in SIDES)
     is_half_pixel = half_pixel_of(node)
-    low, high = code_limits(output)
     return PyramidParams(
         fraction,
         (1 << (fraction - 1)) * is_half_pixel,
@@ -100,11 +94,7 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
         tuple(rescales),
         offset_of(boxes),
         tuple(offset_of(m) for m in maps),
-        offset_of(output),
-        low,
-        high,
-        output.dtype.storage,
-        _written(rescales, inputs, output, fraction, levels),
+        codes_of(output),
     )
 
 
@@ -117,7 +107,7 @@ def run(
         return pyramid_shared.run(params, boxes, maps_of)
     if isinstance(params, PyramidCropParams):
         return pyramid_crop.run(params, boxes, maps_of)
-    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.dtype)
+    found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64)):
         size = regions[:, 2:] - regions[:, :2]
         level = np.searchsorted(np.asarray(params.levels), size[:, 0] * size[:, 1], side="right")
@@ -147,7 +137,7 @@ def _fill(
 
 def _aligned(
     params: PyramidParams, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
-) -> Doubles:
+) -> Array:
     """Return the codes of regions that have equal numbers of samples, [R, OH, OW, C]."""
     y, x = (
         _positions(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
@@ -159,8 +149,7 @@ def _aligned(
     if min(params.samples) <= 0:
         total = total * rescale.first_m // int(np.prod(counts))
         late = Multiplier(np.ones(1, np.int64), late.n)
-    codes: Doubles = np.clip(late.apply(total) - params.offset, params.minimum, params.maximum)
-    return codes
+    return params.codes.requantise(total, late)
 
 
 def _positions(params: PyramidParams, axis: int, start: Integers, length: Integers, count: int, size: int) -> Positions:
@@ -174,26 +163,3 @@ def _positions(params: PyramidParams, axis: int, start: Integers, length: Intege
     inside = (low >= -1) & (low <= size)
     near = np.where(inside, (1 << params.fraction) - far, 0)
     return Positions(np.clip(low, 0, size - 1), np.clip(low + 1, 0, size - 1), near, np.where(inside, far, 0))
-
-
-def _written(
-    rescales: Sequence[Multiplier],
-    inputs: Sequence[Multiplier],
-    output: Tensor,
-    fraction: int,
-    levels: tuple[int, ...],
-) -> Written:
-    count = len(rescales)
-    keys: dict[str, Value] = {
-        "shift_value": tuple(f.first_n for f in rescales),
-        "shift_type": ("int8",) * count,
-        "scale_value": tuple(f.first_m for f in rescales),
-        "scale_type": (type_of_multiplier(bits_of(output)),) * count,
-        "input_scale": tuple(f.first_m for f in inputs),
-        "input_scale_type": ("uint16",) * count,
-        "input_shift": tuple(f.first_n for f in inputs),
-        "input_shift_type": ("int8",) * count,
-        "spatial_shift": fraction,
-        "levels": levels,
-    }
-    return Written(keys=keys)

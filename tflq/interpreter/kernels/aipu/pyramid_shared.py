@@ -22,10 +22,8 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, magnitude_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 
 LEVELS = 4
@@ -63,7 +61,6 @@ class PyramidSharedParams:
         steps: i * M and N of 1 / (rows - 1), 1 / (columns - 1).
         levels: the four maps, the largest first.
         codes: how the output stores.
-        written: for the IR.
     """
 
     box_offset: int
@@ -72,7 +69,6 @@ class PyramidSharedParams:
     steps: tuple[tuple[Integers, int], tuple[Integers, int]]
     levels: tuple[Level, ...]
     codes: OutputCodes
-    written: Written = NOTHING
 
 
 def has_own_scales(node: Node) -> bool:

@@ -1,8 +1,11 @@
-"""Resize NEAREST, a gather of codes, and BILINEAR, weights of 13 bits; both pass their type (docs/aipu.md, 5).
+"""Resize NEAREST and BILINEAR (docs/aipu.md, 5).
 
+Where the pixels of a resized axis lie in the source, in float64, from the sizes alone.
+Source: Compass Optimizer, ops/interp.py.
+
+Resize NEAREST, a gather of codes, and BILINEAR, weights of 13 bits; both pass their type.
 BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w products of the distances to the four pixels
 around; the upper one is limited to the last pixel, the lower one to the first.
-
 Source: Compass Optimizer, ops/interp.py.
 """
 
@@ -11,13 +14,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.coordinates import MODES, Doubles, coordinates
 from tflq.interpreter.kernels.aipu.scales import code_limits
-from tflq.interpreter.kernels.aipu.written import Written
 from tflq.interpreter.numerics.fixed_point import Integers
+
+Doubles = NDArray[np.float64]
+MODES = (
+    "HALF_PIXEL",
+    "HALF_PIXEL_SYMMETRIC",
+    "PYTORCH_HALF_PIXEL",
+    "TF_HALF_PIXEL_FOR_NN",
+    "ALIGN_CORNERS",
+    "ASYMMETRIC",
+)
+
+
+def coordinates(old: int, new: int, mode: str) -> Doubles:
+    """Return v[i] of each of `new` pixels.
+
+    HALF_PIXEL, and HALF_PIXEL_SYMMETRIC without a ratio, (i + 0.5) * old / new - 0.5;
+    TF_HALF_PIXEL_FOR_NN (i + 0.5) * old / new; ALIGN_CORNERS i * (old - 1) / (new - 1); ASYMMETRIC i * old / new;
+    PYTORCH_HALF_PIXEL as HALF_PIXEL. ALIGN_CORNERS and PYTORCH_HALF_PIXEL give 0 for one pixel.
+    """
+    i = np.arange(new, dtype=np.float64)
+    if new == 1 and mode in ("ALIGN_CORNERS", "PYTORCH_HALF_PIXEL"):
+        return np.zeros(1)
+    if mode == "ALIGN_CORNERS":
+        v: Doubles = i * (old - 1) / (new - 1)
+    elif mode == "ASYMMETRIC":
+        v = i * old / new
+    elif mode == "TF_HALF_PIXEL_FOR_NN":
+        v = (i + 0.5) * old / new
+    else:
+        v = (i + 0.5) * old / new - 0.5
+    return v
+
 
 NEAREST, BILINEAR = "NEAREST", "BILINEAR"
 ROUNDINGS = ("FLOOR", "CEIL", "ROUND_PREFER_CEIL", "ROUND_PREFER_FLOOR", "SIMPLE")
@@ -33,14 +67,12 @@ class ResizeParams:
         columns: likewise, left and right.
         weights: int64[OH, OW, 1] of the four corners, row by row; empty for NEAREST.
         limits: smallest and largest code.
-        written: for the IR.
     """
 
     rows: tuple[Integers, ...]
     columns: tuple[Integers, ...]
     weights: tuple[Integers, ...]
     limits: tuple[int, int]
-    written: Written
 
 
 def lower(node: Node, operands: Operands) -> ResizeParams:
@@ -58,22 +90,19 @@ def lower(node: Node, operands: Operands) -> ResizeParams:
         )
     if method == BILINEAR and node.attributes.boolean("antialias", False):
         raise UnsupportedError("antialias=true; allowed is false")
-    written = Written(
-        keys={"interp_shift_value": WEIGHT_BITS if method == BILINEAR else 0, "interp_shift_type": "int8"}
-    )
     x, output = operands.input(0), operands.output()
     sizes = list(zip(x.shape[1:3], output.shape[1:3], strict=True))
     limits = code_limits(output)
     if method == NEAREST:
         rows, columns = (_nearest(old, new, mode, rounding) for old, new in sizes)
-        return ResizeParams((rows,), (columns,), (), limits, written)
+        return ResizeParams((rows,), (columns,), (), limits)
     (rows_around, below), (columns_around, right) = (_around(old, new, mode) for old, new in sizes)
     weights = tuple(
         np.floor(of_row[:, None, None] * of_column[:, None] * (1 << WEIGHT_BITS) + 0.5).astype(np.int64)
         for of_row in (1 - below, below)
         for of_column in (1 - right, right)
     )
-    return ResizeParams(rows_around, columns_around, weights, limits, written)
+    return ResizeParams(rows_around, columns_around, weights, limits)
 
 
 def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:

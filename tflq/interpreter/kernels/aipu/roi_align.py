@@ -5,19 +5,23 @@ Source: Compass Optimizer, ops/roialign.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
-from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.imported import is_imported
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Doubles,
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import is_stated
-from tflq.interpreter.kernels.aipu.written import Value, Written
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
 
 FRACTION = 10
@@ -41,10 +45,7 @@ class RoiAlignParams:
         steps: M and N of 1 / bins.
         grids: M and N of 1 / (2 * samples).
         offsets: zp of the features and of the boxes.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
-        written: for the IR.
+        codes: how the output is stored, whose zp is that of the features.
     """
 
     is_maximum: bool
@@ -57,10 +58,7 @@ class RoiAlignParams:
     steps: tuple[Multiplier, Multiplier]
     grids: tuple[Multiplier, Multiplier]
     offsets: tuple[int, int]
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
     @property
     def is_adaptive(self) -> bool:
@@ -83,14 +81,13 @@ def lower(node: Node, operands: Operands) -> RoiAlignParams:
     bits = bits_of(output)
     pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
     scales = np.asarray(node.attributes["spatial_scale_value"], np.float32)
-    fraction = np.float32(1 if is_stated(node) else 1 << FRACTION)
+    fraction = np.float32(1 if is_imported(node) else 1 << FRACTION)
     spatial = tuple(int(v) for v in np.rint(scales * fraction))
     rescale = find_multiplier(1 / np.prod([max(1, n) for n in samples]), bits)
     regions = find_multiplier(np.float32(1) / scale_of(rois), bits_of(rois))
     step_bits = max(STEP_BITS, bits)
     steps = [find_multiplier(1 / n, step_bits) for n in pooled]
     grids = [find_multiplier(1 / (2 * n), step_bits) if n > 0 else ONE for n in samples]
-    types = (type_of_multiplier(bits), type_of_multiplier(bits_of(rois)))
     return RoiAlignParams(
         method == MAXIMUM,
         is_half_pixel,
@@ -102,9 +99,7 @@ def lower(node: Node, operands: Operands) -> RoiAlignParams:
         (steps[0], steps[1]),
         (grids[0], grids[1]),
         (offset_of(x), offset_of(rois)),
-        *code_limits(output),
-        output.dtype.storage,
-        _written((rescale, regions), types, steps, grids, spatial),
+        replace(codes_of(output), offset=offset_of(x)),
     )
 
 
@@ -126,8 +121,7 @@ def run(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ..
         for key in np.unique(keys[kept], axis=0):
             group = np.flatnonzero(kept & (keys == key).all(axis=1))
             found[s, group] = _aligned(params, maps[key[0]], starts[group], lengths[group], key[1:])
-    codes = np.clip(found - params.offsets[0], params.minimum, params.maximum)
-    return (codes.astype(params.dtype),)
+    return (params.codes.store(found),)
 
 
 def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
@@ -218,29 +212,3 @@ def _rounded(a: Integers, b: Integers) -> Array:
 def _pair(node: Node, key: str) -> tuple[int, int]:
     values = node.attributes.integers(key)
     return values[0], values[1]
-
-
-def _written(
-    pair: tuple[Multiplier, Multiplier],
-    types: tuple[str, str],
-    steps: Sequence[Multiplier],
-    grids: Sequence[Multiplier],
-    spatial: tuple[int, ...],
-) -> Written:
-    keys: dict[str, Value] = {
-        "shift_value": tuple(f.first_n for f in pair),
-        "shift_type": ("int8", "int8"),
-        "scale_value": tuple(f.first_m for f in pair),
-        "scale_type": types,
-    }
-    for name, found in (("bin", steps), ("grid", grids)):
-        keys[f"{name}_scale_value"] = tuple(f.first_m for f in found)
-        keys[f"{name}_scale_type"] = ("uint16", "uint16")
-        keys[f"{name}_shift_value"] = tuple(f.first_n for f in found)
-        keys[f"{name}_shift_type"] = ("int8", "int8")
-    keys |= {
-        "spatial_scale_type": ("uint16", "uint16"),
-        "spatial_shift_value": FRACTION,
-        "spatial_shift_type": "int8",
-    }
-    return Written(keys=keys, changed={"spatial_scale_value": spatial})

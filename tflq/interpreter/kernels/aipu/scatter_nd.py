@@ -17,12 +17,16 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.eltwise import common_scale
-from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, find_multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
+from tflq.interpreter.kernels.aipu.imported import imported_numbers
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Doubles,
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated_multiplier
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.indexing import equal_samples
 
@@ -50,7 +54,6 @@ class ScatterParams:
         limits: of each combination.
         rounds_down: whether the steps round down.
         codes: of the output.
-        written: for the IR.
     """
 
     method: str
@@ -61,7 +64,6 @@ class ScatterParams:
     limits: tuple[int, int]
     rounds_down: bool
     codes: OutputCodes
-    written: Written
 
     def rounded(self, total: Integers, rescale: Multiplier) -> Doubles:
         """Return total * M * 2^-N, rounded half to even, or down."""
@@ -82,13 +84,11 @@ def lower(node: Node, operands: Operands) -> ScatterParams:
         raise UnsupportedError(f"reduction={method}; allowed is {', '.join(METHODS)}")
     data, updates, output = operands.input(0), operands.input(2), operands.output()
     decide = _products if method == "MUL" else _common
-    factors, step_shift, found, keys = decide(node, data, updates, output)
+    factors, step_shift, found = decide(node, data, updates, output)
     limits = (-(1 << 31), (1 << 31) - 1) if is_signed(output) else (0, (1 << 32) - 1)
     offsets = (offset_of(data), offset_of(updates))
     rounds_down = bits_of(output) > 8
-    return ScatterParams(
-        method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output), Written(keys=keys)
-    )
+    return ScatterParams(method, offsets, factors, step_shift, found, limits, rounds_down, codes_of(output))
 
 
 def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
@@ -114,44 +114,31 @@ def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> t
     return (params.codes.store(params.rounded(total.reshape(data.shape), params.rescale)),)
 
 
-_Decision = tuple[tuple[int, int], int, Multiplier, dict[str, Value]]
+_Decision = tuple[tuple[int, int], int, Multiplier]
 
 
 def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decision:
     bits = bits_of(output)
-    given = stated_multiplier(node)
-    if given is not None and given.m.size == 3:
-        factors, found = (int(given.m[1]), int(given.m[2])), Multiplier(given.m[:1], given.n[:1])
+    given = imported_pair(node)
+    if given is not None:
+        factors, found = given
     else:
         wide = 16 in (bits_of(data), bits_of(updates))
         limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1
         method = node.attributes.text("reduction", "NONE")
         factors, found = common_scale(method, data, updates, output, limit)
         factors, found = _halved(factors, found, bits)
-    keys: dict[str, Value] = {
-        "scale_value": (found.first_m, *factors),
-        "shift_value": found.first_n,
-        "scale_type": ("uint16", type_of_multiplier(bits), type_of_multiplier(bits)),
-        "shift_type": "int8",
-    }
-    return factors, 0, found, keys
+    return factors, 0, found
 
 
 def _products(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decision:
     bits = bits_of(output)
-    given = stated_multiplier(node)
-    if given is not None and given.m.size == 3:
-        (m0, m1), (n0, n1) = given.m[1:].tolist(), given.n[[0, 2]].tolist()
-    else:
-        ratios = (scale_of(output) / scale_of(data), np.float32(1) / scale_of(updates))
-        (m0, n0), (m1, n1) = ((f.first_m, f.first_n) for f in (find_multiplier(r, bits) for r in ratios))
-    keys: dict[str, Value] = {
-        "scale_value": (1, m0, m1),
-        "shift_value": (n0, 0, n1),
-        "scale_type": (type_of_multiplier(bits),) * 3,
-        "shift_type": ("int8",) * 3,
-    }
-    return (m0, m1), n1, Multiplier(np.ones(1, np.int64), np.array([n0])), keys
+    given, step = imported_pair(node), imported_numbers(node, "step_shift")
+    if given is not None and step is not None:
+        return given[0], int(step[0]), given[1]
+    ratios = (scale_of(output) / scale_of(data), np.float32(1) / scale_of(updates))
+    (m0, n0), (m1, n1) = ((f.first_m, f.first_n) for f in (find_multiplier(r, bits) for r in ratios))
+    return (m0, m1), n1, Multiplier(np.ones(1, np.int64), np.array([n0]))
 
 
 def _halved(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tuple[int, int], Multiplier]:

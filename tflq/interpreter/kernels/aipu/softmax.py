@@ -1,10 +1,15 @@
-"""Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does (docs/aipu.md, 5).
+"""Softmax and its logarithm (docs/aipu.md, 5).
 
+Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does.
 e = t[x - rowmax + 2^b - 1], S = sum e, (M, N) of s_y, L = 31 - ceil(log2 M);
 R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y).
 Where an axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the tool divides with rounding instead.
-
 Source: Compass Optimizer, ops/softmax.py.
+
+LogSoftmax by a table of exponentials in float32.
+t[i] = exp((i - (2^b - 1)) / s_x); y = clamp(RNE(f32((x - max) * q0 - q1 * ln(sum_j t[2^b - 1 + x_j - max]))) - zp),
+q0 = s_y / s_x, q1 = s_y; the output's range is -16..0. Multiplier and shift of the IR are 1 and 0.
+Source: Compass Optimizer, ops/logsoftmax.py.
 """
 
 from __future__ import annotations
@@ -12,16 +17,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.softmax_fast import FAST_EXP, METHOD, FastSoftmaxParams, lower_fast
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated, stated_shift, stated_table
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits
-from tflq.interpreter.kernels.aipu.written import CURVED, Written, rescale_keys
+from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
 
 EXPONENT_BITS = 20
 LARGEST_AXIS = 4096
@@ -38,27 +44,19 @@ class SoftmaxParams:
         axis: of the sample's own axes.
         span: 2^b - 1, the index of the row's maximum.
         rescale: M and N of s_y.
-        offset: zp_y.
-        minimum: smallest code of the output.
-        maximum: largest code.
         is_small: whether the division rounds.
-        dtype: of the output.
-        written: for the IR.
+        codes: how the output is stored.
     """
 
     table: Table
     axis: int
     span: int
     rescale: Multiplier
-    offset: int
-    minimum: int
-    maximum: int
     is_small: bool
-    dtype: np.dtype[np.generic]
-    written: Written
+    codes: OutputCodes
 
 
-def lower(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmaxParams:
+def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmaxParams:
     """Decide the integers of Softmax.
 
     Raises:
@@ -67,21 +65,14 @@ def lower(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmaxParams:
     x, output = operands.input(0), operands.output()
     axis = require_short_axis(node, x)
     count = x.shape[axis]
-    given = stated(node)
-    if FAST_EXP in (node.attributes.text(METHOD, ""), "" if given is None else given.keys.get(METHOD)):
+    if is_fast(node):
         return lower_fast(node, operands)
     bits = bits_of(x)
     table = exponentials(node, operands)
     found = multiplier_of(node, scale_of(output), bits_of(output))
-    keys = {"quantize_method": "LUT", **rescale_keys(CURVED, found, type_of_multiplier(bits_of(output)))}
-    written = Written({"lut": table.entries.astype(np.uint32)}, keys)
     rows = x.size // count
     is_small = count < SMALL_AXIS and rows % SMALL_ROWS == 0 and bits == 8
-    low, high = code_limits(output)
-    span = (1 << bits) - 1
-    return SoftmaxParams(
-        table, axis, span, found, offset_of(output), low, high, is_small, output.dtype.storage, written
-    )
+    return SoftmaxParams(table, axis, (1 << bits) - 1, found, is_small, codes_of(output))
 
 
 def require_short_axis(node: Node, x: Tensor) -> int:
@@ -98,7 +89,7 @@ def require_short_axis(node: Node, x: Tensor) -> int:
     return axis
 
 
-def run(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Array, ...]:
+def run_softmax(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Array, ...]:
     """Run Softmax: codes [S, ...] -> codes [S, ...]."""
     if isinstance(params, FastSoftmaxParams):
         return (params.apply(x),)
@@ -116,8 +107,7 @@ def run(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Array, ...
         shift = (30 if largest == 1 else 31) - _log2_up(m)
         r = (m << shift) // total
         scaled = np.rint(e.astype(np.float64) * r * np.exp2(-float(n + shift)))
-    codes = np.clip(scaled - params.offset, params.minimum, params.maximum)
-    return (codes.astype(params.dtype),)
+    return (params.codes.store(scaled),)
 
 
 def _log2_up(value: int) -> int:
@@ -127,12 +117,12 @@ def _log2_up(value: int) -> int:
 def exponentials(node: Node, operands: Operands) -> Table:
     """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))), in float32; g = i where n = 2^b."""
     x = operands.input(0)
-    given = stated_table(node, "lut")
+    given = imported_numbers(node)
     bits, entries = bits_of(x), table_bits(node, x)
     span = (1 << bits) - 1
     limit = (1 << EXPONENT_BITS) - 1
     if given is not None:
-        return Table(given, 0, stated_shift(node, given, bits), 0, limit)
+        return Table(given, 0, table_shift(node, given, bits), 0, limit)
     zp, inverse = np.float32(offset_of(x)), np.float32(1) / scale_of(x)
     grid = np.linspace(0, span, 1 << entries, dtype=np.float32) - np.float32(span) + zp
     shift = np.float32(np.log(np.float64(limit)) - float(offset_of(x)) / float(scale_of(x)))
@@ -141,3 +131,75 @@ def exponentials(node: Node, operands: Operands) -> Table:
     values = np.exp(argument.astype(np.float64)).astype(np.float32)
     codes: Integers = np.clip(np.rint(values), 0, limit).astype(np.int64)
     return Table(codes, 0, bits - entries, 0, limit)
+
+
+Single = NDArray[np.float32]
+LOWEST = -16.0
+
+
+@dataclass(frozen=True, eq=False)
+class LogSoftmaxParams:
+    """What one layer needs.
+
+    Attributes:
+        table: float32[n], a power of two.
+        shift: bits of an index below the table's.
+        axis: behind the sample axis.
+        factors: q0 and q1.
+        codes: of the output.
+    """
+
+    table: Single
+    shift: int
+    axis: int
+    factors: tuple[np.float32, np.float32]
+    codes: OutputCodes
+
+
+def lower_log_softmax(node: Node, operands: Operands) -> LogSoftmaxParams:
+    """Compute the table and q0, q1."""
+    x, output = operands.input(0), operands.output()
+    table = _table(node, x)
+    factors = _factors(node, x, output)
+    shift = bits_of(x) - (table.size.bit_length() - 1)
+    axis = node.attributes.integer("axis") % len(x.shape) + 1
+    return LogSoftmaxParams(table, shift, axis, factors, codes_of(output))
+
+
+def run_log_softmax(params: LogSoftmaxParams, x: Array) -> tuple[Array, ...]:
+    """Run LogSoftmax: codes [S, ...] -> codes [S, ...]."""
+    below = x.astype(np.int64) - x.astype(np.int64).max(axis=params.axis, keepdims=True)
+    index = below + (params.table.size << params.shift) - 1
+    place, rest = index >> params.shift, index & ((1 << params.shift) - 1)
+    above = np.append(params.table[1:], params.table[-1])
+    base = params.table[place]
+    between = (above[place] - base) * rest.astype(np.float32) / np.float32(1 << params.shift)
+    total = (base + between).sum(axis=params.axis, keepdims=True, dtype=np.float32)
+    q0, q1 = params.factors
+    value = below.astype(np.float32) * q0 - np.log(total.astype(np.float64)).astype(np.float32) * q1
+    return (params.codes.store(np.rint(value).astype(np.int64)),)
+
+
+def _table(node: Node, x: Tensor) -> Single:
+    given = imported_array(node, "table")
+    if given is not None:
+        return np.asarray(given, np.float32)
+    span = (1 << bits_of(x)) - 1
+    steps = np.linspace(0, span, 1 << table_bits(node, x), dtype=np.float32)
+    inverse = np.float32(1) / -scale_of(x)
+    values: Single = np.exp((steps * inverse).astype(np.float64)).astype(np.float32)[::-1]
+    return np.ascontiguousarray(values)
+
+
+def _factors(node: Node, x: Tensor, output: Tensor) -> tuple[np.float32, np.float32]:
+    given = imported_array(node, "factors")
+    if given is not None:
+        q0, q1 = np.asarray(given, np.float32)
+        return q0, q1
+    return np.float32(scale_of(output) / scale_of(x)), scale_of(output)
+
+
+KERNELS = {
+    "softmax": Kernel(lower_softmax, run_softmax),
+    "log_softmax": Kernel(lower_log_softmax, run_log_softmax),
+}

@@ -19,10 +19,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, scale_of
-from tflq.interpreter.kernels.aipu.stated import multiplier_of, stated_numbers, stated_table
-from tflq.interpreter.kernels.aipu.written import Value, Written
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers
 
 FAST_EXP = "FAST_EXP"
@@ -53,7 +52,6 @@ class FastSoftmaxParams:
         bits: of the output.
         maximum: largest code of the output.
         dtype: of the output.
-        written: for the IR.
     """
 
     axis: int
@@ -65,7 +63,6 @@ class FastSoftmaxParams:
     bits: int
     maximum: int
     dtype: np.dtype[np.generic]
-    written: Written
 
     def apply(self, x: Array) -> Array:
         """Return codes [S, ...] of codes [S, ...]."""
@@ -108,6 +105,11 @@ class FastSoftmaxParams:
         return powers
 
 
+def is_fast(node: Node) -> bool:
+    """Whether the layer uses powers of two: it was requested, or a quantised file says so."""
+    return node.attributes.text(METHOD, "") == FAST_EXP or imported_array(node, "is_fast") is not None
+
+
 def lower_fast(node: Node, operands: Operands) -> FastSoftmaxParams:
     """Decide M, N, Q and the tables.
 
@@ -116,37 +118,23 @@ def lower_fast(node: Node, operands: Operands) -> FastSoftmaxParams:
     """
     x, output = operands.input(0), operands.output()
     axis = node.attributes.integer("axis", -1) % max(len(x.shape), 1)
-    given = stated_numbers(node, ADJUST)
-    adjust = int(given[0]) if given is not None else node.attributes.integer(ADJUST, 1)
+    adjust = number_of(node, "adjust", lambda: node.attributes.integer(ADJUST, 1))
     if adjust not in ADJUSTMENTS:
         raise UnsupportedError(f"adjust_q={adjust}; allowed is {', '.join(map(str, ADJUSTMENTS))}")
     ratio = np.float32(np.float32(LOG2_OF_E) / scale_of(x))
-    rescale = multiplier_of(node, ratio, MULTIPLIER_BITS, "input_")
+    rescale = multiplier_of(node, ratio, MULTIPLIER_BITS)
     if rescale.first_n < 0:
         raise UnsupportedError(f"FAST_EXP of steps of {1 / scale_of(x):g}: they are too coarse; use softmax=lut")
     top = 31 - int(np.floor(np.log2(x.shape[axis])))
-    keys: dict[str, Value] = {
-        "input_scale_value": rescale.first_m,
-        "input_shift_value": rescale.first_n,
-        "input_scale_type": "uint16",
-        "input_shift_type": "int8",
-        "pow2_out_q": top,
-        ADJUST: adjust,
-        METHOD: FAST_EXP,
-    }
     logarithms, powers = _tables(node) if adjust >= FINE else (None, None)
-    constants = {}
-    if logarithms is not None and powers is not None:
-        constants = {"log2_lut": logarithms.astype(np.int16), "pow2_lut": powers.astype(np.uint16)}
     limit = code_limits(output)[1]
-    written = Written(constants, keys)
     return FastSoftmaxParams(
-        axis, rescale, top, adjust, logarithms, powers, bits_of(output), limit, output.dtype.storage, written
+        axis, rescale, top, adjust, logarithms, powers, bits_of(output), limit, output.dtype.storage
     )
 
 
 def _tables(node: Node) -> tuple[Integers, Integers]:
-    logarithms, powers = stated_table(node, "log2_lut"), stated_table(node, "pow2_lut")
+    logarithms, powers = imported_numbers(node, "logarithms"), imported_numbers(node, "powers")
     if logarithms is not None and powers is not None:
         return logarithms, powers
     i = np.arange(1 << _TABLE_BITS) / (1 << _TABLE_BITS)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Tensor
+from tflq.interpreter.kernels.aipu.imported import imported_numbers
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.stated import stated_shift, stated_table
 from tflq.interpreter.numerics.fixed_point import Integers
 
 Single = NDArray[np.float32]
@@ -50,6 +51,20 @@ class Table:
         return found
 
 
+def table_shift(node: Node, table: Integers, bits: int) -> int:
+    """Return the bits of a code below the index of an imported table.
+
+    Raises:
+        UnsupportedError: a table whose length is no power of two, or more entries than the code has values.
+    """
+    entries = table.size.bit_length() - 1
+    if table.size != 1 << entries or entries > bits:
+        raise UnsupportedError(
+            f"layer '{node.name}': a table of {table.size} entries; allowed is a power of two up to {1 << bits}"
+        )
+    return bits - entries
+
+
 def table_bits(node: Node, x: Tensor) -> int:
     """Return log2 of the number of entries: the input's bits, at most what the layer allows."""
     return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
@@ -71,7 +86,7 @@ def table_of(
     x: Tensor,
     output: Tensor,
     function: Callable[[Single], Array],
-    key: str = "lut",
+    key: str = "table",
     bits: int | None = None,
     repeats: bool = True,
 ) -> Table:
@@ -84,14 +99,14 @@ def table_of(
         x: the type of the codes that the table is read with.
         output: the type of the entries.
         function: f of float32.
-        key: of the table in a quantised IR.
+        key: of the table among the imported params.
         bits: log2 of the number of entries; without, `table_bits`.
         repeats: as in `code_grid`.
     """
     low, high = output.dtype.minimum, output.dtype.maximum
-    given = stated_table(node, key)
+    given = imported_numbers(node, key)
     if given is not None:
-        return Table(given, x.dtype.minimum, stated_shift(node, given, bits_of(x)), low, high)
+        return Table(given, x.dtype.minimum, table_shift(node, given, bits_of(x)), low, high)
     bits = table_bits(node, x) if bits is None else bits
     grid = code_grid(x, bits, repeats)
     inverse = np.float32(1) / scale_of(x)

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, UnsupportedError
-from tflq.schemas.nnie import scheme_numbers
 
 Floats = NDArray[np.float32]
 FORMULAS = ("library", "page", "mqbench")
+SCHEMES = {8: (16, 127, 511), 16: (128, 1407, 4095)}
+"""Width -> steps of an octave, largest code, largest |z|."""
 SMALLEST_MAXIMUM = np.float32(1e-6)
 """What the library takes for the maximum of all-zero data."""
 ZERO_CODE = 0x80
@@ -46,9 +47,9 @@ def scheme_of(bits: int) -> Scheme:
     Raises:
         UnsupportedError: neither 8 nor 16.
     """
-    if bits not in (8, 16):
+    if bits not in SCHEMES:
         raise UnsupportedError(f"logarithmic codes of {bits} bits; NNIE has 8 and 16")
-    return Scheme(bits, *scheme_numbers(bits))
+    return Scheme(bits, *SCHEMES[bits])
 
 
 def z_of(maximum: float | np.floating, scheme: Scheme, formula: str = "library") -> int:

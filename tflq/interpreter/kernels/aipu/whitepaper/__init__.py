@@ -6,12 +6,10 @@ docs/aipu.md, 10, lists them side by side. All else runs in arithmetic `aipu`; `
 from __future__ import annotations
 
 from tflq.graph import Node
-from tflq.interpreter.registry import Arithmetic
+from tflq.interpreter.registry import Arithmetic, places
 
 NAME = "aipu_whitepaper"
-_HERE = "tflq.interpreter.kernels.aipu.whitepaper"
 _WHOLE = ("bias_add", "cast", "count", "div", "moments", "negative", "softmax")
-_MIRRORED = ("cosine", "sine", "square")
 _BY_METHOD = {
     "activation": ("CLIP", "LEAKYRELU", "SIGMOID", "SOFTSIGN", "TANH"),
     "eltwise": ("MAX", "MIN"),
@@ -21,10 +19,11 @@ _BY_METHOD = {
 
 ARITHMETIC = Arithmetic(
     NAME,
-    {
-        **{operator: f"{_HERE}.{operator}" for operator in (*_WHOLE, *_BY_METHOD)},
-        **dict.fromkeys(_MIRRORED, f"{_HERE}.mirrored"),
-    },
+    places(
+        "tflq.interpreter.kernels.aipu.whitepaper",
+        formulas=" ".join((*_WHOLE, *_BY_METHOD)),
+        mirrored="cosine sine square",
+    ),
     "float",
 )
 

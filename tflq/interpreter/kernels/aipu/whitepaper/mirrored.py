@@ -12,11 +12,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.codes import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.curve import function_of
+from tflq.interpreter.kernels.aipu.multiplier import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.written import NOTHING, Written
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
 
 EVEN, ODD, ABOUT_HALF = "even", "odd", "about a half"
 SYMMETRIES = {
@@ -39,7 +39,6 @@ class MirroredParams:
         one: RNE(s_y).
         input_offset: zp_x.
         codes: how the output is stored.
-        written: nothing: the vendor's IR has whole tables.
     """
 
     entries: Integers
@@ -47,7 +46,6 @@ class MirroredParams:
     one: int
     input_offset: int
     codes: OutputCodes
-    written: Written = NOTHING
 
     def apply(self, x: Array) -> Array:
         """Return codes of codes."""
@@ -80,11 +78,9 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
     return MirroredParams(entries, SYMMETRIES[name], one, zp, codes_of(output))
 
 
-def lower(node: Node, operands: Operands) -> MirroredParams:
-    """Decide the table of Sine, Cosine and Square."""
-    return lower_mirrored(node, operands)
-
-
 def run(params: MirroredParams, x: Array) -> tuple[Array, ...]:
-    """Run the function: codes [S, ...] -> codes [S, ...]."""
+    """Run Sine, Cosine or Square: codes [S, ...] -> codes [S, ...]."""
     return (params.apply(x),)
+
+
+KERNELS = dict.fromkeys(("cosine", "sine", "square"), Kernel(lower_mirrored, run))

@@ -1,0 +1,133 @@
+"""What one layer of Compass is to the target: a row of its family's table in operators/ (docs/aipu.md, 1 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.aipu.emitted import Emission
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.graph import Affine, Array, DType, Node, Operands, Quantisation, Tensor
+from tflq.interpreter.kernels.aipu.scales import affine_of, is_signed
+
+ARITHMETIC = "aipu"
+
+OutputType = tuple[DType, Quantisation | None]
+Signed = Callable[[Node, Operands], bool]
+"""Whether the values of an output are signed; the inputs of the operands have their types."""
+
+Types = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...] | None]
+"""The type of each output by a rule of the layer; None where the range decides after all."""
+
+Constants = Callable[[Node, Operands, LayerOptions], Mapping[str, Tensor]]
+"""Key -> constant of a layer as integers; inputs and outputs have their types."""
+
+Single = NDArray[np.float32]
+Values = Callable[[Node, Operands, Sequence[Array]], tuple[Single, ...]]
+
+
+@dataclass(frozen=True)
+class Internal:
+    """What a layer computes within itself and quantises by its own range: a node's intermediates.
+
+    Attributes:
+        names: in order.
+        values: the real numbers whose ranges they get, of the inputs that are no constants, real[S, *shape] each.
+        signed: whether they may be below 0.
+    """
+
+    names: tuple[str, ...]
+    values: Values
+    signed: bool = True
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer; its name in the table is that of its kernel in arithmetic `aipu`.
+
+    Its outputs have the type of `types`, else by their range, signed as `signed` says, else the input's own type.
+
+    Attributes:
+        type: as in the IR.
+        signed: for a type by the range.
+        types: a rule of its own.
+        paper_types: the rule of the whitepaper, where it has another.
+        emitted: its parts in the quantised IR.
+        internal: what it quantises within itself.
+        constants: how its constants become integers.
+        passed: outputs that have the input's own type all the same.
+        keeps_whole: whether whole numbers in give whole numbers out, at scale 1.
+        needs_range: whether a rule of its own reads the output's range; by method where it is a function.
+        is_linear: whether it has weights and biases on the scale of its input.
+        has_width: whether `multiplier_bits` is for it.
+    """
+
+    type: str
+    signed: Signed | None = None
+    types: Types | None = None
+    paper_types: Types | None = None
+    emitted: Emission = ()
+    internal: Internal | None = None
+    constants: Constants | None = None
+    passed: tuple[int, ...] = ()
+    keeps_whole: bool = False
+    needs_range: bool | Callable[[Node], bool] = False
+    is_linear: bool = False
+    has_width: bool | Callable[[Node], bool] = False
+
+    @property
+    def passes(self) -> bool:
+        """Whether the output has the input's own type."""
+        return self.signed is None and self.types is None
+
+
+def says(flag: bool | Callable[[Node], bool], node: Node) -> bool:
+    """Return a flag, by the node where it is a function."""
+    return flag(node) if callable(flag) else flag
+
+
+def never(_node: Node, _operands: Operands) -> bool:
+    """Unsigned."""
+    return False
+
+
+def always(_node: Node, _operands: Operands) -> bool:
+    """Signed."""
+    return True
+
+
+def follows_input(_node: Node, operands: Operands) -> bool:
+    """Signed where any input that is no constant is."""
+    return any(is_signed(t) for t in operands.inputs if t is not None and not t.is_constant)
+
+
+def code_type(affine: Affine) -> DType:
+    """Return the element type that holds quantized values."""
+    bits = next(b for b in (8, 16, 32) if affine.bits <= b)
+    return DType(f"{'int' if affine.signed else 'uint'}{bits}")
+
+
+def typed(affine: Affine) -> OutputType:
+    """Return a type with its element type."""
+    return code_type(affine), affine
+
+
+def plain(bits: int, signed: bool = False, zp: int = 0) -> OutputType:
+    """Return the type of counts, indices and truth values: scale 1."""
+    return typed(affine_of(np.float32(1), zp, bits, signed))
+
+
+def like(tensor: Tensor) -> OutputType:
+    """Return the type of another tensor."""
+    return tensor.dtype, tensor.quantisation
+
+
+def by_range(tensor: Tensor, signed: bool, options: LayerOptions, is_symmetric: bool | None = None) -> OutputType:
+    """Return the type of a tensor by its range, symmetric as requested unless told otherwise."""
+    low, high = range_of(tensor)
+    symmetric = options.is_symmetric if is_symmetric is None else is_symmetric
+    return typed(type_of_range(low, high, options.activation_bits, signed, symmetric, options.restricted))

@@ -1,0 +1,190 @@
+"""Functions of one input: Activation, tables, Abs, Negative, Sign, Cast, Softmax, LogSoftmax (docs/aipu.md, 4, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tflq.converters.aipu.descriptor import (
+    Layer,
+    OutputType,
+    always,
+    by_range,
+    follows_input,
+    like,
+    never,
+    plain,
+    typed,
+)
+from tflq.converters.aipu.emitted import (
+    ADDITIVE,
+    CURVED,
+    LINEAR,
+    Computed,
+    Emitted,
+    Factors,
+    Fixed,
+    FromFile,
+    Lowered,
+    Lut,
+    Number,
+    Params,
+    Part,
+    emitted_by,
+    read_parts,
+)
+from tflq.converters.aipu.operators.linear import changed_by, slopes
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import type_of_range
+from tflq.graph import Node, Operands
+from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, RECTIFIERS, SLOPE_SHIFT, Fused
+from tflq.interpreter.kernels.aipu.curve import SCALE
+from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain, offset_of, reciprocal, scale_of
+from tflq.interpreter.kernels.aipu.softmax import LOWEST, LogSoftmaxParams
+from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD, FastSoftmaxParams
+from tflq.schemas.aipu import Value
+
+_UNSIGNED_METHODS = (*RECTIFIERS, "SIGMOID", "SOFTPLUS")
+
+
+def _activation_signed(node: Node, _operands: Operands) -> bool:
+    method = node.attributes.text("method")
+    return node.attributes.real("clip_min") < 0 if method == CLIP else method not in _UNSIGNED_METHODS
+
+
+def _changed(layer: Lowered) -> Emitted:
+    fused = layer.param("fused")
+    assert isinstance(fused, Fused)
+    return Emitted(changed=changed_by(fused))
+
+
+_LEVELS = Computed(_changed)
+_METHODS: dict[str, tuple[Part, ...]] = {
+    "RELU": (Factors(LINEAR),),
+    "RELU6": (Factors(CURVED),),
+    "CLIP": (Factors(ADDITIVE), _LEVELS),
+    "LEAKYRELU": (Factors(LINEAR), _LEVELS),
+    "PRELU": (Fixed({"negative_slope_shift": SLOPE_SHIFT}), Factors(CURVED)),
+}
+_CURVE = (Lut(), Fixed(changed={"alpha": None, "gamma": None}))
+
+
+def _activation(node: Node) -> Sequence[Part]:
+    return _METHODS.get(node.attributes.text("method"), _CURVE)
+
+
+def _is_leaky(node: Node) -> bool:
+    return node.attributes.get("method") == LEAKY
+
+
+def _periodic(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
+    """At 16 bits always -1..1."""
+    if options.activation_bits > 8:
+        return (typed(affine_of(np.float32(SCALE), 0, options.activation_bits, True, True)),)
+    return (by_range(operands.output(), True, options),)
+
+
+def _negative(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """s_y = s_x; zp_y = 1 - zp_x, for unsigned values -zp_x - (2^(bits - 1) - 1), always signed.
+
+    Source: Compass Optimizer, ops/neg.py.
+    """
+    x = operands.input(0)
+    highest = (1 << (x.affine.bits - 1)) - 1
+    zp = 1 - offset_of(x) if x.affine.signed else -offset_of(x) - highest
+    return (typed(affine_of(reciprocal(x.affine), zp, x.affine.bits, True)),)
+
+
+def _paper_negative(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...] | None:
+    """zp_y = -zp_x of signed values; those of unsigned ones would not fit."""
+    x = operands.input(0)
+    if not x.affine.signed:
+        return None
+    return (typed(affine_of(reciprocal(x.affine), -offset_of(x), x.affine.bits, True)),)
+
+
+def _cast(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """Integers stay as they are; real numbers become integers of at most 32 bits, at scale 1."""
+    x, wanted = operands.input(0), operands.output().dtype
+    return (like(x) if is_plain(x) else plain(min(32, wanted.bits), wanted.is_signed),)
+
+
+def _emit_cast(layer: Lowered) -> Emitted:
+    if not layer.multipliers("rescale"):
+        return Emitted(changed={"to_dtype": layer.operands.output().dtype.value})
+    is_one = abs(float(scale_of(layer.operands.input(0))) - 1) <= np.finfo(np.float32).eps
+    return Emitted(changed={"ignore_scale_zp": is_one, "clip_mode": "SATURATION"})
+
+
+def _softmax(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...] | None:
+    """FAST_EXP has no zero point."""
+    is_fast = node.attributes.text(METHOD, "") == FAST_EXP
+    return (by_range(operands.output(), False, options, True),) if is_fast else None
+
+
+def _paper_softmax(_node: Node, _operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
+    """s_y = 2^bits - 1, zp_y = 0."""
+    bits = options.activation_bits
+    return (typed(affine_of(np.float32((1 << bits) - 1), 0, bits, False)),)
+
+
+_BY_TABLE = (Lut(dtype=np.uint32), Fixed({METHOD: "LUT"}), Factors(CURVED))
+_BY_POWERS = (
+    Lut("log2_lut", "logarithms", np.int16),
+    Lut("pow2_lut", "powers", np.uint16),
+    Factors(ADDITIVE, "uint16", names="input_{0}_{1}"),
+    Number("pow2_out_q", "top"),
+    Number(ADJUST, "adjust"),
+    Fixed({METHOD: FAST_EXP}),
+)
+
+
+def _emit_softmax(layer: Lowered) -> Emitted:
+    return emitted_by(_BY_POWERS if isinstance(layer.node.params, FastSoftmaxParams) else _BY_TABLE, layer)
+
+
+def _read_softmax(file: FromFile) -> Params:
+    if file.keys.get(METHOD) != FAST_EXP:
+        return read_parts(_BY_TABLE, file)
+    return {**read_parts(_BY_POWERS, file), "is_fast": np.ones(1, np.int64)}
+
+
+def _log_softmax(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
+    """Always -16..0, signed, of the input's width."""
+    bits = bits_of(operands.input(0))
+    return (typed(type_of_range(LOWEST, 0, bits, True, options.is_symmetric, options.restricted)),)
+
+
+def _emit_log_softmax(layer: Lowered) -> Emitted:
+    """The table and both factors are real numbers; M / 2^N says 1."""
+    params, kind = layer.node.params, type_of_multiplier(bits_of(layer.operands.output()))
+    assert isinstance(params, LogSoftmaxParams)
+    one: dict[str, Value] = {"shift_value": 0, "shift_type": "int8", "scale_value": 1, "scale_type": kind}
+    return Emitted({"lut_exp": params.table}, {"quantize_scale": tuple(map(float, params.factors)), **one})
+
+
+def _read_log_softmax(file: FromFile) -> Params:
+    factors = file.keys.get("quantize_scale")
+    given: Params = {"factors": np.asarray(factors, np.float32)} if isinstance(factors, tuple) else {}
+    return {**given, **Lut("lut_exp").read(file)}
+
+
+LAYERS = {
+    **{name.lower(): Layer(name, never, emitted=(Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
+    **{name.lower(): Layer(name, follows_input, emitted=(Lut(),)) for name in ("Ceil", "Floor", "Round")},
+    "abs": Layer("Abs", never, emitted=(Factors(CURVED),)),
+    "activation": Layer("Activation", _activation_signed, emitted=_activation, constants=slopes, has_width=_is_leaky),
+    "cast": Layer("Cast", types=_cast, emitted=(Factors(LINEAR, "uint16"), Computed(_emit_cast))),
+    "crelu": Layer("CRELU", never, emitted=(Factors(CURVED),)),
+    "log": Layer("Log", always, emitted=(Lut(),)),
+    "log_softmax": Layer("LogSoftmax", types=_log_softmax, emitted=(Computed(_emit_log_softmax, _read_log_softmax),)),
+    "negative": Layer("Negative", types=_negative, paper_types=_paper_negative),
+    "sign": Layer("Sign", types=lambda _, o, __: (plain(o.input(0).affine.bits, True),)),
+    "softmax": Layer("Softmax", never, _softmax, _paper_softmax, (Computed(_emit_softmax, _read_softmax),)),
+    **{
+        name.lower(): Layer(name, types=_periodic, emitted=(Lut(), Factors(CURVED, "uint16")), needs_range=True)
+        for name in ("Cosine", "Sine")
+    },
+}

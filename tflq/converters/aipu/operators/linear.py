@@ -1,0 +1,128 @@
+"""Layers of weights and biases: convolutions, FullyConnected, BatchNorm, BiasAdd, MatMul (docs/aipu.md, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu.descriptor import Layer, code_type, follows_input
+from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import type_of_range
+from tflq.converters.aipu.rewrites import MERGED
+from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, PRELU, RECTIFIERS, SLOPE, SLOPE_SHIFT, Fused
+from tflq.interpreter.kernels.aipu.channels import BIASES
+from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT, FilterParams, requested_shift
+from tflq.interpreter.kernels.aipu.imported import multiplier_bits
+from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, required_constant, scale_of
+from tflq.schemas.aipu import Value
+
+_NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
+_ONE_BITS = 8
+
+
+def unless_rectified(node: Node, _operands: Operands) -> bool:
+    """Unsigned behind a fused rectifier, or a CLIP that leaves nothing below 0."""
+    fused = node.attributes.text("with_activation", "NONE")
+    return node.attributes.real("clip_min") < 0 if fused == CLIP else fused not in RECTIFIERS
+
+
+def changed_by(fused: Fused) -> dict[str, Value | None]:
+    """Return the attributes that hold integers in the quantised IR: limits of CLIP, slope of LEAKYRELU."""
+    if fused.kind == CLIP:
+        return {"clip_min": fused.limits[0], "clip_max": fused.limits[1]}
+    if fused.kind == LEAKY:
+        slope = int(fused.slope)
+        kind = next((name for name, low, high in _NARROW if low <= slope <= high), "int32")
+        return {"negative_slope_type": kind, "negative_slope_value": slope}
+    return {}
+
+
+def _emit(layer: Lowered) -> Emitted:
+    """One multiplier: four keys; one a channel: two constants. Then those of the fused activation and remain_shift."""
+    found, node = layer.param("filter"), layer.node
+    assert isinstance(found, FilterParams)
+    weights = required_constant(layer.operands, "weights")
+    constants: dict[str, Array] = {}
+    keys: dict[str, Value] = {}
+    if found.rescale.m.size == 1 and not weights.affine.is_per_axis:
+        kind = type_of_multiplier(multiplier_bits(node, layer.operands.output()))
+        keys = factor_keys(LINEAR, found.rescale, kind)
+    else:
+        constants = {"scale": found.rescale.m.astype(np.uint16), "shift": found.rescale.n.astype(np.int8)}
+    if found.fused.kind == PRELU:
+        keys["negative_slope_shift"] = SLOPE_SHIFT
+    shift = requested_shift(node)
+    if shift is not None:
+        keys[REMAIN_SHIFT] = shift
+    added: dict[str, Value] = {}
+    if node.attributes.boolean(MERGED, False):
+        added = {"axis": node.attributes.integer("axis"), "epsilon": node.attributes.integer("epsilon")}
+    return Emitted(constants, keys, changed_by(found.fused), added)
+
+
+def _read(file: FromFile) -> Params:
+    found, shift = file.multiplier(), file.numbers(REMAIN_SHIFT)
+    given: Params = {} if found is None else {"rescale": found}
+    return given if shift is None else {**given, REMAIN_SHIFT: shift}
+
+
+def as_values(constant: Tensor, affine: Affine, values: Array) -> Tensor:
+    """Return a constant with quantized values."""
+    dtype = code_type(affine)
+    data = np.ascontiguousarray(values, dtype.storage)
+    data.setflags(write=False)
+    return replace(constant, shape=data.shape, dtype=dtype, quantisation=affine, data=data, range=None)
+
+
+def encoded(constant: Tensor, affine: Affine) -> Tensor:
+    """Return the constant with values clamp(RNE(f32(s * x) - zp))."""
+    return as_values(constant, affine, encode(np.asarray(constant.data), affine))
+
+
+def slopes(node: Node, operands: Operands, _options: LayerOptions) -> Mapping[str, Tensor]:
+    """RNE(slope * 2^12) of PRELU; a batch axis is omitted where all its slices are the same."""
+    if PRELU not in (node.attributes.get("method"), node.attributes.get("with_activation")):
+        return {}
+    slope = encoded(required_constant(operands, SLOPE), affine_of(np.float32(1 << SLOPE_SHIFT), 0, 16))
+    values = np.asarray(slope.data)
+    if values.ndim >= len(operands.input(0).shape) and np.all(values == values[:1]):
+        values = values[0]
+    return {SLOPE: as_values(slope, slope.affine, values)}
+
+
+def _biases(_node: Node, operands: Operands, options: LayerOptions) -> Mapping[str, Tensor]:
+    """b_q = clamp(RNE(s_x * s_w * b)) + zp_x * w_q, of a weight 1 of 8 bits in the activation's mode.
+
+    By the whitepaper the weight has no scale: b_q = clamp(RNE(s_x * b)) + zp_x.
+    """
+    x = operands.input(0)
+    weight = type_of_range(0, 1, _ONE_BITS, True, options.is_symmetric, options.restricted)
+    one = Tensor("", (), DType.INT8, weight)
+    s_w, value = scale_of(one), int(encode(np.ones(1, np.float32), weight)[0])
+    if options.by_whitepaper:
+        s_w, value = np.float32(1), 1
+    affine = affine_of((scale_of(x) * s_w).astype(np.float32), 0, options.bias_bits)
+    constant = required_constant(operands, BIASES)
+    folded = encode(np.asarray(constant.data), affine) + offset_of(x) * value
+    return {BIASES: as_values(constant, affine, np.clip(folded, affine.minimum_code, affine.maximum_code))}
+
+
+def _linear(type_name: str) -> Layer:
+    emitted = (Computed(_emit, _read),)
+    return Layer(type_name, unless_rectified, emitted=emitted, constants=slopes, is_linear=True, has_width=True)
+
+
+LAYERS = {
+    "batch_norm": _linear("BatchNorm"),
+    "bias_add": Layer("BiasAdd", lambda _node, _operands: True, emitted=(Factors(LINEAR),), constants=_biases),
+    "conv_transpose": _linear("ConvTranspose"),
+    "convolution": _linear("Convolution"),
+    "depthwise_conv": _linear("DepthwiseConv"),
+    "fully_connected": _linear("FullyConnected"),
+    "mat_mul": Layer("MatMul", follows_input, emitted=(Factors(LINEAR),), has_width=True),
+}

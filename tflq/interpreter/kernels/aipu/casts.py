@@ -1,0 +1,96 @@
+"""Codes to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize (docs/aipu.md, 1 and 5).
+
+Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1.
+r = 1 / s_x in 15 bits.
+Source: Compass Optimizer, ops/cast.py.
+
+Codes to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
+Source: Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize.
+
+Real numbers to codes, behind a layer that runs in floating point: clamp(RNE(f32(s * x) - zp)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Affine, Array, Node, Operands
+from tflq.interpreter.kernels.aipu.imported import multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, encode, is_plain, offset_of, scale_of
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class CastParams:
+    """The integers of one conversion: zp_x, M and N (None where codes are copied), the output's codes."""
+
+    input_offset: int
+    rescale: Multiplier | None
+    codes: OutputCodes
+
+
+def lower_cast(node: Node, operands: Operands) -> CastParams:
+    """Decide M and N of 1 / s_x; none for an input that holds integers already."""
+    x, output = operands.input(0), operands.output()
+    if is_plain(x):
+        return CastParams(0, None, codes_of(output))
+    found = multiplier_of(node, np.float32(1) / scale_of(x), WIDEST + 1)
+    return CastParams(offset_of(x), found, codes_of(output))
+
+
+def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
+    """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
+    if params.rescale is None:
+        return (x.astype(params.codes.dtype),)
+    return (params.codes.requantise(x.astype(np.int64) + params.input_offset, params.rescale),)
+
+
+@dataclass(frozen=True, eq=False)
+class DequantizeParams:
+    """zp and s of the codes, and the type of the numbers: float32, or integers and truth values of scale 1."""
+
+    offset: int
+    scale: np.float32
+    dtype: np.dtype[np.generic]
+
+
+def lower_dequantize(_node: Node, operands: Operands) -> DequantizeParams:
+    """Take zp and s of the input."""
+    x = operands.input(0)
+    return DequantizeParams(offset_of(x), scale_of(x), operands.output().dtype.storage)
+
+
+def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
+    """Run it: codes [S, ...] -> numbers [S, ...], the division in float32."""
+    real = (x.astype(np.int64) + params.offset).astype(np.float32) / params.scale
+    return (real.astype(params.dtype),)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizeParams:
+    """The type of the codes."""
+
+    affine: Affine
+    dtype: np.dtype[np.generic]
+
+
+def lower_quantize(_node: Node, operands: Operands) -> QuantizeParams:
+    """Take the type of the output; one without quantisation (indices) has s = 1."""
+    y = operands.output()
+    plain = affine_of(np.float32(1), 0, y.dtype.bits, y.dtype.is_signed)
+    return QuantizeParams(y.affine if isinstance(y.quantisation, Affine) else plain, y.dtype.storage)
+
+
+def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
+    """Run it: numbers [S, ...] -> codes [S, ...]."""
+    return (encode(x, params.affine).astype(params.dtype),)
+
+
+KERNELS = {
+    "cast": Kernel(lower_cast, run_cast),
+    "dequantize": Kernel(lower_dequantize, run_dequantize),
+    "quantize": Kernel(lower_quantize, run_quantize),
+}

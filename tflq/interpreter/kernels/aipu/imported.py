@@ -1,0 +1,67 @@
+"""Imported params: what a quantised file decided runs as it stands, nothing is derived in its place (docs/aipu.md, 6).
+
+A node that was read from a quantised file keeps them in `extra`, each under the name of the kernel's own param. Its
+attributes then hold what the Optimizer wrote in place of the real values (limits of CLIP, slope of LEAKYRELU, constant
+of Pad).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.graph import Array, Node, Tensor
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of
+from tflq.interpreter.numerics.fixed_point import Integers
+
+MULTIPLIER_BITS = "multiplier_bits"
+"""Requested option of a layer whose multipliers have another width than its output."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """The imported params of one layer: name of a param -> its multipliers, or its numbers."""
+
+    values: Mapping[str, Multiplier | Array]
+
+
+def is_imported(node: Node) -> bool:
+    """Whether a layer comes from a quantised file."""
+    return isinstance(node.extra, Imported)
+
+
+def imported_array(node: Node, name: str) -> Array | None:
+    """Return an imported param as the file holds it; None where the layer is to be decided or has none."""
+    found = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
+    return found if isinstance(found, np.ndarray) else None
+
+
+def imported_numbers(node: Node, name: str = "table") -> Integers | None:
+    """Return imported whole numbers, int64[n]; None as `imported_array`."""
+    found = imported_array(node, name)
+    return None if found is None else found.astype(np.int64)
+
+
+def imported_multiplier(node: Node, name: str = "rescale") -> Multiplier | None:
+    """Return imported M and N, one or several; None as `imported_array`."""
+    found = node.extra.values.get(name) if isinstance(node.extra, Imported) else None
+    return found if isinstance(found, Multiplier) else None
+
+
+def number_of(node: Node, name: str, decide: Callable[[], int]) -> int:
+    """Return an imported number, else the decided one."""
+    found = imported_numbers(node, name)
+    return decide() if found is None else int(found[0])
+
+
+def multiplier_bits(node: Node, output: Tensor) -> int:
+    """Return the width of a layer's multipliers: the requested one, else that of its output."""
+    return node.attributes.integer(MULTIPLIER_BITS, bits_of(output))
+
+
+def multiplier_of(node: Node, ratio: np.float32 | float, bits: int) -> Multiplier:
+    """Return the imported M and N, else those of the ratio; raises as `find_multiplier`."""
+    return imported_multiplier(node) or find_multiplier(ratio, bits)

@@ -1,0 +1,253 @@
+"""Sums, products, extremes and truths along axes: Reduce, Cumulate, SegmentReduce (docs/aipu.md, 5).
+
+Products that stay within 16 bits by halving, and the multipliers that make up for it.
+Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
+
+Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of codes, ANY and ALL of truth values.
+A product is halved, rounding down, until it fits 16 bits; M / 2^N is s_y / s_x^n.
+Source: Compass Optimizer, ops/reduce.py.
+
+Cumulate: running sums or products along an axis, each with its own requantisation.
+SUM: y_k = clamp(RNE(sum_{j<=k} (x_j + zp_x) * M * 2^-N) - zp_y), r = s_y / s_x in 15 bits. PROD: the running product is
+halved, rounding down, until it fits 16 bits; step k has its own M and N, the k-th power of 1 / s_x times s_y.
+Source: Compass Optimizer, ops/cumulate.py.
+
+SegmentReduce: sums of rows with the same number: y = clamp(RNE(sum(x + zp_x) * M * 2^-N) - zp_y).
+r = s_y / s_x in 15 bits.
+Source: Compass Optimizer, ops/segment_reduce.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import (
+    LARGEST,
+    WIDEST,
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multiplier,
+)
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of, scale_of
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
+
+BITS = 16
+
+
+def product_limits(signed: bool) -> tuple[int, int]:
+    """Return the smallest and the largest product."""
+    return (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) if signed else (0, (1 << BITS) - 1)
+
+
+def running_products(v: Integers, limits: tuple[int, int]) -> tuple[Integers, Integers]:
+    """Return the running products along the last axis, halved rounding down until they fit, and how often each was."""
+    products, halvings = np.empty_like(v), np.empty_like(v)
+    product, halved = np.ones_like(v[..., 0]), np.zeros_like(v[..., 0])
+    for k in range(v.shape[-1]):
+        product = product * v[..., k]
+        outside = (product < limits[0]) | (product > limits[1])
+        while outside.any():
+            product = np.where(outside, product >> 1, product)
+            halved = halved + outside
+            outside = (product < limits[0]) | (product > limits[1])
+        products[..., k], halvings[..., k] = product, halved
+    return products, halvings
+
+
+def product_multipliers(operands: Operands, steps: int, first_power: int = 1) -> Multiplier:
+    """Return M and N of s_y / s_x^k for k = first_power, first_power + 1, ...; each product is halved to 15 bits."""
+    of_input = find_multiplier(np.float32(1) / scale_of(operands.input(0)), WIDEST)
+    of_output = find_multiplier(scale_of(operands.output()), WIDEST)
+    m, n = (of_input.first_m, of_input.first_n) if first_power else (1, 0)
+    found = []
+    for _ in range(steps):
+        found.append(_fitting(m * of_output.first_m, n + of_output.first_n))
+        m, n = _fitting(m * of_input.first_m, n + of_input.first_n)
+    return Multiplier(np.array([f[0] for f in found], np.int64), np.array([f[1] for f in found], np.int64))
+
+
+def _fitting(m: int, n: int) -> tuple[int, int]:
+    while m > LARGEST:
+        m, n = m >> 1, n - 1
+    return m, n
+
+
+REDUCE_METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "ANY", "ALL")
+_OF_CODES: dict[str, Callable[..., Array]] = {"MIN": np.min, "MAX": np.max}
+_OF_TRUTH: dict[str, Callable[..., Array]] = {"ANY": np.any, "ALL": np.all}
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceParams:
+    """The integers of one reduction.
+
+    Attributes:
+        method: SUM, MEAN, MIN, MAX, PROD, ANY or ALL.
+        axes: behind the sample axis.
+        input_offset: zp_x.
+        limits: of a product.
+        rescale: M and N; None where none is needed.
+        codes: of the output.
+    """
+
+    method: str
+    axes: tuple[int, ...]
+    input_offset: int
+    limits: tuple[int, int]
+    rescale: Multiplier | None
+    codes: OutputCodes
+
+
+def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
+    """Decide M, N of s_y / s_x, for MEAN of s_y / (s_x * n), for PROD of s_y / s_x^n.
+
+    Raises:
+        UnsupportedError: another method.
+    """
+    x, output = operands.input(0), operands.output()
+    method = node.attributes.text("method")
+    if method not in REDUCE_METHODS:
+        raise UnsupportedError(f"method={method}; allowed is {', '.join(REDUCE_METHODS)}")
+    rank = len(x.shape)
+    axes = tuple(axis % rank for axis in node.attributes.integers("axis"))
+    count = int(np.prod([x.shape[a] for a in axes]))
+    rescale = None
+    if method in ("SUM", "MEAN"):
+        ratio = scale_of(output) / np.float32(scale_of(x) * np.float32(count if method == "MEAN" else 1))
+        rescale = multiplier_of(node, ratio, bits_of(output))
+    if method == "PROD":
+        rescale = imported_multiplier(node) or product_multipliers(operands, count).split()[-1]
+    limits = product_limits(code_limits(x)[0] + offset_of(x) < 0)
+    return ReduceParams(method, tuple(a + 1 for a in axes), offset_of(x), limits, rescale, codes_of(output))
+
+
+def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
+    """Run Reduce: codes [S, ...] -> codes [S, ...] with axes of length 1."""
+    if params.method in _OF_CODES:
+        return (_OF_CODES[params.method](x, axis=params.axes, keepdims=True),)
+    v = x.astype(np.int64) + params.input_offset
+    if params.rescale is None:
+        return (_OF_TRUTH[params.method](v != 0, axis=params.axes, keepdims=True).astype(params.codes.dtype),)
+    if params.method == "PROD":
+        return (_product(params, v, params.rescale),)
+    return (params.codes.requantise(v.sum(axis=params.axes, keepdims=True), params.rescale),)
+
+
+def _product(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
+    kept = tuple(a for a in range(v.ndim) if a not in params.axes)
+    shape = tuple(1 if a in params.axes else n for a, n in enumerate(v.shape))
+    lined = v.transpose(*kept, *params.axes).reshape(*(v.shape[a] for a in kept), -1)
+    products, halvings = (p[..., -1] for p in running_products(lined, params.limits))
+    return params.codes.requantise(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)
+
+
+CUMULATE_METHODS = ("SUM", "PROD")
+
+
+@dataclass(frozen=True, eq=False)
+class CumulateParams:
+    """The integers of one running sum or product.
+
+    Attributes:
+        method: SUM or PROD.
+        axis: behind the sample axis.
+        is_exclusive: whether step k leaves out element k.
+        is_reversed: whether it runs from the end.
+        input_offset: zp_x.
+        limits: smallest and largest running product of 16 bits.
+        rescale: M and N, of PROD one for each step.
+        codes: of the output.
+    """
+
+    method: str
+    axis: int
+    is_exclusive: bool
+    is_reversed: bool
+    input_offset: int
+    limits: tuple[int, int]
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_cumulate(node: Node, operands: Operands) -> CumulateParams:
+    """Decide M and N.
+
+    Raises:
+        UnsupportedError: another method.
+    """
+    x, output = operands.input(0), operands.output()
+    method = node.attributes.text("method")
+    if method not in CUMULATE_METHODS:
+        raise UnsupportedError(f"method={method}; allowed is {', '.join(CUMULATE_METHODS)}")
+    axis = node.attributes.integer("axis") % len(x.shape)
+    is_exclusive = node.attributes.boolean("exclusive", False)
+    if method == "SUM":
+        found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST)
+    else:
+        found = imported_multiplier(node) or product_multipliers(operands, x.shape[axis], 0 if is_exclusive else 1)
+    limits = product_limits(is_signed(x))
+    is_reversed = node.attributes.boolean("reverse", False)
+    return CumulateParams(method, axis + 1, is_exclusive, is_reversed, offset_of(x), limits, found, codes_of(output))
+
+
+def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
+    """Run Cumulate: codes [S, ...] -> codes [S, ...]."""
+    v = np.moveaxis(x.astype(np.int64) + params.input_offset, params.axis, -1)
+    v = v[..., ::-1] if params.is_reversed else v
+    if params.is_exclusive:
+        neutral = 0 if params.method == "SUM" else 1
+        v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
+    if params.method == "SUM":
+        # The tool adds in float32: sums beyond 2^24 lose bits.
+        codes = params.codes.requantise(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), params.rescale)
+    else:
+        products, halvings = running_products(v, params.limits)
+        codes = params.codes.requantise(products, Multiplier(params.rescale.m, params.rescale.n - halvings))
+    return (np.moveaxis(codes[..., ::-1] if params.is_reversed else codes, -1, params.axis),)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentParams:
+    """The integers of one layer: the number of segments, zp_x, M and N, the output's codes."""
+
+    segments: int
+    input_offset: int
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_segment_reduce(node: Node, operands: Operands) -> SegmentParams:
+    """Decide M and N.
+
+    Raises:
+        UnsupportedError: another method than SUM.
+    """
+    x, output = operands.input(0), operands.output()
+    method = node.attributes.text("method")
+    if method != "SUM":
+        raise UnsupportedError(f"method={method}; allowed is SUM")
+    found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST + 1)
+    return SegmentParams(output.shape[0], offset_of(x), found, codes_of(output))
+
+
+def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tuple[Array, ...]:
+    """Run SegmentReduce: codes [S, rows, ...] and [S, rows] -> codes [S, segments, ...]; 0 where no row belongs."""
+    v = x.astype(np.int64) + params.input_offset
+    rows = segments.reshape(*segments.shape[:2], *(1,) * (x.ndim - 2))
+    sums = [np.where(rows == number, v, 0).sum(axis=1) for number in range(params.segments)]
+    return (params.codes.requantise(np.stack(sums, axis=1), params.rescale),)
+
+
+KERNELS = {
+    "reduce": Kernel(lower_reduce, run_reduce),
+    "cumulate": Kernel(lower_cumulate, run_cumulate),
+    "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce),
+}

@@ -1,0 +1,308 @@
+"""The whitepaper's formulas where they differ from the Optimizer's, by its sections (docs/aipu.md, 10).
+
+    4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantiser
+                       makes B; what runs is the Optimizer's own sum, which is right on this scale
+    4.10  Cast         t[q] = clamp(trunc((q + zp_x) / s_x)), the cast of each code's real number
+    4.11  CLIP         y = clamp(RNE((x + zp_x) * M * 2^-N) - zp_y, cmin_q, cmax_q), limits as codes of the output
+    4.23  Div          q = round((a + zp_a) * M / (b + zp_b)), halves away from zero; y = clamp(RNE(q * 2^-N) - zp_y),
+                       r = s_y * s_b / s_a; dividing by zero gives 0
+    4.25, 4.26         Eltwise MAX, MIN: y = clamp(RNE(max((a + zp_a) * M_a, (b + zp_b) * M_b) * 2^-N) - zp_y): each
+                       input has its own s_y / s_i, both on the larger N
+    4.37  Count        limits are codes of the input, round(limit * s_x - zp_x)
+    4.39  LEAKYRELU    v = RNE((x + zp_x) * M * 2^-N); y = max(v, 0) + RNE(min(v, 0) * alpha_q * 2^-bits) - zp_y
+    4.41  Logical      (a + zp_a) * 2^N against (b + zp_b) * M, M / 2^N = s_a / s_b in 15 bits
+    4.46  Moments      m = clamp(RNE(mean of q)) on the input's scale; y_v = clamp(RNE(v * M * 2^-N) - zp_v),
+                       r = s_v / s_x^2, v = floor((n * sum q^2 - (sum q)^2) / (n * d)), d = n, n - 1 with unbiased=true
+    4.47  Negative     s_y = s_x, zp_y = -zp_x, so that y = -x; the lowest code saturates
+    4.53  Reduce MEAN  the input's scale and zero point pass, y = clamp(RNE(mean of codes))
+    4.66  Softmax      e = t[x], y = RNE(round(e * M / sum e) * 2^-N), s_y = 2^bits - 1, zp_y = 0; the table is the
+                       Optimizer's, the division is whole and rounds by its remainder, M / 2^N = s_y in 15 bits
+
+Functions with a symmetry are in mirrored.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu import channels, count, eltwise, logical
+from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, NEGATIVE, ActivationParams, Fused, leaky_slope
+from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
+from tflq.interpreter.kernels.aipu.tables import Table
+from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredParams, lower_mirrored
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import align
+
+UNBIASED = "unbiased"
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledParams:
+    """The params of CLIP and LEAKYRELU.
+
+    Attributes:
+        input_offset: zp_x.
+        rescale: M and N of s_y / s_x.
+        slope: alpha * 2^slope_bits; None for CLIP.
+        slope_bits: bits of the output.
+        codes: how the output is stored; the limits of CLIP are its own.
+    """
+
+    input_offset: int
+    rescale: Multiplier
+    slope: int | None
+    slope_bits: int
+    codes: OutputCodes
+
+    def apply(self, x: Array) -> Array:
+        """Return codes of codes."""
+        v = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
+        if self.slope is not None:
+            v = np.maximum(v, 0) + np.rint(np.minimum(v, 0) * self.slope * 2.0**-self.slope_bits).astype(np.int64)
+        return self.codes.store(v)
+
+
+def lower_activation(node: Node, operands: Operands) -> ScaledParams | MirroredParams:
+    """Decide M and N, and limits or slope; or half a table."""
+    method = node.attributes.text("method")
+    if method not in (CLIP, LEAKY):
+        return lower_mirrored(node, operands)
+    x, output = operands.input(0), operands.output()
+    bits, codes = bits_of(output), codes_of(output)
+    found = find_multiplier(scale_of(output) / scale_of(x), bits)
+    if method == LEAKY:
+        return ScaledParams(offset_of(x), found, leaky_slope(node, bits), bits, codes)
+    limits = np.array([node.attributes.real(key) for key in ("clip_min", "clip_max")], np.float32)
+    low, high = (int(code) for code in encode(limits, output.affine))
+    return ScaledParams(offset_of(x), found, None, 0, replace(codes, minimum=low, maximum=high))
+
+
+def lower_negative(_node: Node, operands: Operands) -> ActivationParams:
+    """Take both zero points."""
+    one = Multiplier(np.ones(1, np.int64), np.zeros(1, np.int64))
+    return ActivationParams(Fused(NEGATIVE), offset_of(operands.input(0)), one, codes_of(operands.output()))
+
+
+def run_activation(params: ScaledParams | MirroredParams | ActivationParams, x: Array) -> tuple[Array, ...]:
+    """Run the layer: codes [S, ...] -> codes [S, ...]."""
+    return (params.apply(x),)
+
+
+@dataclass(frozen=True, eq=False)
+class CastParams:
+    """Results by code, from the lowest one on; None for an input that holds integers already; how they are stored."""
+
+    table: Integers | None
+    lowest: int
+    codes: OutputCodes
+
+
+def lower_cast(_node: Node, operands: Operands) -> CastParams:
+    """Compute the table.
+
+    Raises:
+        UnsupportedError: codes wider than 8 bits.
+    """
+    x, codes = operands.input(0), codes_of(operands.output())
+    if is_plain(x):
+        return CastParams(None, 0, codes)
+    if bits_of(x) > 8:
+        raise UnsupportedError(f"Cast of {bits_of(x)} bits by a table; allowed are 8")
+    low, high = code_limits(x)
+    real = np.float32(np.arange(low, high + 1) + offset_of(x)) / scale_of(x)
+    return CastParams(np.trunc(real).astype(np.int64), low, codes)
+
+
+def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
+    """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
+    if params.table is None:
+        return (x.astype(params.codes.dtype),)
+    return (params.codes.store(params.table[x.astype(np.int64) - params.lowest]),)
+
+
+def lower_count(node: Node, operands: Operands) -> count.CountParams:
+    """Decide the limits; raises as the Optimizer's own."""
+    x = operands.input(0)
+    limits = (np.rint(np.float32(node.attributes.real(key)) * scale_of(x) - offset_of(x)) for key in ("min", "max"))
+    return count.lower_limits(node, operands, *(float(limit) for limit in limits))
+
+
+@dataclass(frozen=True, eq=False)
+class DivParams:
+    """zp of the inputs, M and N, how the output is stored."""
+
+    input_offsets: tuple[int, int]
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_div(_node: Node, operands: Operands) -> DivParams:
+    """Decide M and N."""
+    a, b, output = operands.input(0), operands.input(1), operands.output()
+    ratio = np.float32(scale_of(output) * scale_of(b)) / scale_of(a)
+    found = find_multiplier(np.float32(ratio), bits_of(output))
+    return DivParams((offset_of(a), offset_of(b)), found, codes_of(output))
+
+
+def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
+    """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
+    numerator, divisor = np.abs(left) * params.rescale.first_m, np.maximum(np.abs(right), 1)
+    quotient = (2 * numerator + divisor) // (2 * divisor) * np.sign(left) * np.sign(right)
+    rounded = np.rint(quotient.astype(np.float64) * 2.0**-params.rescale.first_n)
+    return (params.codes.store(rounded),)
+
+
+def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
+    """Decide M_a and M_b, which are the factors of the inputs, and N."""
+    a, b, output = operands.input(0), operands.input(1), operands.output()
+    of_a, of_b = (find_multiplier(scale_of(output) / scale_of(t), bits_of(output)) for t in (a, b))
+    shift = max(of_a.first_n, of_b.first_n)
+    factors = (of_a.first_m << (shift - of_a.first_n), of_b.first_m << (shift - of_b.first_n))
+    rectified = node.attributes.text("with_activation", "NONE") != "NONE"
+    rescale = Multiplier(np.ones(1, np.int64), np.full(1, shift, np.int64))
+    offsets = (offset_of(a), offset_of(b))
+    return eltwise.EltwiseParams(node.attributes.text("method"), rectified, factors, offsets, rescale, codes_of(output))
+
+
+def lower_comparison(node: Node, operands: Operands) -> logical.LogicalParams:
+    """Decide 2^N and M."""
+    a, b = operands.input(0), operands.input(1)
+    found = find_multiplier(scale_of(a) / scale_of(b), WIDEST + 1)
+    factors = (1 << max(found.first_n, 0), found.first_m << max(-found.first_n, 0))
+    return logical.LogicalParams(node.attributes.text("method"), (offset_of(a), offset_of(b)), factors)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsParams:
+    """The params of one pair of moments.
+
+    Attributes:
+        axes: behind the sample axis.
+        shapes: of the mean and of the variance.
+        divisor: d.
+        rescale: M and N of the variance.
+        mean: type of the mean.
+        variance: how the variance is stored.
+    """
+
+    axes: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    divisor: int
+    rescale: Multiplier
+    mean: np.dtype[np.generic]
+    variance: OutputCodes
+
+
+def lower_moments(node: Node, operands: Operands) -> MomentsParams:
+    """Decide M and N.
+
+    Raises:
+        UnsupportedError: an unbiased variance of one value.
+    """
+    x, mean, variance = operands.input(0), operands.output(0), operands.output(1)
+    axes = tuple(a % len(x.shape) for a in node.attributes.integers("axis"))
+    values = int(np.prod([x.shape[a] for a in axes]))
+    divisor = values - node.attributes.boolean(UNBIASED, False)
+    if not divisor:
+        raise UnsupportedError("the unbiased variance of one value is not defined; allowed are two values")
+    found = find_multiplier(scale_of(variance) / np.float32(scale_of(x) * scale_of(x)), bits_of(variance))
+    places, shapes = tuple(a + 1 for a in axes), (mean.shape, variance.shape)
+    return MomentsParams(places, shapes, divisor, found, mean.dtype.storage, codes_of(variance))
+
+
+def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
+    """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
+    q = x.astype(np.int64)
+    values = int(np.prod([x.shape[a] for a in params.axes]))
+    total, squares = (v.sum(axis=params.axes, keepdims=True) for v in (q, np.square(q)))
+    variance = (values * squares - np.square(total)) // (values * params.divisor)
+    mean = np.rint(total / values).astype(params.mean)
+    first, second = params.shapes
+    return mean.reshape(-1, *first), params.variance.requantise(variance, params.rescale).reshape(-1, *second)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanParams:
+    """The axes behind the sample axis, the number of codes that are averaged, and how they are stored."""
+
+    axes: tuple[int, ...]
+    count: int
+    codes: OutputCodes
+
+
+def lower_mean(node: Node, operands: Operands) -> MeanParams:
+    """Decide the axes."""
+    shape = operands.input(0).shape
+    axes = tuple(axis % len(shape) for axis in node.attributes.integers("axis"))
+    # Codes are averaged as they are: their zero point stays in them.
+    plain = replace(codes_of(operands.output()), offset=0)
+    return MeanParams(tuple(a + 1 for a in axes), int(np.prod([shape[a] for a in axes])), plain)
+
+
+def run_mean(params: MeanParams, x: Array) -> tuple[Array, ...]:
+    """Run MEAN: codes [S, ...] -> codes [S, ...] with axes of length 1."""
+    total = x.astype(np.int64).sum(axis=params.axes, keepdims=True)
+    return (params.codes.store(np.rint(total / params.count)),)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxParams:
+    """The params of one softmax.
+
+    Attributes:
+        table: of exp.
+        axis: of the sample's own axes.
+        span: 2^bits - 1, the index of the row's maximum.
+        rescale: M and N of s_y.
+        codes: how the output is stored.
+    """
+
+    table: Table
+    axis: int
+    span: int
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams:
+    """Decide the table, M and N.
+
+    Raises:
+        UnsupportedError: more than 4096 terms.
+    """
+    x, output = operands.input(0), operands.output()
+    axis = require_short_axis(node, x)
+    found = find_multiplier(scale_of(output), WIDEST + 1)
+    return SoftmaxParams(exponentials(node, operands), axis, (1 << bits_of(x)) - 1, found, codes_of(output))
+
+
+def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
+    """Run Softmax: codes [S, ...] -> codes [S, ...]."""
+    wide, axis = x.astype(np.int64), params.axis + 1
+    e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
+    total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
+    share = (2 * e * params.rescale.first_m + total) // (2 * total)
+    return (params.codes.store(np.rint(share * 2.0**-params.rescale.first_n)),)
+
+
+KERNELS = {
+    "activation": Kernel(lower_activation, run_activation),
+    "bias_add": channels.KERNELS["bias_add"],
+    "cast": Kernel(lower_cast, run_cast),
+    "count": Kernel(lower_count, count.run),
+    "div": Kernel(lower_div, run_div),
+    "eltwise": Kernel(lower_extreme, eltwise.run_eltwise),
+    "logical": Kernel(lower_comparison, logical.run),
+    "moments": Kernel(lower_moments, run_moments),
+    "negative": Kernel(lower_negative, run_activation),
+    "reduce": Kernel(lower_mean, run_mean),
+    "softmax": Kernel(lower_softmax, run_softmax),
+}
