@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,13 @@ from tflq.analysis.inputs import RandomSamples
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model
-from tflq.errors import OptionError, UnsupportedError
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.errors import OptionError
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter import Engine
+from tflq.interpreter.kernels.tpu_mlir import linear
+from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot
+from tflq.interpreter.recording.primitive import primitive
+from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
 
 ELEMENTS = 200
 """Random elements of each tensor."""
@@ -141,10 +147,68 @@ def test_refusals_name_what_there_is() -> None:
         found.find(found.graph.tensors[found.graph.inputs[0]].name)
     with pytest.raises(OptionError, match=r"has shape \[1, 10\], the index \[10\] lies outside"):
         found.explain(found.graph.outputs[0], [10])
+
+
+def test_a_changed_rounding_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One rule stands once: with floor in place of half up, engine and explanation both round down."""
+    path = str(data_path("models", "kws_ref_model.tflite"))
+    before = explainer(target(path, "tpu-mlir"))
+
+    @primitive("rounded", "floor({x} / 2^{shift})")
+    def floored(x, shift):
+        return np.asarray(x, np.int64) >> shift
+
+    monkeypatch.setattr(linear, "shift_half_up", floored)
+    after = explainer(target(path, "tpu-mlir"))
+    t = next(t for t in after.tensors() if after.graph.nodes[after._writers[t]].operator == "conv_2d")
+    changed = np.argwhere(before.value(t) != after.value(t))
+    assert len(changed)
+    for index in changed[:20].tolist():
+        old, new = before.explain(t, index), after.explain(t, index)
+        assert new.is_sound
+        assert new.stored == old.stored - 1
+        assert [s.formula.startswith("floor(") for s in new.steps if s.label == "rounded"] == [True]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    multiplier: int
+    shift: int
+
+
+def lower_scaled(node: Node, operands: Operands) -> Scaled:
+    return Scaled(3, 2)
+
+
+def run_scaled(params: Scaled, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Bare numpy and one primitive: result = clip(RDBP(sum of x along the last axis * 3, 2)), in an empty array."""
+    result = np.empty((*x.shape[:-1], 1), np.int8)
+    total = np.asarray(x, np.int32).sum(axis=-1, keepdims=True)
+    total *= params.multiplier
+    result[...] = np.clip(rounding_divide_by_pot(total, params.shift), -128, 127)
+    return (np.flip(result, axis=1),)
+
+
+def test_a_kernel_from_outside_is_explained_without_code_of_its_own() -> None:
+    register_arithmetic(Arithmetic("outside", {"scaled": Kernel(lower_scaled, run_scaled, __name__)}))
     builder = GraphBuilder()
-    x = builder.input("x", (2,), DType.FLOAT32)
-    floating = Engine(builder.build([builder.add("exp", [x], (2,), DType.FLOAT32)]))
-    with pytest.raises(
-        UnsupportedError, match=r"cannot be explained; explained are in float: conv_2d, .*; in every arithmetic: batch"
-    ):
-        Explainer(floating, [np.zeros((1, 2), np.float32)]).explain(1, (0,))
+    scale = Affine.per_tensor(np.float32(0.05), 0)
+    x = builder.input("x", (4, 3), DType.INT8, scale)
+    graph = builder.build([builder.add("scaled", [x], (4, 1), DType.INT8, scale)])
+    found = Explainer(Engine(graph, arithmetic="outside"), [np.arange(-20, 28, 4, dtype=np.int8).reshape(1, 4, 3)])
+    check_random_elements(found)
+    steps = found.explain(1, (0, 0)).steps
+    assert [step.label for step in steps] == [
+        *("inputs", "sum", "multiplier", "times multiplier", "shift", "rounded", "stored value")
+    ]
+    assert steps[0].value == (16, 20, 24)
+    assert steps[5].formula == "RDBP(180, 2) = 180 / 2^2, half away from 0"
+    assert steps[-1].formula == "clamp(45, (-128), 127)"
+
+
+def test_what_is_not_recorded_says_so() -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", (4,), DType.FLOAT32)
+    first = builder.add("exp", [x], (4,), DType.FLOAT32)
+    found = Explainer(Engine(builder.build([first])), [np.arange(4, dtype=np.float32)[None]])
+    assert found.explain(first, (2,)).is_sound

@@ -32,7 +32,7 @@ def test_the_last_step_is_the_stored_integer() -> None:
     steps = {step["step"]: step["value"] for step in part["steps"]}
     assert steps["stored value"] == report["stored"] == stored()
     assert sum(steps["products"]) == steps["sum of products"]
-    assert steps["accumulator"] == steps["sum of products"] + steps["zero-point correction"] + steps["bias"]
+    assert steps["accumulator"] == steps["sum of products"] + steps["bias"]
     assert np.shape(steps["inputs"]) == np.shape(steps["weights"])
 
 

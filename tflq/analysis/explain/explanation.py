@@ -1,4 +1,4 @@
-"""Explains one element of one tensor: runs the sample, and recomputes the element from what its node read."""
+"""Explains one element of one tensor: runs the sample, and records how its node computes it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.analysis.executions import real_values
-from tflq.analysis.explain.family import Family
-from tflq.analysis.explain.steps import Computed, Element, Index, Step, Value
-from tflq.analysis.explain.table import family_of
+from tflq.analysis.explain.recording import RecordedNode
+from tflq.analysis.explain.steps import Index, Slice, Step, Value
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
 from tflq.interpreter import Engine
+from tflq.interpreter.execution.control import CONTROL
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Explainer:
             engine.run(inputs)
         finally:
             engine.listeners = listeners
+        self._recorded: dict[int, RecordedNode] = {}
         self._writers = {
             t: i for i, n in enumerate(self.graph.nodes) if i in self._recording.outputs for t in n.outputs
         }
@@ -132,52 +133,47 @@ class Explainer:
 
         Raises:
             OptionError: the index lies outside.
-            UnsupportedError: the operator's kernel has no explanation.
         """
         writer = self._writers[t]
         node = self.graph.nodes[writer]
         value = self.value(t)
         place = _place(self.graph.tensors[t].name, value.shape, index)
-        family = family_of(node)
-        operands = self.graph.operands(writer)
-        inputs = tuple(self._recording.inputs[writer])
-        computed = family.explain(Element(node, operands, inputs, place, node.outputs.index(t)))
-        before = self._before(node, computed) if follow else None
-        return _explanation(self.graph.tensors[t], place, self.sample, node, family, computed, value, before)
+        stored = value[place].item()
+        steps, source, before = self._steps(writer, node.outputs.index(t), place, stored)
+        return Explanation(
+            self.graph.tensors[t].name,
+            place,
+            self.sample,
+            node.name,
+            node.operator,
+            node.arithmetic or "",
+            source,
+            steps,
+            stored,
+            _real(value, self.graph.tensors[t], place),
+            self.explain(*before) if before is not None and follow else None,
+        )
 
-    def _before(self, node: Node, computed: Computed) -> Explanation | None:
-        if computed.origin is None:
-            return None
-        position, index = computed.origin
-        source = node.inputs[position]
-        return self.explain(source, index) if source != ABSENT and source in self._writers else None
-
-
-def _explanation(
-    tensor: Tensor,
-    place: Index,
-    sample: int,
-    node: Node,
-    family: Family,
-    computed: Computed,
-    value: Array,
-    before: Explanation | None,
-) -> Explanation:
-    stored = value[place].item()
-    arithmetic = node.arithmetic or ""
-    return Explanation(
-        tensor.name,
-        place,
-        sample,
-        node.name,
-        node.operator,
-        arithmetic,
-        family.source,
-        computed.steps,
-        stored,
-        _real(value, tensor, place),
-        before,
-    )
+    def _steps(
+        self, writer: int, output: int, place: Index, stored: Value
+    ) -> tuple[tuple[Step, ...], str, tuple[int, Index] | None]:
+        """Return the steps, where the formula stands, and the one element that they follow from, if it is computed."""
+        node = self.graph.nodes[writer]
+        if node.operator in CONTROL:
+            words = "computed by the graph that control flow chose, which is not recorded"
+            return (Step("stored value", words, stored),), "the engine", None
+        if writer not in self._recorded:
+            inputs = self._recording.inputs[writer]
+            self._recorded[writer] = RecordedNode(node, self.graph.operands(writer), inputs)
+        recorded = self._recorded[writer]
+        element = recorded.element(output, place)
+        if element is None:
+            words = f"computed by the kernel in a way that is not recorded ({recorded.failure or 'decided in Python'})"
+            return (Step("stored value", words, stored),), recorded.source, None
+        found = Slice(recorded.tape, element)
+        read = [(node.inputs[position], index[1:]) for position, index in found.inputs() if position < len(node.inputs)]
+        computed = [(t, index) for t, index in read if t != ABSENT and t in self._writers]
+        return found.steps(), recorded.source, computed[0] if len(computed) == 1 else None
 
 
 def _real(value: Array, tensor: Tensor, place: Index) -> float | None:

@@ -1,17 +1,18 @@
-"""The steps of one computed element, and what an explaining function is given."""
+"""From one element on a tape back to what it follows from: the steps, in the order in which they ran."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array
+from tflq.interpreter.recording.primitive import Ids, Taps
+from tflq.interpreter.recording.tape import Kind, Record, Tape
 
 Value = int | float | str | tuple["Value", ...]
-_Kept = TypeVar("_Kept", bound=Value)
 Index = tuple[int, ...]
 
 
@@ -30,83 +31,211 @@ class Step:
     value: Value
 
 
-@dataclass(frozen=True)
-class Element:
-    """One output element of a node, and what the node read.
+@dataclass
+class _Use:
+    """The elements of one record that are needed.
 
     Attributes:
-        node: lowered.
-        operands: its tensors.
-        inputs: the arrays of one sample, dtype[*shape]; None for an absent operand.
-        index: position within the output, in the model's own axes.
-        output: which output of the node.
+        places: in its flat values, in order.
+        operands: name -> the element of each place, int64[places].
+        taps: of each place, for reductions.
+        is_shown: whether it gets a step of its own; inputs whose taps are shown do not.
     """
 
-    node: Node
-    operands: Operands
-    inputs: tuple[Array | None, ...]
-    index: Index
-    output: int = 0
-
-    def input(self, position: int) -> Array:
-        """Return an input that must be there."""
-        found = self.inputs[position]
-        assert found is not None
-        return found
-
-    def read(self, position: int) -> int:
-        """Return the code that an elementwise operator reads of an input."""
-        return int(self.input(position)[self.place(position)])
-
-    def place(self, position: int) -> Index:
-        """Return where an elementwise operator reads an input; axes of size 1 are shared."""
-        return broadcast_index(self.index, self.input(position).shape)
-
-    def optional(self, position: int) -> Array | None:
-        """Return an input, or None where it is absent."""
-        return self.inputs[position] if position < len(self.inputs) else None
+    places: list[int]
+    operands: dict[str, Ids] = field(default_factory=dict)
+    taps: list[Taps] = field(default_factory=list)
+    is_shown: bool = False
 
 
-@dataclass(frozen=True)
-class Computed:
-    """What an explaining function found.
-
-    Attributes:
-        steps: in order; the last value is the stored one.
-        origin: (input, index) of the one element that the result follows from, for operators of one input element.
-    """
-
-    steps: tuple[Step, ...]
-    origin: tuple[int, Index] | None = None
+_QUIET = ("wrapped", "as int32")
+"""Labels of steps that are shown only where they change a value."""
+_BOUNDS = ("minimum", "maximum")
+"""Fields that stand in the formula of their clamp, and need no step."""
 
 
-Explain = Callable[[Element], Computed]
-
-
-class Trace:
-    """Collects steps."""
+class _Steps:
+    """Collects steps with labels of their own."""
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
+        self.steps: list[Step] = []
+        self._taken: set[str] = set()
 
-    def add(self, label: str, formula: str, value: _Kept) -> _Kept:
-        """Add a step and return its value."""
-        self._steps.append(Step(label, formula, value))
-        return value
-
-    def done(self, origin: tuple[int, Index] | None = None) -> Computed:
-        """Return what was collected."""
-        return Computed(tuple(self._steps), origin)
-
-    def clamp(self, value: int, minimum: int, maximum: int, label: str = "stored value") -> int:
-        """Add the clamp that gives the stored value."""
-        return self.add(label, f"clamp({value}, {minimum}, {maximum})", min(max(value, minimum), maximum))
+    def add(self, label: str, formula: str, value: Value) -> str:
+        """Add a step and return its label, with a number behind it where there is another one."""
+        count, own = 1, label
+        while own in self._taken:
+            count += 1
+            own = f"{label} {count}"
+        self._taken.add(own)
+        self.steps.append(Step(own, formula, value))
+        return own
 
 
-def broadcast_index(index: Index, shape: tuple[int, ...]) -> Index:
-    """Return the place in an operand of this shape that an output element reads, axes of size 1 being shared."""
-    own = index[len(index) - len(shape) :] if shape else ()
-    return tuple(0 if size == 1 else i for i, size in zip(own, shape, strict=True))
+class Slice:
+    """What one element follows from.
+
+    Attributes:
+        uses: record -> what is needed of it, in order of execution.
+    """
+
+    def __init__(self, tape: Tape, element: int) -> None:
+        self._tape = tape
+        self._element = element
+        self.uses: dict[int, _Use] = {}
+        wanted: dict[int, set[int]] = defaultdict(set)
+        shown: set[int] = set()
+        waiting: list[int] = []
+
+        def want(ids: Ids, is_shown: bool) -> None:
+            records, places = tape.locate(ids.reshape(-1))
+            for record in np.unique(records).tolist():
+                if record not in wanted:
+                    heapq.heappush(waiting, -record)
+                if is_shown or tape.records[record].kind is not Kind.INPUT:
+                    shown.add(record)
+                wanted[record].update(places[records == record].tolist())
+
+        want(np.array([element]), True)
+        while waiting:
+            number = -heapq.heappop(waiting)
+            record = tape.records[number]
+            use = self.uses[number] = _Use(sorted(wanted[number]), is_shown=number in shown)
+            index = np.unravel_index(use.places, record.values.shape) if record.values.ndim else ()
+            for name, ids in record.operands.items():
+                use.operands[name] = np.broadcast_to(ids, record.values.shape)[index].reshape(-1)
+                want(use.operands[name], True)
+            if record.taps is not None:
+                use.taps = [record.taps(tuple(int(i) for i in place)) for place in np.transpose(index)]
+                for taps in use.taps:
+                    want(taps.sources[taps.sources >= 0], len(use.taps) > 1)
+        self.uses = dict(sorted(self.uses.items()))
+        self._last = self.uses[max(self.uses)]
+
+    def inputs(self) -> list[tuple[int, Index]]:
+        """Return (position, index) of every element of the kernel's inputs that is needed."""
+        found = []
+        for number, use in self.uses.items():
+            record = self._tape.records[number]
+            if record.kind is Kind.INPUT:
+                shape = record.values.shape
+                found += [(record.position, tuple(int(i) for i in np.unravel_index(p, shape))) for p in use.places]
+        return found
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return a step for each operation, and in front of it one for each input and number of the params it reads."""
+        made = _Steps()
+        self._labels: dict[int, str] = {}
+
+        def show(number: int, use: _Use) -> None:
+            record = self._tape.records[number]
+            if number in self._labels:
+                return
+            if record.kind is Kind.LITERAL or not (use.is_shown or use is self._last) or record.label in _BOUNDS:
+                self._labels[number] = record.label
+                return
+            values = record.values.reshape(-1)[use.places].tolist()
+            for ids in (*use.operands.values(), *(taps.sources[taps.sources >= 0] for taps in use.taps)):
+                for source in np.unique(self._tape.locate(ids)[0]).tolist():
+                    show(source, self.uses[source])
+            if record.label in _QUIET and values == self.values(next(iter(use.operands.values()))).tolist():
+                self._labels[number] = self.source(next(iter(use.operands.values())))
+                return
+            if len(use.taps) == 1:
+                for label, formula, value in self._tap_steps(use.taps[0]):
+                    made.add(label, formula, value)
+            formula = self._formula(record, use)
+            own: Value = values[0] if len(values) == 1 else tuple(values)
+            self._labels[number] = made.add(self._label(record, use), formula, own)
+
+        for number, use in self.uses.items():
+            if self._tape.records[number].kind not in (Kind.INPUT, Kind.PARAM) or use is self._last:
+                show(number, use)
+        if not made.steps:
+            value = self.values(np.array([self._element]))[0].item()
+            return (Step("stored value", "filled in by the operator", value),)
+        last = made.steps[-1]
+        return (*made.steps[:-1], Step("stored value", last.formula, last.value))
+
+    def _label(self, record: Record, use: _Use) -> str:
+        word = _WITH.get(record.label)
+        if record.kind is not Kind.COMPUTED or word is None:
+            return record.label
+        for ids in use.operands.values():
+            sources = {int(n) for n in self._tape.locate(ids)[0]}
+            source = self._tape.records[sources.pop()]
+            if not sources and source.kind is Kind.PARAM:
+                return "accumulator" if (word, source.label) == ("plus", "bias") else f"{word} {source.label}"
+        return record.label
+
+    def _formula(self, record: Record, use: _Use) -> str:
+        if record.kind is Kind.INPUT:
+            places = [list(np.unravel_index(p, record.values.shape)) for p in use.places[:1]]
+            return record.formula + (f" {[int(i) for i in places[0][1:]]}" if len(use.places) == 1 else "")
+        if use.taps:
+            words = _Operand(self, np.concatenate([t.sources[t.sources >= 0] for t in use.taps]))
+            return record.formula.format(x=words)
+        named = {f"_{k}" if k.isdigit() else k: _Operand(self, ids) for k, ids in use.operands.items()}
+        return _numbered(record.formula).format(**named)
+
+    def _tap_steps(self, taps: Taps) -> list[tuple[str, str, Value]]:
+        """Return the steps that show what a sum or maximum reads: inputs, weights, products."""
+        values = self.values(taps.sources, taps.outside)
+        records = np.unique(self._tape.locate(taps.sources[taps.sources >= 0])[0]).tolist()
+        if taps.factors is None and all(self.uses[r].is_shown for r in records):
+            return []
+        found = [("inputs", taps.note, nested(values))]
+        if taps.factors is None:
+            return found
+        weights = np.asarray(taps.factors)
+        if np.array_equal(weights, np.rint(weights)) and np.array_equal(values, np.rint(values)):
+            values, weights = values.astype(np.int64), weights.astype(np.int64)
+            found[0] = ("inputs", taps.note, nested(values))
+        products = values * weights
+        by_channel = products.reshape(-1, products.shape[-1]).sum(axis=0) if products.ndim > 1 else products
+        words = "sum of w * x over the taps, by input channel" if products.ndim > 1 else "w * x"
+        return [*found, ("weights", "", nested(weights)), ("products", words, nested(by_channel))]
+
+    def values(self, ids: Ids, outside: float | None = None) -> Array:
+        """Return the values of elements; `outside` where there is none."""
+        records, places = self._tape.locate(ids.reshape(-1))
+        kept = [
+            outside if i < 0 else self._tape.records[r].values.reshape(-1)[p].item()
+            for i, r, p in zip(ids.reshape(-1).tolist(), records.tolist(), places.tolist(), strict=True)
+        ]
+        return np.array(kept).reshape(ids.shape)
+
+    def words(self, ids: Ids) -> str:
+        """Write operands of a formula: one number, or the label of the step that has them."""
+        if (ids == ids.reshape(-1)[0]).all():
+            value = self.values(ids.reshape(-1)[:1])[0].item()
+            return f"({value!r})" if isinstance(value, (int, float)) and value < 0 else repr(value)
+        return self.source(ids)
+
+    def source(self, ids: Ids) -> str:
+        """Name the steps that elements belong to."""
+        records = dict.fromkeys(self._tape.locate(ids.reshape(-1))[0].tolist())
+        names = [self._labels.get(r) or self._tape.records[r].label or "numbers" for r in records]
+        return " / ".join(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand in a formula; `{0:name}` writes where it comes from."""
+
+    slice: Slice
+    ids: Ids
+
+    def __format__(self, spec: str) -> str:
+        return self.slice.source(self.ids) if spec == "name" else self.slice.words(self.ids)
+
+
+_WITH = {"sum": "plus", "difference": "minus", "product": "times", "quotient": "divided by"}
+
+
+def _numbered(formula: str) -> str:
+    """Let numbered operands of a formula be named, as format wants them in order otherwise."""
+    return formula.replace("{0", "{_0").replace("{1", "{_1").replace("{2", "{_2").replace("{3", "{_3")
 
 
 def nested(array: Array) -> Value:

@@ -17,11 +17,13 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwise, prepare_depthwise
 from tflq.interpreter.accumulate.image import padded, strided_view
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.recording.primitive import primitive
 
 PATCH_BYTES = 1 << 21
 """Bytes of copied patches at a time: few calls, and the patches are still in a cache when they are multiplied."""
@@ -106,6 +108,7 @@ def prepare_convolution(
     return Convolution(window, columns, block, None, channels)
 
 
+@primitive("sum of products", "over the taps", taps.of_convolution)
 def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> Array:
     """acc[..., o] = sum over taps and the group's channels of x * w, exactly; padded taps hold `pad_value`.
 

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.image import deal_columns, strided_view
 from tflq.interpreter.accumulate.window import Window
+from tflq.interpreter.recording.primitive import primitive
 
 IMAGE_BYTES = 1 << 22
 """Bytes of padded images at a time: bounds memory; calls cost more than caches miss here."""
@@ -88,6 +90,7 @@ def prepare_depthwise(
     return Depthwise(window, np.ascontiguousarray(weights, dtype), multiplier, output_width)
 
 
+@primitive("sum of products", "over the taps", taps.of_depthwise)
 def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array:
     """acc[..., c * multiplier + m] = sum over taps of x[..., c] * w[ky, kx, c * multiplier + m], exactly.
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
+from tflq.interpreter.recording.primitive import primitive
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,7 @@ def prepare_product(weights: Array, input_magnitude: int) -> MatrixProduct:
     return MatrixProduct(np.ascontiguousarray(weights.T, dtype))
 
 
+@primitive("sum of products", "over the taps", taps.of_product)
 def accumulate_product(prepared: MatrixProduct, x: Array) -> Array:
     """acc[..., o] = sum over k of x[..., k] * w[o, k], exactly.
 

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype
 from tflq.interpreter.accumulate.image import padded
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.recording.primitive import primitive
 
 
+@primitive("accumulator", "sum of the taps", taps.of_window_sums)
 def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
     """acc[..., c] = sum of x over the taps that lie inside the image, exactly.
 
@@ -31,6 +34,7 @@ def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
     return _reduce(np.add, rows, window, output, axis=2).reshape(*x.shape[:2], *output, x.shape[4])
 
 
+@primitive("largest", "of the taps", taps.of_window_maxima)
 def window_maxima(window: Window, x: Array, lowest: int | float) -> Array:
     """Largest x over the taps that lie inside the image.
 

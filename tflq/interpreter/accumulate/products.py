@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype
 from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.recording.primitive import primitive
 
 
+@primitive("sum of products", "over the taps", taps.of_matrices)
 def exact_products(x: Array, y: Array, magnitude: int) -> Array:
     """Return x @ y exactly.
 
@@ -24,6 +27,7 @@ def exact_products(x: Array, y: Array, magnitude: int) -> Array:
     return np.asarray(np.matmul(x.astype(dtype), y.astype(dtype)))
 
 
+@primitive("sum of products", "over the taps", taps.of_matrices)
 def sequential_products(x: Floats, y: Floats) -> Floats:
     """Return x @ y of float32, each sum from 0 in the order of k, without fused multiply-add.
 

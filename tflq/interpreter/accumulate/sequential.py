@@ -14,8 +14,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.window import Window
+from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 
@@ -27,6 +29,7 @@ SMALL = 1 << 18
 _FLOAT32 = np.dtype(np.float32)
 
 
+@primitive("sum of products", "over the taps", taps.of_sequential_product)
 def sequential_product(x: Floats, weights: Floats) -> Floats:
     """Return total[p, o] over k of x[p, k] * weights[o, k], in order of k.
 
@@ -40,6 +43,7 @@ def sequential_product(x: Floats, weights: Floats) -> Floats:
     return _sum_in_order(np.ascontiguousarray(x.T), weights, None)
 
 
+@primitive("sum of products", "over the taps", taps.of_sequential_convolution)
 def sequential_convolution(x: Floats, weights: Floats, window: Window, groups: int) -> Floats:
     """Convolve in the order (ky, kx, c).
 

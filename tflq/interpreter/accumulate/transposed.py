@@ -16,9 +16,11 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.recording.primitive import primitive
 
 Slices = tuple[slice, slice, slice, slice]
 """Samples, batch, rows, columns."""
@@ -83,6 +85,7 @@ def prepare_transposed(weights: Array, place: TransposedWindow, input_magnitude:
     return Transposed(place, np.ascontiguousarray(np.moveaxis(weights, 0, -1), dtype))
 
 
+@primitive("sum of products", "over the taps", taps.of_transposed)
 def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
     """acc[..., o] = sum over the taps that meet there and the channels of x * w, exactly.
 
@@ -101,6 +104,7 @@ def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
     return total
 
 
+@primitive("sum of products", "over the taps", taps.of_sequential_transposed)
 def sequential_transposed(x: Floats, weights: Floats, place: TransposedWindow) -> Floats:
     """Return float32 totals [S, N, OH, OW, O], without bias, summed in TFLite's order.
 

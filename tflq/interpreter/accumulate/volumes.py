@@ -15,8 +15,10 @@ from itertools import product
 
 import numpy as np
 
+from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.transposed import ALL, meeting
+from tflq.interpreter.recording.primitive import primitive
 
 Triple = tuple[int, int, int]
 Index = tuple[slice, ...]
@@ -60,6 +62,7 @@ class VolumeWindow:
                 yield (tap[0], tap[1], tap[2]), (ALL, ALL, *here), (ALL, ALL, *there)
 
 
+@primitive("sum of products", "over the taps", taps.of_volume)
 def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, C, O]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[4]), np.float32)
@@ -70,6 +73,7 @@ def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Float
     return total
 
 
+@primitive("sum of products", "over the taps", taps.of_transposed_volume)
 def sequential_transposed_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, O, C]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[3]), np.float32)

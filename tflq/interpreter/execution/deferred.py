@@ -62,27 +62,28 @@ class DeferredNode:
         for members in groups:
             chosen = [None if v is None else select(v, members) for v in values]
             arrays = [None if v is None else _array(v) for v in chosen]
-            parts.append((members, self._kernel.run(self._integers(arrays), *arrays)))
+            parts.append((members, self._kernel.run(self.params_for(arrays), *arrays)))
         count = len(parts[0][1])
         return [merge([(members, results[i]) for members, results in parts], samples) for i in range(count)]
+
+    def params_for(self, arrays: Sequence[Array | None]) -> object:
+        """Return the params of one group of samples, lowered for their shapes and the values that it asks for."""
+        with self._lock:
+            return self._found_or_lowered(arrays)
 
     def _groups(self, values: Sequence[Value | None], samples: int) -> list[np.ndarray]:
         shared = all(v is None or (isinstance(v, np.ndarray) and v.shape[0] == 1) for v in values)
         if shared or samples == 1:
-            self._integers([None if v is None else one_sample(v, 0) for v in values])
+            self.params_for([None if v is None else one_sample(v, 0) for v in values])
             return [np.zeros(1, np.int64)]
         if self._kernel.per_sample:
             return [np.array([s]) for s in range(samples)]
         keys: dict[_Key, list[int]] = {}
         for s in range(samples):
             arrays = [None if v is None else one_sample(v, s) for v in values]
-            self._integers(arrays)  # finds out which operands are asked for, before they are compared
+            self.params_for(arrays)  # finds out which operands are asked for, before they are compared
             keys.setdefault(self._key(arrays), []).append(s)
         return [np.array(members) for members in keys.values()]
-
-    def _integers(self, arrays: Sequence[Array | None]) -> object:
-        with self._lock:
-            return self._found_or_lowered(arrays)
 
     def _found_or_lowered(self, arrays: Sequence[Array | None]) -> object:
         while True:

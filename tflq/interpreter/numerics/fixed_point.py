@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import UnsupportedError
+from tflq.interpreter.recording.primitive import primitive
 
 Integers = NDArray[np.int64]
 
@@ -17,16 +18,19 @@ INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
 
 
+@primitive("wrapped", "int32 of {x}")
 def wrap_int32(x: ArrayLike) -> Integers:
     """Keep the low 32 bits as two's complement: what an int32 register holds after it overflowed."""
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
+@primitive("saturated", "{x} saturated to {bits} bits")
 def saturate(x: ArrayLike, bits: int) -> Integers:
     """Clip to a signed integer of `bits` bits: [-2^(bits-1), 2^(bits-1) - 1]."""
     return np.clip(np.asarray(x, np.int64), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
+@primitive("high product", "SRDHM({a}, {b}) = ({a} * {b} +- 2^({bits}-2)) / 2^({bits}-1)")
 def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int = 32) -> Integers:
     """SRDHM: high word of twice the product, rounded to nearest.
 
@@ -49,12 +53,14 @@ def saturating_rounding_doubling_high_mul(a: ArrayLike, b: ArrayLike, bits: int 
     return np.asarray(np.minimum((product + (1 << (bits - 2))) >> (bits - 1), (1 << (bits - 1)) - 1), np.int64)
 
 
+@primitive("high product", "{a} * {b} / 2^15, cut toward 0")
 def saturating_doubling_high_mul_16(a: ArrayLike, b: ArrayLike) -> Integers:
     """trunc(a * b / 2^15) of int16 values, -2^15 * -2^15 saturating to 2^15 - 1 (HARD_SWISH; no rounding)."""
     product = np.asarray(a, np.int64) * np.asarray(b, np.int64)
     return np.minimum(_divide_toward_zero(product, 15), (1 << 15) - 1)
 
 
+@primitive("rounded", "RDBP({x}, {exponent}) = {x} / 2^{exponent}, half away from 0")
 def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
     """RDBP: x / 2^exponent, rounded half away from zero.
 
@@ -72,6 +78,7 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
     return np.asarray((value + half + (value >> 63) * (e > 0)) >> e, np.int64)
 
 
+@primitive("rounded", "MBQ = RDBP(SRDHM({x} << max({shift}, 0), {multiplier}), max(-{shift}, 0))")
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
     """MBQ: about x * multiplier * 2^(shift-31) with an int32 multiplier, rounded twice.
 
@@ -90,6 +97,7 @@ def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift:
     return rounding_divide_by_pot(high, np.maximum(-exponent, 0))
 
 
+@primitive("rounded", "MBQ64 = {x} * ({multiplier} in 15 bits) / 2^(15 - {shift}), half up")
 def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
     """MBQ64: about x * multiplier * 2^(shift-31) for 48-bit x, with the multiplier cut to 15 bits.
 
@@ -109,6 +117,7 @@ def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shi
     return wrap_int32((np.asarray(x, np.int64) * reduced + (np.int64(1) << (right - 1))) >> right)
 
 
+@primitive("rounded", "{x} rounded half away from 0")
 def round_half_away(x: ArrayLike) -> NDArray[np.floating]:
     """Round to the nearest integer, ties away from zero, in the precision of x (C's std::round; float64 for integers).
 
@@ -123,6 +132,7 @@ def round_half_away(x: ArrayLike) -> NDArray[np.floating]:
     return np.asarray(np.where(away, whole + np.copysign(value.dtype.type(1), value), whole))
 
 
+@primitive("as int32", "{x} cut to int32 as x86 does")
 def float_to_int32(x: ArrayLike) -> Integers:
     """Cut floating-point numbers to int32 as x86 does: toward zero; NaN and what does not fit become -2^31."""
     value = np.asarray(x, np.float64)

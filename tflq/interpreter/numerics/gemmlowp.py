@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
+from tflq.interpreter.recording.primitive import primitive
 
 _EXP_OF_MINUS_ONE_EIGHTH = 1895147668  # round(2^31 exp(-1/8)), and so on below
 _ONE_THIRD = 715827883
@@ -29,6 +30,7 @@ _48_OVER_17 = 1515870810  # two integer bits
 _MINUS_32_OVER_17 = -1010580540
 
 
+@primitive("exponential", "exp({a}) with {integer_bits} integer bits")
 def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Integers:
     """exp(a) for a <= 0, as a value without integer bits; exp(0) is 2^31 - 1.
 
@@ -54,6 +56,7 @@ def exp_on_negative_values(a: ArrayLike, integer_bits: int) -> Integers:
     return np.where(value == 0, INT32_MAX, result)
 
 
+@primitive("reciprocal", "1 / (1 + {a}), 3 Newton steps")
 def one_over_one_plus_x(a: ArrayLike) -> Integers:
     """1 / (1 + a) for a in [0, 1), both without integer bits: three Newton steps from 48/17 - 32/17 d.
 
@@ -64,11 +67,13 @@ def one_over_one_plus_x(a: ArrayLike) -> Integers:
     return np.asarray(np.minimum(_twice_one_over_one_plus_x(np.asarray(a, np.int64)), INT32_MAX), np.int64)
 
 
+@primitive("high product", "SRDHM({a}, {b}) = ({a} * {b} + 2^30) >> 31")
 def product(a: _Number, b: _Number | int) -> _Number:
     """SRDHM of int32 factors that are not both -2^31, where nothing saturates: (a * b + 2^30) >> 31."""
     return (a * b + (1 << 30)) >> 31
 
 
+@primitive("reciprocal", "1 / {x}: mantissa and bits over unit; {x} has {integer_bits} integer bits")
 def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     """Write 1 / x as (mantissa, bits over unit): mantissa * 2^(-31 - bits over unit).
 
@@ -86,6 +91,7 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     return mantissa, integer_bits - headroom
 
 
+@primitive("reciprocal", "1 / {x}: mantissa and bits over unit; {x} has {integer_bits} integer bits")
 def reciprocal_of_one(x: int, integer_bits: int) -> tuple[int, int]:
     """`reciprocal` of one value: Python's integers are many times as fast as arrays of one."""
     headroom = 32 - x.bit_length()
@@ -93,6 +99,7 @@ def reciprocal_of_one(x: int, integer_bits: int) -> tuple[int, int]:
     return mantissa, integer_bits - headroom
 
 
+@primitive("rounded", "RDBP({x}, {exponent}) of int16")
 def rounding_divide_int16_by_pot(x: ArrayLike, exponent: int) -> Integers:
     """RDBP of int16: x / 2^exponent rounded half away from zero up to 15; from 16 on 1 for x >= 0 and -1 below.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array, DType
 from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away, wrap_int32
+from tflq.interpreter.recording.primitive import note_table, primitive, recorder
 
 Table = NDArray[np.generic]
 FloatFunction = Callable[[NDArray[np.floating]], NDArray[np.floating]]
@@ -28,6 +29,7 @@ def make_table(compute: Callable[[Integers], Integers], source: DType, target: D
     """Return compute(code) for each code of `source`, stored as `target`; read-only."""
     table = compute(all_codes(source)).astype(target.storage)
     table.setflags(write=False)
+    note_table(table, compute)
     return table
 
 
@@ -38,12 +40,22 @@ def look_up(table: Table, x: Array) -> Array:
         table: 256 or 65536 entries.
         x: integers of 8 or 16 bits.
     """
+    recording = recorder()
+    if recording is not None:
+        compute = recording.computation(table)
+        return np.take(table, x.view(f"uint{8 * x.itemsize}")) if compute is None else _by_rule(compute, table, x)
     raw = x.view(f"uint{8 * x.itemsize}")
     if table.itemsize == 1 and x.itemsize == 1:
         # Half the time of np.take, which widens each index to 64 bits.
         found = bytearray(np.ascontiguousarray(raw)).translate(table.tobytes())
         return np.frombuffer(found, table.dtype).reshape(x.shape)
     return np.take(table, raw)
+
+
+def _by_rule(compute: Callable[[Integers], Integers], table: Table, x: Array) -> Array:
+    """Return what the table was made of, computed for x alone."""
+    entries: Array = np.asarray(compute(x.astype(np.int64))).astype(table.dtype)
+    return entries
 
 
 def lut256(
@@ -122,6 +134,7 @@ def lut513(
     return table
 
 
+@primitive("interpolated", "between the points of the table around {x}")
 def look_up_513(table: NDArray[np.int16], x: Integers) -> Integers:
     """Interpolate between the 513 points: i = 256 + (x >> 7), o = x & 127; t[i] + ((slope * o + 64) >> 7).
 

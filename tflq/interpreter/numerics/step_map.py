@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array
 from tflq.interpreter.execution.layout import is_samples_last, logical, stored
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.recording.primitive import recorder
 
 Exact = Callable[[Integers], Integers]
 """The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
@@ -102,7 +103,7 @@ class StepMap:
 
 
 def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Apply a proven map, or the integer rule where there is none.
+    """Apply a proven map, or the integer rule where there is none; while something records, the rule itself.
 
     Args:
         step_map: of `fit_step_map` for this very rule, or None.
@@ -113,6 +114,8 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
     Returns:
         Codes [..., O].
     """
+    if recorder() is not None:
+        return exact(accumulators.astype(np.int64)).astype(dtype)
     if step_map is None:
         return _by_rule(exact, accumulators, dtype)
     if accumulators.size <= step_map.tiles[0].size:

@@ -7,15 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflq.graph import Affine, Array, DType
 from tflq.graph.quantisation import FloatArray
+from tflq.interpreter.recording.primitive import primitive
 
 Integers = NDArray[np.int64]
 
 
+@primitive("rounded", "floor({x} + 0.5)")
 def round_half_up(x: ArrayLike) -> FloatArray:
     """rnd(x) = floor(x + 0.5), in the precision of x; ties go up (-0.5 -> 0, 0.5 -> 1)."""
     return np.asarray(np.floor(np.asarray(x) + 0.5))
 
 
+@primitive("rounded", "norm({x}, {shift}), half up")
 def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
     """Shift with rounding: n == 0 ? x : (x + 2^(n-1)) >> n, arithmetic; ties go up.
 

@@ -28,6 +28,7 @@ from tflq.interpreter.numerics.fixed_point import (
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+from tflq.interpreter.recording.primitive import recorder
 
 FROM_FLOAT = (*EIGHT_BITS, DType.INT16, DType.INT4, DType.UINT4)
 BETWEEN = {
@@ -119,7 +120,8 @@ def quantize_reals(x: Array, scale: NDArray[np.float32], zero_point: Integers, d
     with np.errstate(all="ignore"):
         quotient = np.asarray(x.astype(np.float32, copy=False) / scale)
     smallest, largest = (float(quotient.min()), float(quotient.max())) if quotient.size else (0.0, 0.0)
-    if not (smallest > INT32_MIN and largest < INT32_MAX):  # also where there is a NaN
+    is_small = smallest > INT32_MIN and largest < INT32_MAX  # False where there is a NaN
+    if not is_small or recorder() is not None:
         code = wrap_int32(float_to_int32(round_half_away(quotient)) + zero_point)
         return np.clip(code, dtype.minimum, dtype.maximum).astype(dtype.storage)
     # Beyond these bounds every quotient clamps to the same code, and HALF rounds exactly within them.

@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflq.graph import DType
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.recording.primitive import primitive
 
 
+@primitive("rounded", "{x} / 2^{shift}, half up")
 def shift_half_up(x: ArrayLike, shift: ArrayLike) -> Integers:
     """Return x * 2^-shift, ties up: s > 0: (x + 2^(s-1)) >> s, arithmetic; s = 0: x; s < 0: x << -s.
 
@@ -25,6 +27,7 @@ def shift_half_up(x: ArrayLike, shift: ArrayLike) -> Integers:
     return np.asarray(((value + half) >> right) << left, np.int64)
 
 
+@primitive("rounded", "{x} / 2^{shift}, half away from 0")
 def shift_half_away(x: ArrayLike, shift: ArrayLike) -> Integers:
     """As `shift_half_up`, ties away from zero: sign(x) * shift_half_up(|x|)."""
     value = np.asarray(x, np.int64)

@@ -1,0 +1,144 @@
+"""One node's kernel run once more on one sample, with its exact rules, recorded."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+
+from tflq.errors import TflqError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.execution.deferred import Deferred, DeferredNode
+from tflq.interpreter.recording.operations import Operations
+from tflq.interpreter.recording.primitive import noting_tables
+from tflq.interpreter.recording.tape import Kind, Tape
+from tflq.interpreter.recording.traced import Traced, number
+from tflq.interpreter.registry import Kernel, kernel, kernel_name
+
+_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.step_map")
+"""Modules whose records hold weights in an order of their own, and maps that do not run here."""
+
+
+class RecordedNode:
+    """A tape of one node.
+
+    Attributes:
+        tape: what ran.
+        source: where the kernel's formula stands: the "Source:" of its docstring, and its page of docs/.
+        failure: why there is no tape of the results; empty where there is.
+    """
+
+    def __init__(self, node: Node, operands: Operands, inputs: Sequence[Array | None]) -> None:
+        """Run the kernel.
+
+        Args:
+            node: lowered.
+            operands: its tensors.
+            inputs: the arrays of one sample, dtype[*shape]; None for an absent operand.
+        """
+        self.tape = Tape()
+        self.failure = ""
+        self._results: Sequence[Any] = ()
+        found = kernel(node.arithmetic or "", kernel_name(node))
+        self.source = source_of(found)
+        arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
+        params = _params_for(node, operands, found, arrays)
+        operations = Operations(self.tape, _tables(node, operands, found))
+        names = _labels(found.run, operands)
+        try:
+            with np.errstate(all="ignore"):
+                given = [
+                    None if x is None else _source(operations, operands, i, x, names[i]) for i, x in enumerate(arrays)
+                ]
+                named = _named(params, "", lambda v, name: operations.source(Kind.PARAM, v, name))
+                with operations.recording():
+                    self._results = found.run(named, *given)
+        except (
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            TflqError,
+        ) as error:
+            self.failure = f"{type(error).__name__}: {error}"
+
+    def element(self, output: int, index: Sequence[int]) -> int | None:
+        """Return the number of an element of an output; None where it was not recorded."""
+        result = self._results[output] if output < len(self._results) else None
+        if not isinstance(result, Traced) or result.ids is None:
+            return None
+        place = (0, *index)
+        return int(result.ids[place])
+
+
+def source_of(found: Kernel) -> str:
+    """Return where a kernel's formula stands, from the docstring of the module that runs it."""
+    module = getattr(found.run, "__module__", "") or found.module
+    text = " ".join((getattr(sys.modules.get(module), "__doc__", None) or "").split())
+    pages = dict.fromkeys(re.findall(r"docs/\w+\.md(?:, [^)]*)?", text))
+    cited = re.search(r"Source: (.*)$", text)
+    if found.source:
+        return found.source
+    return "; ".join([*([cited.group(1).rstrip(".")] if cited else []), *pages]) or module
+
+
+def _params_for(node: Node, operands: Operands, found: Kernel, arrays: list[Array | None]) -> object:
+    """Return the params of a node, decided anew where what is there differs from what it was lowered for."""
+    tensors = zip(operands.inputs, arrays, strict=False)
+    fits = all(t is None or x is None or t.is_constant or x.shape[1:] == t.shape for t, x in tensors)
+    if fits and not isinstance(node.params, Deferred):
+        return node.params
+    return DeferredNode(node, operands, found).params_for(arrays)
+
+
+def _tables(node: Node, operands: Operands, found: Kernel) -> list[tuple[Array, Callable[[Any], Any]]]:
+    """Return the tables that lowering the node makes, with what computes their entries."""
+    with noting_tables() as tables:
+        try:
+            found.lower(node, operands)
+        except TflqError:  # nodes of a target may be lowered by its quantiser only
+            return []
+    return tables
+
+
+def _source(operations: Operations, operands: Operands, position: int, x: Array, label: str) -> Any:
+    tensor = operands.inputs[position] if position < len(operands.inputs) else None
+    return operations.source(Kind.INPUT, x, label, f"of '{tensor.name}'" if tensor else "", position)
+
+
+def _labels(run: Callable[..., Any], operands: Operands) -> dict[int, str]:
+    """Name a node's inputs by the parameters of its kernel: `weights`, `bias`; others by their number."""
+    words = ("input", "second input", "third input", "fourth input")
+    names = [p.name for p in signature(run).parameters.values() if p.kind is not Parameter.VAR_POSITIONAL][1:]
+    found = {}
+    for i in range(len(operands.inputs) + 1):
+        name = names[i] if i < len(names) else ""
+        own = name.replace("_", " ") if len(name) > 1 and name != "arrays" else ""
+        found[i] = own or (words[i] if i < len(words) else f"input {i + 1}")
+    return found
+
+
+def _named(value: Any, name: str, source: Callable[[Any, str], Any]) -> Any:
+    """Return params whose numbers carry the names of their fields."""
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+        return source(np.asarray(value), name)
+    if isinstance(value, (int, float)) and not isinstance(value, (bool, Enum)):
+        return number(value, source(np.asarray(value), name).ids)
+    if is_dataclass(value) and not isinstance(value, type) and not type(value).__module__.startswith(_PACKED):
+        made = copy(value)
+        for part in fields(value):
+            inner = _named(getattr(value, part.name), part.name.replace("_", " "), source)
+            object.__setattr__(made, part.name, inner)
+        return made
+    if type(value) in (tuple, list):
+        return type(value)(_named(item, name, source) for item in value)
+    return {k: _named(v, name, source) for k, v in value.items()} if type(value) is dict else value

@@ -1,0 +1,178 @@
+"""The taps of one output element of each function of accumulate: which input elements it reads, with which weights.
+
+Each function here takes the arguments of the one that it belongs to, with the numbers of elements in place of `x`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tflq.graph import Array
+from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf
+
+if TYPE_CHECKING:
+    from tflq.interpreter.accumulate.convolution import Convolution
+    from tflq.interpreter.accumulate.depthwise import Depthwise
+    from tflq.interpreter.accumulate.matrix import MatrixProduct
+    from tflq.interpreter.accumulate.transposed import Transposed, TransposedWindow
+    from tflq.interpreter.accumulate.volumes import VolumeWindow
+    from tflq.interpreter.accumulate.window import Window
+
+Number = int | float
+WeightsOf = Callable[[int], tuple[Array | None, slice]]
+"""Output channel -> its weights [KH, KW, C'], and the input channels that they belong to."""
+
+
+def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> TapsOf:
+    """Taps of `accumulate_convolution`."""
+    if prepared.depthwise is not None:
+        return of_depthwise(prepared.depthwise, x, pad_value)
+    groups, (inputs, outputs) = len(prepared.columns), prepared.channels
+    depth, count = inputs // groups, outputs // groups
+    height, width = prepared.window.kernel
+
+    def weights(o: int) -> tuple[Array, slice]:
+        group = o // count
+        wide = prepared.columns[group].reshape(height, -1, depth, prepared.block, count)
+        return wide[:, :width, :, 0, o % count], slice(group * depth, (group + 1) * depth)
+
+    return _windowed(prepared.window, x, pad_value, weights)
+
+
+def of_depthwise(prepared: Depthwise, x: Ids, pad_value: Number) -> TapsOf:
+    """Taps of `accumulate_depthwise`."""
+
+    def weights(o: int) -> tuple[Array, slice]:
+        channel = o // prepared.multiplier
+        return prepared.taps[:, :, o, None], slice(channel, channel + 1)
+
+    return _windowed(prepared.window, x, pad_value, weights)
+
+
+def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: int) -> TapsOf:
+    """Taps of `sequential_convolution`."""
+    depth, outputs = weights.shape[3], weights.shape[0] // groups
+
+    def own(o: int) -> tuple[Array, slice]:
+        first = o // outputs * depth
+        return weights[o], slice(first, first + depth)
+
+    return _windowed(window, x, None, own)
+
+
+def of_product(prepared: MatrixProduct, x: Ids) -> TapsOf:
+    """Taps of `accumulate_product`."""
+    return lambda index: Taps(x[index[:-1]], prepared.columns[:, index[-1]], note=f"row {list(index[1:-1])}")
+
+
+def of_sequential_product(x: Ids, weights: Array) -> TapsOf:
+    """Taps of `sequential_product`."""
+    return lambda index: Taps(x[index[0]], weights[index[1]])
+
+
+def of_matrices(x: Ids, y: Array, magnitude: int = 0) -> TapsOf:  # noqa: ARG001
+    """Taps of `exact_products` and `sequential_products`."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        stack, (row, column) = index[:-2], index[-2:]
+        left = np.broadcast_to(x, (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), *x.shape[-2:]))
+        right = np.broadcast_to(y, (*left.shape[:-2], *y.shape[-2:]))
+        return Taps(left[stack][row], right[stack][:, column])
+
+    return taps
+
+
+def of_window_sums(window: Window, x: Ids, input_magnitude: int) -> TapsOf:  # noqa: ARG001
+    """Taps of `window_sums`: those inside the image."""
+    return _windowed(window, x, None, lambda c: (None, slice(c, c + 1)))
+
+
+def of_window_maxima(window: Window, x: Ids, lowest: Number) -> TapsOf:  # noqa: ARG001
+    """Taps of `window_maxima`: those inside the image."""
+    return _windowed(window, x, None, lambda c: (None, slice(c, c + 1)))
+
+
+def of_transposed(prepared: Transposed, x: Ids) -> TapsOf:
+    """Taps of `accumulate_transposed`."""
+    return of_sequential_transposed(x, np.moveaxis(prepared.columns, -1, 0), prepared.place)
+
+
+def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) -> TapsOf:
+    """Taps of `sequential_transposed`."""
+    window = place.window
+    before = (window.top, window.left)
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        rows = [_reached(*axis) for axis in zip(index[2:4], window.kernel, window.stride, before, strict=True)]
+        return _gathered(x[index[:2]], rows, weights[index[-1]], slice(None), None)
+
+    return taps
+
+
+def of_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
+    """Taps of `sequential_volume`."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
+        rows = [_read(*axis) for axis in axes]
+        return _gathered(x[index[:2]], rows, weights[..., index[-1]], slice(None), None)
+
+    return taps
+
+
+def of_transposed_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
+    """Taps of `sequential_transposed_volume`."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
+        rows = [_reached(*axis) for axis in axes]
+        return _gathered(x[index[:2]], rows, weights[..., index[-1], :], slice(None), None)
+
+    return taps
+
+
+def _windowed(window: Window, x: Ids, outside: Number | None, weights: WeightsOf) -> TapsOf:
+    """Return the taps of a window over images [S, N, H, W, C]."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        before = (window.top, window.left)
+        axes = zip(index[2:4], window.kernel, window.stride, before, window.dilation, strict=True)
+        rows = [_read(*axis) for axis in axes]
+        factors, channels = weights(index[-1])
+        return _gathered(x[index[:2]], rows, factors, channels, outside)
+
+    return taps
+
+
+def _gathered(
+    image: Ids, places: Sequence[Sequence[int]], weights: Array | None, channels: slice, outside: Number | None
+) -> Taps:
+    """Return the elements of an image [..., C] at places along each axis; those that it does not have are outside."""
+    inside = [[0 <= i < n for i in axis] for axis, n in zip(places, image.shape, strict=False)]
+    mask = np.logical_and.reduce(np.meshgrid(*inside, indexing="ij"))
+    grid = np.ix_(*[np.clip(axis, 0, n - 1) for axis, n in zip(places, image.shape, strict=False)])
+    sources = np.where(mask[..., None], image[..., channels][grid], -1)
+    spans = [f"{name} {axis[0]}..{axis[-1]}" for name, axis in zip(_NAMES[len(places)], places, strict=True)]
+    note = ", ".join(spans)
+    if outside is None:
+        kept = sources >= 0
+        return Taps(sources[kept], None if weights is None else weights[kept], note=note)
+    skipped = f"; {(~mask).sum()} of {mask.size} taps lie outside and hold {outside}" if not mask.all() else ""
+    return Taps(sources, weights, outside, f"{note}, [row][column][channel]{skipped}")
+
+
+_NAMES = {2: ("rows", "columns"), 3: ("planes", "rows", "columns")}
+
+
+def _read(i: int, kernel: int, stride: int, before: int, dilation: int) -> list[int]:
+    """Return which inputs output i reads; some may lie outside."""
+    return [i * stride - before + k * dilation for k in range(kernel)]
+
+
+def _reached(i: int, kernel: int, stride: int, before: int, dilation: int = 1) -> list[int]:
+    """Return which input each tap of a transposed window brings to output i; -1 where it brings none."""
+    pairs = (divmod(i + before - k * dilation, stride) for k in range(kernel))
+    return [whole if rest == 0 and whole >= 0 else -1 for whole, rest in pairs]

@@ -1,0 +1,393 @@
+"""What each operation of numpy is on a tape: it computes element by element, moves elements, or reduces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from tflq.graph import Array
+from tflq.interpreter.recording.primitive import Compute, Ids, Primitive, Taps, TapsOf, recorded_by
+from tflq.interpreter.recording.tape import Kind, Tape
+from tflq.interpreter.recording.traced import Traced, TracedFloat, TracedInt, is_traced, operations, plain, traced
+
+_INFIX = {
+    "add": ("sum", "+"),
+    "subtract": ("difference", "-"),
+    "multiply": ("product", "*"),
+    "divide": ("quotient", "/"),
+    "floor_divide": ("floored quotient", "//"),
+    "remainder": ("remainder", "mod"),
+    "power": ("power", "**"),
+    "left_shift": ("shifted left", "<<"),
+    "right_shift": ("shifted right", ">>"),
+    "bitwise_and": ("masked", "&"),
+    "bitwise_or": ("bits", "|"),
+    "bitwise_xor": ("bits", "^"),
+    "less": ("is less", "<"),
+    "less_equal": ("is at most", "<="),
+    "greater": ("is greater", ">"),
+    "greater_equal": ("is at least", ">="),
+    "equal": ("is equal", "=="),
+    "not_equal": ("differs", "!="),
+}
+_NAMED = {
+    "maximum": ("larger", "max({0}, {1})"),
+    "minimum": ("smaller", "min({0}, {1})"),
+    "negative": ("negated", "-{0}"),
+    "absolute": ("magnitude", "|{0}|"),
+    "rint": ("rounded", "{0} rounded half to even"),
+    "floor": ("floor", "floor({0})"),
+    "trunc": ("truncated", "{0} cut toward 0"),
+    "ceil": ("ceiling", "ceil({0})"),
+}
+_REDUCED = {
+    np.sum: "sum",
+    np.prod: "product",
+    np.max: "largest",
+    np.min: "smallest",
+    np.any: "any",
+    np.all: "all",
+    np.mean: "mean",
+    np.std: "deviation",
+    np.var: "variance",
+    np.median: "median",
+    np.argmax: "place of the largest",
+    np.argmin: "place of the smallest",
+    np.count_nonzero: "count",
+}
+_UFUNC_REDUCED = {"add": "sum", "multiply": "product", "maximum": "largest", "minimum": "smallest"}
+_ROWS = {np.sort: "sorted", np.argsort: "order", np.cumsum: "running sum", np.cumprod: "running product"}
+_EACH = (np.clip, np.round, np.nan_to_num, np.real, np.imag, np.isclose)
+_MOVES = (
+    *(np.reshape, np.transpose, np.moveaxis, np.swapaxes, np.ravel, np.squeeze, np.expand_dims, np.broadcast_to),
+    *(np.concatenate, np.stack, np.hstack, np.vstack, np.repeat, np.tile, np.flip, np.roll, np.rollaxis, np.diagonal),
+    *(np.split, np.array_split, np.pad, np.copy, np.atleast_1d, np.atleast_2d, np.delete, np.rot90),
+    *(np.lib.stride_tricks.sliding_window_view, np.lib.stride_tricks.as_strided, np.take, np.take_along_axis),
+)
+_MOVES_ALL = (np.append, np.broadcast_arrays)
+_FILLED = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
+_CONVERT, _CREATE = ("asarray", "array", "asanyarray", "ascontiguousarray"), ("empty", "zeros", "ones", "full")
+
+
+class Operations:
+    """Records operations of numpy, and primitives, on a tape."""
+
+    def __init__(self, tape: Tape, tables: Sequence[tuple[Array, Compute]] = ()) -> None:
+        self.tape = tape
+        self._tables = tables
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record the block: a kernel over traced arrays.
+
+        numpy asks arrays' classes about its operations, but not about `asarray` and `empty`, which make plain arrays;
+        they are replaced for the block, and do in other threads what they always do.
+        """
+        kept = {name: getattr(np, name) for name in (*_CONVERT, *_CREATE)}
+        for name in _CONVERT:
+            setattr(np, name, self._converter(kept[name]))
+        for name in _CREATE:
+            setattr(np, name, self._creator(kept[name]))
+        try:
+            with recorded_by(self):
+                yield
+        finally:
+            for name, function in kept.items():
+                setattr(np, name, function)
+
+    def source(self, kind: Kind, values: Array, label: str, formula: str = "", position: int = -1) -> Any:
+        """Return an input or a field as a traced array."""
+        with recorded_by(None):
+            return traced(values, self.tape.add(kind, values, label, formula, position=position))
+
+    def call(self, rule: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a primitive and keep it as one operation."""
+        with recorded_by(None):
+            result = rule.function(*plain(args), **plain(kwargs))
+            if not (is_traced(args) or is_traced(tuple(kwargs.values()))):
+                return result
+            bound = signature(rule.function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if rule.taps is not None:
+                given = {k: np.array(self._ids(v)) if k == "x" else plain(v) for k, v in bound.arguments.items()}
+                exact = bound.arguments["x"].dtype.kind in "iu"  # integers, held in the type of the sum
+                shown = plain(result).astype(np.int64) if exact else plain(result)
+                taps = rule.taps(**given)
+                return traced(result, self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, taps=taps))
+            operands = {k: self._ids(v) for k, v in bound.arguments.items() if "{" + k + "}" in rule.formula}
+            if isinstance(result, tuple):
+                return tuple(self._add(part, rule.label, rule.formula, operands) for part in result)
+            return self._add(result, rule.label, rule.formula, operands)
+
+    def computation(self, table: Array) -> Compute | None:
+        """Return what a table of equal entries was made of when the node was lowered."""
+        with recorded_by(None):
+            found = [compute for made, compute in self._tables if np.array_equal(made, plain(table))]
+        return found[0] if found else None
+
+    def ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run and keep a universal function; `out` gets values and numbers."""
+        with recorded_by(None):
+            out, where = kwargs.pop("out", ()), kwargs.get("where", True)
+            if method == "__call__":
+                kwargs.pop("where", None)
+            elif out and kwargs.get("dtype") is None:
+                kwargs["dtype"] = out[0].dtype
+            if method == "at":
+                ufunc.at(plain(inputs[0]), *plain(inputs[1:]))
+                return self._into(inputs[0], self._opaque(ufunc.__name__ + ".at", plain(inputs[0])), True)
+            results = getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
+            many = isinstance(results, tuple)
+            made = [self._made(ufunc, method, inputs, kwargs, r) for r in (results if many else (results,))]
+            if out:
+                where = plain(where) if method == "__call__" else True
+                made = [m if o is None else self._into(o, m, where) for o, m in zip(out, made, strict=True)]
+            return tuple(made) if many else made[0]
+
+    def function(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run and keep a function of numpy."""
+        if func is np.copyto:
+            return self._copy(*args, **kwargs)
+        if func in (np.take, np.take_along_axis) and is_traced(args[1]):
+            return self._taken(func, args, kwargs)
+        if kwargs.get("out") is not None:
+            out = kwargs.pop("out")
+            made = self.function(func, args, kwargs)
+            with recorded_by(None):
+                return self._into(out, made, True)
+        with recorded_by(None):
+            if func in _MOVES_ALL or func in _MOVES:
+                return self._moved(func, args, kwargs)
+            result = func(*plain(args), **plain(kwargs))
+            if func in _FILLED:
+                return traced(result, self._ids(result))
+            if func is np.where and len(args) == 3:
+                return self._selected(result, *args)
+            if func in _EACH:
+                names = "{0}, {1}, {2}" if func is np.clip else "{0}"
+                label = "clamp" if func is np.clip else func.__name__
+                operands = {str(i): self._ids(v) for i, v in enumerate((*args, *kwargs.values())) if v is not None}
+                return self._add(result, label, f"{label}({names})", operands)
+            if func in _REDUCED or func in _ROWS:
+                axis = kwargs.get("axis", args[1] if len(args) > 1 else (-1 if func in (np.sort, np.argsort) else None))
+                ids = np.array(self._ids(args[0]))
+                taps = _along(ids, axis) if func in _REDUCED else _row(ids, axis, func in (np.cumsum, np.cumprod))
+                return self._add(result, (_REDUCED | _ROWS)[func], "of {x}", {}, taps)
+            if isinstance(result, np.ndarray) and result.dtype != object:
+                return self._opaque(func.__name__, result)
+            return result
+
+    def get(self, x: Traced, key: Any) -> Any:
+        """Index: a move; with computed indices a look-up."""
+        with recorded_by(None):
+            where, ids = plain(key), self._ids(x)
+            values, sources = plain(x)[where], np.asarray(ids[where])
+            if not is_traced(key):
+                return traced(values, sources)
+            indices = [k for k in (key if isinstance(key, tuple) else (key,)) if is_traced(k)]
+            found = [self._ids(k) for k in indices if np.shape(k) == np.shape(values) and k.dtype.kind in "iu"]
+            return self._looked_up(values, sources, found) if found else traced(values, sources)
+
+    def put(self, x: Traced, key: Any, value: Any) -> None:
+        """Assign: values and numbers; what the array's type changes is a conversion."""
+        with recorded_by(None):
+            given = value if isinstance(value, Traced) else traced(plain(value), self._ids(value))
+            cast = self._cast(given, plain(given).astype(x.dtype))
+            if x.ids is None:
+                x.ids = self._ids(x).copy()
+            plain(x)[plain(key)] = plain(cast)
+            x.ids[plain(key)] = cast.ids
+
+    def cast(self, x: Traced, values: Array) -> Any:
+        """Keep a conversion that changes a value; another one moves."""
+        with recorded_by(None):
+            return self._cast(x, values)
+
+    def reinterpreted(self, x: Traced, values: Array) -> Any:
+        """Keep another reading of the same bits."""
+        with recorded_by(None):
+            if values.shape != x.shape:
+                return self._opaque("view", values)
+            if values.dtype == x.dtype:
+                return traced(values, self._ids(x))
+            return self._add(values, "raw bits", "bits of {0} as " + str(values.dtype), {"0": self._ids(x)})
+
+    def _ids(self, value: Any) -> Ids:
+        """Return the numbers of a value's elements; those of constants are new."""
+        ids: Ids | None = getattr(value, "ids", None)
+        if isinstance(value, (Traced, TracedInt, TracedFloat)) and ids is not None:
+            return ids
+        kind = Kind.OPAQUE if isinstance(value, Traced) else Kind.LITERAL
+        if isinstance(value, (list, tuple)) and is_traced(value):
+            return np.asarray([self._ids(item) for item in value])
+        return self.tape.add(kind, np.asarray(plain(value)), "not recorded" if kind is Kind.OPAQUE else "")
+
+    def _add(self, result: Any, label: str, formula: str, operands: dict[str, Ids], taps: TapsOf | None = None) -> Any:
+        return traced(result, self.tape.add(Kind.COMPUTED, result, label, formula, operands, taps))
+
+    def _opaque(self, name: str, result: Array) -> Any:
+        return traced(result, self.tape.add(Kind.OPAQUE, result, name, f"numpy's {name}: not recorded by element"))
+
+    def _into(self, out: Any, made: Any, where: Any) -> Any:
+        """Write a result into an array that was given for it."""
+        cast = self._cast(made, plain(made).astype(out.dtype)) if made.dtype != out.dtype else made
+        np.copyto(plain(out), plain(cast), casting="unsafe", where=where)
+        if isinstance(out, Traced):
+            if out.ids is None or not out.ids.flags.writeable:
+                out.ids = self._ids(out).copy()
+            np.copyto(out.ids, cast.ids, where=where)
+        return out
+
+    def _made(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        name = ufunc.__name__
+        if method == "__call__" and ufunc.signature is None:
+            label, formula = _words(ufunc)
+            return self._add(result, label, formula, {str(i): self._ids(v) for i, v in enumerate(inputs)})
+        if method == "__call__" and name == "matmul" and min(np.ndim(v) for v in inputs) > 1:
+            return self._add(
+                result, "sum of products", "", {}, _matrix(np.array(self._ids(inputs[0])), plain(inputs[1]))
+            )
+        axis = kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0)
+        if method in ("reduce", "accumulate"):
+            ids = np.array(self._ids(inputs[0]))
+            taps = _along(ids, axis) if method == "reduce" else _row(ids, axis, True)
+            running = "" if method == "reduce" else "running "
+            return self._add(result, running + _UFUNC_REDUCED.get(name, name), "of {x}", {}, taps)
+        if method == "outer":
+            a, b = (self._ids(v) for v in inputs)
+            return self._add(result, *_words(ufunc), {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b})
+        return self._opaque(f"{name}.{method}", result)
+
+    def _cast(self, x: Traced, values: Array) -> Any:
+        before, ids = plain(x), self._ids(x)
+        same = np.array_equal(before, values, equal_nan=values.dtype.kind in "fc" and before.dtype.kind in "fc")
+        if same:
+            return traced(values, np.array(ids))
+        return self._add(values, f"as {values.dtype}", f"{values.dtype}({{0}})", {"0": ids})
+
+    def _copy(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
+        if where is True and isinstance(target, Traced):
+            self.put(target, ..., source)
+            return
+        with recorded_by(None):
+            given = source if isinstance(source, Traced) else traced(plain(source), self._ids(source))
+            if isinstance(target, Traced):
+                self._into(target, given, plain(where))
+            else:
+                np.copyto(target, plain(source), casting=casting, where=plain(where))  # type: ignore[arg-type]
+
+    def _moved(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        values = func(*plain(args), **plain(kwargs))
+        numbers, rest = dict(plain(kwargs)), plain(args[1:])
+        numbers.pop("dtype", None)
+        if func is np.pad and numbers.get("mode", rest[1] if len(rest) > 1 else "constant") == "constant":
+            numbers["constant_values"] = -1
+        if func in _MOVES_ALL:
+            ids = func(*(self._ids(a) if np.ndim(a) else a for a in args), **numbers)
+        else:
+            data = args[0]
+            many = isinstance(data, (list, tuple)) and any(np.ndim(part) for part in data)
+            ids = func(type(data)(self._ids(a) for a in data) if many else self._ids(data), *rest, **numbers)
+        if isinstance(values, (list, tuple)):
+            return type(values)(self._with(v, i) for v, i in zip(values, ids, strict=True))
+        return self._with(values, ids)
+
+    def _with(self, values: Array, ids: Ids) -> Any:
+        """Return moved values; what filled the places without a number is a constant."""
+        if (ids == -1).any():
+            ids = np.where(ids == -1, self.tape.add(Kind.LITERAL, values), ids)
+        return traced(values, ids)
+
+    def _taken(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with recorded_by(None):
+            values, rest = func(*plain(args), **plain(kwargs)), plain(args[1:])
+            sources = func(self._ids(args[0]), *rest, **plain(kwargs))
+            index = [self._ids(args[1])] if np.shape(args[1]) == np.shape(values) else []
+            return self._looked_up(values, sources, index)
+
+    def _looked_up(self, values: Any, sources: Ids, indices: list[Ids]) -> Any:
+        places = ", ".join("{" + str(i + 1) + "}" for i in range(len(indices)))
+        operands = {"0": sources, **{str(i + 1): ids for i, ids in enumerate(indices)}}
+        return self._add(values, "looked up", "{0:name}" + f"[{places}]" if indices else "{0:name}", operands)
+
+    def _selected(self, result: Array, condition: Any, a: Any, b: Any) -> Any:
+        chosen = np.where(plain(condition), self._ids(a), self._ids(b))
+        operands = {"0": chosen, "1": self._ids(condition)}
+        return self._add(result, "selected", "{0}, the condition being {1}", operands)
+
+    def _converter(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def convert(value: Any, *args: Any, **kwargs: Any) -> Any:
+            if operations() is not self or not is_traced(value):
+                return original(value, *args, **kwargs)
+            with recorded_by(None):
+                values = original(plain(value), *plain(args), **plain(kwargs))
+                return self._cast(traced(original(plain(value)), self._ids(value).reshape(values.shape)), values)
+
+        return convert
+
+    def _creator(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def create(*args: Any, **kwargs: Any) -> Any:
+            result = original(*plain(args), **plain(kwargs))
+            if operations() is not self or result.dtype == object:
+                return result
+            with recorded_by(None):
+                return traced(result, self.tape.add(Kind.LITERAL, result))
+
+        return create
+
+
+def _words(ufunc: np.ufunc) -> tuple[str, str]:
+    name = ufunc.__name__
+    if name in _INFIX:
+        label, sign = _INFIX[name]
+        return label, f"{{0}} {sign} {{1}}"
+    arguments = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
+    return _NAMED.get(name, (name, f"{name}({arguments})"))
+
+
+def _along(ids: Ids, axis: Any) -> TapsOf:
+    """Return the taps of a reduction along axes; an index of the result may have those axes with size 1, or not."""
+    axes = tuple(range(ids.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(ids.ndim, 1))
+    rows = np.moveaxis(ids, axes, range(-len(axes), 0)) if axes else ids[..., None]
+    own = rows.shape[: ids.ndim - len(axes)]
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        if len(index) == ids.ndim and axes:
+            index = tuple(i for n, i in enumerate(index) if n not in axes)
+        return Taps(rows.reshape(*own, -1)[index])
+
+    return taps
+
+
+def _row(ids: Ids, axis: Any, is_running: bool) -> TapsOf:
+    """Return the taps of what follows from a whole row, or from all up to its place in it."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        if axis is None:
+            return Taps(ids.reshape(-1)[: index[0] + 1 if is_running else None])
+        along = int(axis) % ids.ndim
+        row = np.moveaxis(ids, along, -1)[index[:along] + index[along + 1 :]]
+        return Taps(row[: index[along] + 1] if is_running else row)
+
+    return taps
+
+
+def _matrix(ids: Ids, columns: Array) -> TapsOf:
+    """Return the taps of a product of matrices [..., A, K] and [..., K, B]."""
+
+    def taps(index: tuple[int, ...]) -> Taps:
+        *stack, row, column = index
+        return Taps(_of_stack(ids, stack)[row], _of_stack(columns, stack)[:, column])
+
+    return taps
+
+
+def _of_stack(matrices: Array, index: list[int]) -> Array:
+    """Return the matrix of a stack that broadcasts at an index."""
+    own = index[len(index) - (matrices.ndim - 2) :]
+    found: Array = matrices[tuple(0 if n == 1 else i for i, n in zip(own, matrices.shape, strict=False))]
+    return found

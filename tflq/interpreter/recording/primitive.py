@@ -1,0 +1,136 @@
+"""Primitives: functions that a recorder keeps as one operation, with a name and a formula, and not by what is in them.
+
+A primitive is written once, over arrays. The engine runs it; `explain` runs the same code with a recorder switched on
+(tape.py) and shows what the primitive says of itself; a third reading, in C, finds its text beside the same name.
+While nothing is recorded, a call costs one look at a number more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+Ids = NDArray[np.int64]
+"""Numbers of elements on a tape; -1 where there is none."""
+
+
+@dataclass(frozen=True)
+class Taps:
+    """What one element of a sum, a maximum or another reduction follows from.
+
+    Attributes:
+        sources: the elements; -1 for a tap outside the image.
+        factors: what each is multiplied by, in the same shape; None where they are only added or compared.
+        outside: what taps outside hold; None where they are skipped.
+        note: where the taps lie.
+    """
+
+    sources: Ids
+    factors: NDArray[Any] | None = None
+    outside: int | float | None = None
+    note: str = ""
+
+
+TapsOf = Callable[[tuple[int, ...]], Taps]
+"""Index of an output element -> its taps."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A function and what it says of itself.
+
+    Attributes:
+        function: over arrays; its operands broadcast, unless it has taps.
+        label: of the step: "rounded".
+        formula: with the function's parameters in braces: "RDBP({x}, {exponent})".
+        taps: for sums and maxima: takes the function's arguments, with the numbers of elements as `x`.
+    """
+
+    function: Callable[..., Any]
+    label: str
+    formula: str
+    taps: Callable[..., TapsOf] | None = None
+
+
+Compute = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""Codes -> entries of a table."""
+
+
+class Recorder(Protocol):
+    """Keeps what runs, and knows what tables were made of."""
+
+    def call(self, rule: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a primitive and keep it as one operation."""
+
+    def computation(self, table: NDArray[Any]) -> Compute | None:
+        """Return what a table's entries were computed by; None where it is not known."""
+
+
+_active = 0
+"""How many recorders there are, in any thread: where there is none, nothing else is looked at."""
+_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def recorder() -> Recorder | None:
+    """Return what records this thread's operations; None where nothing does, as in every run of the engine."""
+    return _recorder.get() if _active else None
+
+
+@contextmanager
+def recorded_by(found: Recorder | None) -> Iterator[None]:
+    """Record the block; None suspends recording."""
+    global _active
+    _active += 1
+    before = _recorder.set(found)
+    try:
+        yield
+    finally:
+        _recorder.reset(before)
+        _active -= 1
+
+
+_tables: ContextVar[list[tuple[NDArray[Any], Compute]] | None] = ContextVar("tables", default=None)
+
+
+@contextmanager
+def noting_tables() -> Iterator[list[tuple[NDArray[Any], Compute]]]:
+    """Yield a list that gets every table that the block makes, with what computes its entries."""
+    found: list[tuple[NDArray[Any], Compute]] = []
+    token = _tables.set(found)
+    try:
+        yield found
+    finally:
+        _tables.reset(token)
+
+
+def note_table(table: NDArray[Any], compute: Compute) -> None:
+    """Say what a new table is made of; kept only where somebody asks for it."""
+    found = _tables.get()
+    if found is not None:
+        found.append((table, compute))
+
+
+def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = None) -> Callable[[F], F]:
+    """Return a decorator that makes a function a primitive; arguments as in `Primitive`."""
+
+    def decorate(function: F) -> F:
+        rule = Primitive(function, label, formula, taps)
+
+        @wraps(function)
+        def call(*args: object, **kwargs: object) -> object:
+            if not _active:
+                return function(*args, **kwargs)
+            found = _recorder.get()
+            return function(*args, **kwargs) if found is None else found.call(rule, args, kwargs)
+
+        return cast(F, call)
+
+    return decorate

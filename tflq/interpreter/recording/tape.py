@@ -1,0 +1,90 @@
+"""The tape: every element that a kernel computed for one sample, and the elements that it follows from.
+
+Elements are numbered. Each operation gives its results the next free numbers, and each array carries beside its values
+the numbers of its elements: what moves elements (a transposition, a slice, a concatenation) moves numbers in the same
+way, so that only what computes stands on the tape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+from tflq.interpreter.recording.primitive import Ids, TapsOf
+
+
+class Kind(Enum):
+    """What a record is.
+
+    INPUT: what the kernel read. PARAM: a field of its params, decided when it was lowered. LITERAL: a number in the
+    code. COMPUTED: an operation. OPAQUE: a call whose result is known and not how each element came to be.
+    """
+
+    INPUT = "input"
+    PARAM = "param"
+    LITERAL = "literal"
+    COMPUTED = "computed"
+    OPAQUE = "opaque"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One operation and its results.
+
+    Attributes:
+        kind: see there.
+        label: of the step; the name of an input or a field.
+        formula: with the operands in braces, by number or by name.
+        start: number of the first element.
+        values: T[shape].
+        operands: name -> numbers of elements, broadcasting to the shape.
+        taps: of reductions.
+        position: of an input.
+    """
+
+    kind: Kind
+    label: str
+    formula: str
+    start: int
+    values: Array
+    operands: dict[str, Ids]
+    taps: TapsOf | None = None
+    position: int = -1
+
+
+class Tape:
+    """Collects records."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self._starts: list[int] = []
+        self._size = 0
+
+    def add(
+        self,
+        kind: Kind,
+        values: Array,
+        label: str = "",
+        formula: str = "",
+        operands: dict[str, Ids] | None = None,
+        taps: TapsOf | None = None,
+        position: int = -1,
+    ) -> Ids:
+        """Keep an operation and return the numbers of its results, in an array of its own of their shape."""
+        kept = np.array(values)
+        read = {name: np.array(numbers) for name, numbers in (operands or {}).items()}  # arrays may be overwritten
+        self.records.append(Record(kind, label, formula, self._size, kept, read, taps, position))
+        self._starts.append(self._size)
+        ids = np.arange(self._size, self._size + kept.size, dtype=np.int64).reshape(kept.shape)
+        self._size += kept.size
+        return ids
+
+    def locate(self, ids: Ids) -> tuple[NDArray[np.intp], Ids]:
+        """Return for each number its record and its place in that record's flat values."""
+        # Records without elements share their start with the next one; the last of them has the element.
+        found = np.searchsorted(np.array(self._starts), ids, side="right") - 1
+        return found, ids - np.array(self._starts, np.int64)[found]
