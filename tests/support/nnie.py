@@ -14,6 +14,7 @@ from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Model
+from tflq.interpreter.kernels.nnie.logarithm import Scheme, clipping_of
 
 
 def quantised(graph: Graph, data: Sequence[Array], sets: Sequence[str] = (), layers: Sequence[str] = ()) -> Graph:
@@ -27,6 +28,18 @@ def package(
 ) -> Mapping[str, bytes]:
     """Return the files of a graph, named "net"."""
     return NNIE.emit(quantised(graph, data, sets, layers), Model([graph], source="folder/net.tflite"))
+
+
+def clipping_grid(scheme: Scheme) -> NDArray[np.float32]:
+    """Return the clipping values of all z, ascending: float32[2 * zmax + 1]."""
+    every = range(-scheme.largest_z, scheme.largest_z + 1)
+    return np.array([clipping_of(z, scheme) for z in every], np.float32)
+
+
+def from_true_form(stored: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+    """Return sign and code q of 8-bit codes: the inverse of `true_form`."""
+    sign = np.where(stored == 0x80, 0, np.where(stored & 0x80, -1, 1)).astype(np.int8)
+    return sign, (stored & 0x7F).astype(np.int16)
 
 
 def run_in_opencv(

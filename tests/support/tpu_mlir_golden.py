@@ -15,10 +15,9 @@ from tests.support.data import data_path
 from tests.support.onnx_graph import read_onnx
 from tflq.converters.onnx import translate
 from tflq.converters.settings import parse_settings
-from tflq.converters.tpu_mlir.calibration_table import CalibrationTable, parse_calibration_table
-from tflq.converters.tpu_mlir.names import tensor_names
 from tflq.converters.tpu_mlir.options import KNOWN, options_of
 from tflq.converters.tpu_mlir.quantise import quantise_network
+from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table, tensor_names
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter import Engine, lower
 

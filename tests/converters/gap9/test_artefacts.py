@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.support.gap9_golden import CASES, Golden, golden
+from tests.support.gap9_read_back import read_graph
 from tflq.converters.gap9.emit.hardware import config0, multiplied_bias
-from tflq.converters.gap9.emit.read_back import read_graph
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes
 from tflq.errors import FormatError

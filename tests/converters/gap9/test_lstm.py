@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
-from tflq.converters.gap9.emit.read_back import read_graph
+from tests.support.gap9_read_back import read_graph
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.data import data_path
-from tflq.converters.gap9.packing import PlaneLayout, pack_planes, pack_stream, plane_mode, unpack_planes, unpack_stream
+from tests.support.gap9_read_back import unpack_planes, unpack_stream
+from tflq.converters.gap9.packing import PlaneLayout, pack_planes, pack_stream, plane_mode
 
 CASES = {
     "conv3x3_w8": "3x3",

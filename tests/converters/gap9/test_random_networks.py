@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_random import random_network
-from tflq.converters.gap9.emit.read_back import read_graph
+from tests.support.gap9_read_back import read_graph
 from tflq.converters.targets import find_target
 from tflq.graph import Model
 from tflq.graph.equality import same

@@ -8,20 +8,13 @@ import numpy as np
 import pytest
 
 from tests.converters.nnie.networks import depthwise_with_multiplier, fully_connected, shortcut, start, uneven_padding
-from tests.support.nnie import package, quantised
+from tests.support.nnie import clipping_grid, from_true_form, package, quantised
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Logarithmic, Model
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.nnie.logarithm import (
-    SCHEMES,
-    clipping_grid,
-    fake_quantise,
-    from_true_form,
-    scheme_of,
-    z_of,
-)
+from tflq.interpreter.kernels.nnie.logarithm import SCHEMES, fake_quantise, scheme_of, z_of
 from tflq.schemas.nnie import specification
 
 EIGHT = scheme_of(8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.tpu_mlir_golden import CASES, Golden, golden, golden_constants, golden_json, our_name
-from tflq.converters.tpu_mlir.emit.params import integers_of
+from tflq.converters.tpu_mlir.emit import integers_of
 from tflq.graph import Affine, Array
 from tflq.interpreter.kernels.tpu_mlir.curve import TableParams
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams

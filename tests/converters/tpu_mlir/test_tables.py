@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.data import data_path
-from tflq.converters.tpu_mlir.calibration_table import (
+from tflq.converters.tpu_mlir.tables import (
     CalibrationLine,
     CalibrationTable,
     format_calibration_table,
+    format_quantisation_table,
     parse_calibration_table,
 )
-from tflq.converters.tpu_mlir.quantisation_table import format_quantisation_table, parse_quantisation_table
 from tflq.errors import FormatError
 
 numbers = st.floats(-1e9, 1e9)
@@ -60,19 +60,6 @@ def test_wrong_lines(row: str, message: str) -> None:
         parse_calibration_table(text, ["x", "y_Conv"], "cali")
 
 
-def test_quantisation_table_parses_back() -> None:
+def test_quantisation_table_has_a_line_for_each_layer() -> None:
     modes = {"y_Conv": "F16", "z_Gemm": "F32"}
-    assert parse_quantisation_table(format_quantisation_table(modes), modes) == modes
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("y_Conv", "line 2: found 1 fields, a line has 2"),
-        ("y_Conv F8", "line 2: mode 'F8'; known are INT8, F16, F32"),
-        ("z_Conv F16", "line 2: the network has no layer 'z_Conv'"),
-    ],
-)
-def test_wrong_modes(row: str, message: str) -> None:
-    with pytest.raises(FormatError, match=message):
-        parse_quantisation_table(f"# layer mode\n{row}\n", ["y_Conv"])
+    assert format_quantisation_table(modes) == "# op_name   quantize_mode\ny_Conv F16\nz_Gemm F32\n"

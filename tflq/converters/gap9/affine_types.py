@@ -1,4 +1,4 @@
-"""Scale and zero point from a real range, as GAP9's tool computes them (docs/gap9.md, 2).
+"""Real ranges, and scale and zero point from them, as GAP9's tool computes them (docs/gap9.md, 2).
 
 The precision of a scale is that of its range: float32 ranges (a file's min/max) give float32 scales, float64 ranges
 give float64. The integers of a network depend on it.
@@ -6,9 +6,12 @@ give float64. The integers of a network depend on it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from tflq.graph import Affine, Range, Tensor
+from tflq.converters.passes.requirements import refuse_missing_ranges
+from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
 from tflq.graph.quantisation import FloatArray
 
 
@@ -112,3 +115,26 @@ def nearly_equal(a: Affine, b: Affine) -> bool:
 def _distance(z: FloatArray) -> float:
     """How far |z| is from a whole number."""
     return float(np.abs(np.abs(z) - np.round(np.abs(z)))[0])
+
+
+def state_ranges(graph: Graph) -> Graph:
+    """Return the graph with a repaired `range` on each computed tensor that holds real numbers.
+
+    The file's min/max (float32) if it states them, else the whole type's range from scale and zero point (float64).
+
+    Raises:
+        UnsupportedError: tensors without either: a float model, or one that is quantised in part; all are counted.
+    """
+    stated = graph.copy()
+    missing = []
+    computed = dict.fromkeys([*graph.inputs, *(t for node in graph.nodes for t in node.outputs if t != ABSENT)])
+    for index in computed:
+        tensor = graph.tensors[index]
+        found = file_range(tensor)
+        if found is not None:
+            stated.tensors[index] = replace(tensor, range=repaired(found))
+        elif tensor.dtype.is_floating or tensor.quantisation is not None:
+            missing.append(tensor.name)
+    way_out = "GAP9 takes ranges from the file; give a model that is quantised to int8, or calibrate this one first"
+    refuse_missing_ranges(missing, len(computed), way_out)
+    return stated

@@ -6,7 +6,6 @@ Codes are offset binary, q + 2^(bits-1), in TFLite's order [O, KH, KW, I]; depth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -57,7 +56,7 @@ class PlaneLayout:
         return (outputs, g, b, width) if self.mode == "1x1" else (outputs, g, b, height, columns, width)
 
 
-_ORDERS = {
+ORDERS = {
     "3x3": (0, 3, 4, 1, 2, 5),
     "3x3dw": (0, 3, 4, 1, 2, 5),
     "1x1": (0, 3, 4, 1, 2, 5),
@@ -93,22 +92,8 @@ def pack_planes(codes: Array, layout: PlaneLayout) -> Array:
     padded = np.pad(rows.astype(np.uint8), [(0, 0)] * (rows.ndim - 1) + [(0, missing)])
     grouped = padded.reshape(*rows.shape[:-1], layout.groups, 1, layout.group)
     planes = (grouped >> np.arange(layout.bits, dtype=np.uint8)[:, None]) & 1
-    packed = np.packbits(planes, axis=-1, bitorder="little").transpose(_ORDERS[layout.mode])
+    packed = np.packbits(planes, axis=-1, bitorder="little").transpose(ORDERS[layout.mode])
     return np.ascontiguousarray(packed).reshape(layout.packed_shape)
-
-
-def unpack_planes(packed: Array, layout: PlaneLayout) -> Array:
-    """Return the codes, uint8[shape]: the inverse of `pack_planes`."""
-    order = _ORDERS[layout.mode]
-    outer = _outer_shape(layout)
-    turned = packed.reshape([outer[a] for a in order]).transpose(np.argsort(order))
-    bits = np.unpackbits(turned.astype(np.uint8), axis=-1, bitorder="little")
-    weights = (1 << np.arange(layout.bits)).astype(np.uint8)
-    codes = (bits * weights[:, None]).sum(axis=-2, dtype=np.uint8)
-    flat = codes.reshape(*outer[:-3], -1)
-    if layout.mode == "3x3dw":
-        return np.ascontiguousarray(np.moveaxis(flat[0], 2, 0)[: layout.shape[0], ..., None])
-    return np.ascontiguousarray(flat[..., : layout.shape[-1]])
 
 
 def pack_stream(codes: Array, bits: int) -> Array:
@@ -118,19 +103,3 @@ def pack_stream(codes: Array, bits: int) -> Array:
     """
     planes = (codes.reshape(-1, 1).astype(np.uint8) >> np.arange(bits, dtype=np.uint8)) & 1
     return np.packbits(planes.reshape(-1), bitorder="little")
-
-
-def unpack_stream(stream: Array, bits: int, shape: tuple[int, ...]) -> Array:
-    """Return the codes, uint8[shape]: the inverse of `pack_stream`."""
-    count = prod(shape)
-    planes = np.unpackbits(stream.astype(np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
-    codes = (planes * (1 << np.arange(bits)).astype(np.uint8)).sum(axis=1, dtype=np.uint8)
-    return np.asarray(codes.reshape(shape))
-
-
-def _outer_shape(layout: PlaneLayout) -> tuple[int, ...]:
-    inner = (layout.groups, layout.bits, layout.group // 8)
-    if layout.mode == "linear":
-        return (layout.shape[0], *inner)
-    outputs, height, width, _ = layout.shape
-    return (1 if layout.mode == "3x3dw" else outputs, height, width, *inner)

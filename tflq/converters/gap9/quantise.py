@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.gap9.affine_types import file_range
+from tflq.converters.gap9.affine_types import file_range, state_ranges
 from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.choose_types import choose_types
 from tflq.converters.gap9.operators import layer_of
@@ -13,13 +13,12 @@ from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
 from tflq.converters.gap9.passes.constants import requantise_constants
-from tflq.converters.gap9.passes.fuse import fuse
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
 from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
-from tflq.converters.gap9.passes.state_ranges import state_ranges
 from tflq.converters.gap9.precision import reduce_precision
+from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import remove_conversions
 from tflq.converters.passes.fold_pad import fold_pad

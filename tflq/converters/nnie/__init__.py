@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.nnie.check import problems_of
-from tflq.converters.nnie.emit.artefacts import artefacts_of
+from tflq.converters.nnie.emit import artefacts_of
 from tflq.converters.nnie.options import SETTINGS
 from tflq.converters.nnie.quantise import ARITHMETIC, quantise_graph
 from tflq.converters.targets import Target

@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.onnx.serialise import model_bytes
+from tflq.converters.onnx.model import IR_VERSION, OPSET, OnnxGraph, OnnxNode, model_bytes
 from tflq.converters.onnx.translate import supported_operators, translate, unsupported
-from tflq.converters.onnx.values import IR_VERSION, OPSET, OnnxGraph, OnnxNode
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Target, model_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.converters.onnx import activated, activations, elementwise, filters, pools, shapes
-from tflq.converters.onnx.values import OnnxGraph
+from tflq.converters.onnx import elementwise, shapes, windows
+from tflq.converters.onnx.model import OnnxGraph
 from tflq.converters.onnx.writer import Writer
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import refuse
@@ -13,41 +13,34 @@ from tflq.graph import ABSENT, Affine, DType, Graph, Node
 
 Rule = Callable[[Writer, Node], None]
 
+_UNARY = {
+    "abs": "Abs",
+    "elu": "Elu",
+    "exp": "Exp",
+    "logistic": "Sigmoid",
+    "neg": "Neg",
+    "sqrt": "Sqrt",
+    "tanh": "Tanh",
+}
+_BINARY = {"add": "Add", "div": "Div", "maximum": "Max", "minimum": "Min", "mul": "Mul", "sub": "Sub"}
 _RULES: dict[str, Rule] = {
-    "abs": activations.unary("Abs"),
-    "add": elementwise.binary("Add"),
-    "average_pool_2d": pools.average_pool_2d,
+    **{name: elementwise.unary(op_type) for name, op_type in _UNARY.items()},
+    **{name: elementwise.binary(op_type) for name, op_type in _BINARY.items()},
+    **dict.fromkeys(elementwise.BOUNDS, elementwise.clamp),
+    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), shapes.reshape),
+    **dict.fromkeys(("pad", "padv2"), shapes.pad),
+    **dict.fromkeys(("quantize", "dequantize"), shapes.quantize),
+    "average_pool_2d": windows.average_pool_2d,
     "concatenation": shapes.concatenation,
-    "conv_2d": filters.conv_2d,
-    "depthwise_conv_2d": filters.depthwise_conv_2d,
-    "dequantize": shapes.quantize,
-    "div": elementwise.binary("Div"),
-    "elu": activations.unary("Elu"),
-    "exp": activations.unary("Exp"),
-    "expand_dims": shapes.reshape,
-    "fully_connected": filters.fully_connected,
-    "hard_swish": activations.hard_swish,
-    "leaky_relu": activations.leaky_relu,
-    "logistic": activations.unary("Sigmoid"),
-    "max_pool_2d": pools.max_pool_2d,
-    "maximum": elementwise.binary("Max"),
-    "mean": pools.mean,
-    "minimum": elementwise.binary("Min"),
-    "mul": elementwise.binary("Mul"),
-    "neg": activations.unary("Neg"),
-    "pad": shapes.pad,
-    "padv2": shapes.pad,
-    "prelu": activations.prelu,
-    "quantize": shapes.quantize,
-    "relu": activations.clamp,
-    "relu6": activations.clamp,
-    "relu_n1_to_1": activations.clamp,
-    "reshape": shapes.reshape,
-    "softmax": activations.softmax,
-    "sqrt": activations.unary("Sqrt"),
-    "squeeze": shapes.reshape,
-    "sub": elementwise.binary("Sub"),
-    "tanh": activations.unary("Tanh"),
+    "conv_2d": windows.conv_2d,
+    "depthwise_conv_2d": windows.depthwise_conv_2d,
+    "fully_connected": windows.fully_connected,
+    "hard_swish": elementwise.hard_swish,
+    "leaky_relu": elementwise.leaky_relu,
+    "max_pool_2d": windows.max_pool_2d,
+    "mean": windows.mean,
+    "prelu": elementwise.prelu,
+    "softmax": elementwise.softmax,
     "transpose": shapes.transpose,
 }
 _TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8)
@@ -92,8 +85,8 @@ def _reason(graph: Graph, node: Node) -> str:
         what = f"custom operator '{node.custom_code}'" if node.custom_code else node.operator
         return f"no rule writes {what} in ONNX; known are {', '.join(supported_operators())}"
     fused = fused_activation(node)
-    if fused not in activated.FUSED:
-        return f"fused activation {fused}; known are {', '.join(activated.FUSED)}: make it an operator of its own"
+    if fused not in elementwise.FUSED:
+        return f"fused activation {fused}; known are {', '.join(elementwise.FUSED)}: make it an operator of its own"
     for t in (t for t in (node.inputs[0], *node.outputs) if t != ABSENT):
         tensor = graph.tensors[t]
         if tensor.dtype not in _TYPES or (tensor.dtype.is_integer and not isinstance(tensor.quantisation, Affine)):

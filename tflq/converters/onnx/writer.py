@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflq.converters.onnx.names import Names, tensor_names
-from tflq.converters.onnx.values import OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue
+from tflq.converters.onnx.model import Names, OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
 

@@ -7,6 +7,7 @@ import numpy as np
 from tflq.converters.openvino.check import problems_of
 from tflq.converters.openvino.emit.artefacts import artefacts_of
 from tflq.converters.openvino.options import KNOWN, options_of
+from tflq.converters.openvino.passes.operators import ARITHMETIC
 from tflq.converters.openvino.quantise import quantise_graph
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
@@ -27,7 +28,7 @@ def _encode(real: Array, tensor: Tensor) -> Array:
 OPENVINO = Target(
     name="openvino",
     summary="OpenVINO: FakeQuantize, IR v11 that the CPU plug-in executes in int8",
-    arithmetic="openvino",
+    arithmetic=ARITHMETIC,
     specification=specification(),
     settings=KNOWN,
     check=lambda graph, settings: problems_of(graph, options_of(graph, settings)),

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 from tflq.converters.openvino.check import problems_of
 from tflq.converters.openvino.options import Options, options_of
-from tflq.converters.openvino.passes.boundary import codes_at_inputs, codes_at_outputs
 from tflq.converters.openvino.passes.insert import insert
 from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RECTIFIERS
-from tflq.converters.openvino.passes.propagate import propagate
+from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import rules_of
-from tflq.converters.openvino.passes.split import split
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Settings

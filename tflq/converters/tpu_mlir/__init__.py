@@ -8,7 +8,7 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.converters.tpu_mlir.check import problems_of
-from tflq.converters.tpu_mlir.emit.artefacts import artefacts_of
+from tflq.converters.tpu_mlir.emit import artefacts_of
 from tflq.converters.tpu_mlir.options import KNOWN, options_of
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.quantise import quantise_graph

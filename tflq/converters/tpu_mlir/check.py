@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflq.converters import onnx
+from tflq.converters.passes.fuse_activations import fusable_activation
 from tflq.converters.passes.patterns import constant_operand, fused_activation
-from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, rectified_by
 from tflq.graph import Graph, Node
-from tflq.schemas.tpu_mlir import specification
+from tflq.schemas.tpu_mlir import operators_of, specification
 
+RECTIFIERS = ("relu", "relu6")
+FUSING = operators_of("fused_activations", "operators")
 _CURVES = ("elu", "exp", "hard_swish", "logistic", "sqrt", "tanh")
 _MOVES = ("expand_dims", "pad", "padv2", "reshape", "squeeze", "transpose")
 _PLAIN = ("concatenation", "leaky_relu", "max_pool_2d", "quantize", "dequantize", "softmax", *_CURVES, *_MOVES)
+
+
+def rectified_by(graph: Graph, index: int) -> int | None:
+    """Return the rectifier that can go into a node; None where there is none."""
+    return fusable_activation(graph, index, FUSING, RECTIFIERS)
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:

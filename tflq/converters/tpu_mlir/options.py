@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflq.converters.settings import Setting, Settings
-from tflq.converters.tpu_mlir.quantisation_table import MODES
+from tflq.converters.tpu_mlir.tables import MODES
 from tflq.graph import Graph
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 

@@ -10,16 +10,13 @@ from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings
-from tflq.converters.tpu_mlir.calibration_table import CalibrationTable
-from tflq.converters.tpu_mlir.check import problems_of
-from tflq.converters.tpu_mlir.lines import lines_of, lines_of_table, read_table
-from tflq.converters.tpu_mlir.names import tensor_names
+from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
 from tflq.converters.tpu_mlir.options import Options, options_of
 from tflq.converters.tpu_mlir.passes.assemble import assemble
+from tflq.converters.tpu_mlir.passes.constants import constants_to_depthwise
 from tflq.converters.tpu_mlir.passes.engines import INT8
-from tflq.converters.tpu_mlir.passes.fuse import FUSING, RECTIFIERS, constants_to_depthwise, rectified_by
-from tflq.converters.tpu_mlir.passes.types import types_of
-from tflq.converters.tpu_mlir.passes.unify import unify
+from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of, unify
+from tflq.converters.tpu_mlir.tables import CalibrationTable, tensor_names
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from tflq.converters.gap9.emit.c_arrays import c_header, c_source
 from tflq.converters.gap9.emit.constants import constants_of, npz_bytes
-from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, hardware_memory, index_json
+from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, c_header, c_source, hardware_memory, index_json
 from tflq.converters.gap9.emit.quantization_json import quantization_json
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.tflite import model_to_bytes

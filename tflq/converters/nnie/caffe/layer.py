@@ -1,8 +1,8 @@
-"""One layer of a Caffe network, and what a builder sees of the graph."""
+"""One layer of a Caffe network: what a builder sees of the graph, and its text."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -97,3 +97,27 @@ class Site:
         if fused_activation(self.node) not in ("relu", "relu6"):
             return []
         return [CaffeLayer(f"{self.name}_relu", "ReLU", (self.top,), (self.top,))]
+
+
+def prototxt(name: str, layers: Sequence[CaffeLayer]) -> str:
+    """Return the .prototxt."""
+    lines = [f'name: "{name}"']
+    for layer in layers:
+        lines += ["layer {", f'  name: "{layer.name}"', f'  type: "{layer.type}"']
+        lines += [f'  bottom: "{blob}"' for blob in layer.bottoms]
+        lines += [f'  top: "{blob}"' for blob in layer.tops]
+        lines += _fields(layer.parameters, "  ")
+        lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _fields(fields: Mapping[str, Parameter], indent: str) -> Iterator[str]:
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{key} {{"
+            yield from _fields(value, indent + "  ")
+            yield f"{indent}}}"
+        elif isinstance(value, tuple):
+            yield from (f"{indent}{key}: {item}" for item in value)
+        else:
+            yield f"{indent}{key}: {str(value).lower() if isinstance(value, bool) else value}"

@@ -6,29 +6,28 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflq.converters.nnie.caffe import filters, pools, simple
+from tflq.converters.nnie.caffe import elementwise, windows
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Site
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 
+_PLAIN = {"logistic": "Sigmoid", "relu": "ReLU", "relu6": "ReLU", "tanh": "TanH"}
+"""Layers without parameters; RELU6 where check.py lets it pass."""
 _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
-    "add": simple.add,
-    "average_pool_2d": pools.average_pool,
-    "concatenation": simple.concatenation,
-    "conv_2d": filters.convolution,
-    "depthwise_conv_2d": filters.depthwise,
-    "fully_connected": filters.fully_connected,
-    "leaky_relu": simple.leaky,
-    "logistic": simple.sigmoid,
-    "max_pool_2d": pools.max_pool,
-    "mean": pools.mean,
-    "mul": simple.mul,
-    "prelu": simple.prelu,
-    "relu": simple.rectifier,
-    "relu6": simple.rectifier,
-    "resize_nearest_neighbor": simple.upsample,
-    "softmax": simple.softmax,
-    "tanh": simple.tanh,
+    **{name: elementwise.plain(kind) for name, kind in _PLAIN.items()},
+    "add": elementwise.eltwise("SUM"),
+    "average_pool_2d": windows.average_pool,
+    "concatenation": elementwise.concatenation,
+    "conv_2d": windows.convolution,
+    "depthwise_conv_2d": windows.depthwise,
+    "fully_connected": windows.fully_connected,
+    "leaky_relu": elementwise.leaky,
+    "max_pool_2d": windows.max_pool,
+    "mean": windows.mean,
+    "mul": elementwise.eltwise("PROD"),
+    "prelu": elementwise.prelu,
+    "resize_nearest_neighbor": windows.upsample,
+    "softmax": elementwise.softmax,
 }
 _FLATTENING = ("reshape", "squeeze", "expand_dims")
 
@@ -115,7 +114,7 @@ class _Walk:
 
     def _flatten(self, node: Node, t: int) -> None:
         before, after = self.graph.tensors[t].shape, self.graph.tensors[node.outputs[0]].shape
-        if not simple.is_flattening(before, after):
+        if not _is_flattening(before, after):
             raise UnsupportedError(
                 f"reshape from {before} to {after}; Caffe's order of axes allows [N, ...] to [N, K] only"
             )
@@ -148,6 +147,14 @@ class _Walk:
     def _is_flat_map(self, source: int) -> bool:
         shape = self.graph.tensors[source].shape
         return len(shape) == 4 and shape[1] * shape[2] > 1
+
+
+def _is_flattening(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """Whether a reshape only makes rows of what Caffe flattens by itself: [N, ...] to [N, K], or back to 1x1 images."""
+    rows = bool(before) and bool(after) and before[0] == after[0]
+    return rows and (
+        len(after) == 2 or (len(after) == 4 and after[1:3] == (1, 1) and math.prod(before[1:]) == before[-1])
+    )
 
 
 def caffe_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,50 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.openvino.emit import elementwise, filters, pools, shapes
+from tflq.converters.openvino.emit import elementwise, shapes, windows
 from tflq.converters.openvino.emit.elementwise import Rule, pair, rectifier, unary
 from tflq.converters.openvino.emit.writer import Writer
 from tflq.converters.openvino.ir import Builder, Network
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph
 
+_UNARY = {
+    "abs": "Abs",
+    "exp": "Exp",
+    "hard_swish": "HSwish",
+    "log": "Log",
+    "logistic": "Sigmoid",
+    "sqrt": "Sqrt",
+    "tanh": "Tanh",
+}
+_PAIRS = {
+    "add": "Add",
+    "div": "Divide",
+    "maximum": "Maximum",
+    "minimum": "Minimum",
+    "mul": "Multiply",
+    "sub": "Subtract",
+}
 _RULES: Mapping[str, Rule] = {
-    "abs": unary("Abs"),
-    "add": pair("Add"),
-    "average_pool_2d": pools.average_pool_2d,
+    **{name: unary(kind) for name, kind in _UNARY.items()},
+    **{name: pair(kind) for name, kind in _PAIRS.items()},
+    **dict.fromkeys(("relu", "relu6", "relu_0_to_1", "relu_n1_to_1"), rectifier),
+    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), shapes.reshape),
+    **dict.fromkeys(("pad", "padv2"), shapes.pad),
+    "average_pool_2d": windows.average_pool_2d,
     "concatenation": shapes.concatenation,
-    "conv_2d": filters.conv_2d,
-    "depthwise_conv_2d": filters.depthwise_conv_2d,
+    "conv_2d": windows.conv_2d,
+    "depthwise_conv_2d": windows.depthwise_conv_2d,
     "dequantize": shapes.dequantize,
-    "div": pair("Divide"),
     "elu": unary("Elu", alpha="1.0"),
-    "exp": unary("Exp"),
-    "expand_dims": shapes.reshape,
     "fake_quantize": shapes.fake_quantize,
-    "fully_connected": filters.fully_connected,
-    "hard_swish": unary("HSwish"),
+    "fully_connected": windows.fully_connected,
     "leaky_relu": elementwise.leaky_relu,
-    "log": unary("Log"),
-    "logistic": unary("Sigmoid"),
-    "max_pool_2d": pools.max_pool_2d,
-    "maximum": pair("Maximum"),
-    "mean": pools.mean,
-    "minimum": pair("Minimum"),
-    "mul": pair("Multiply"),
-    "pad": shapes.pad,
-    "padv2": shapes.pad,
+    "max_pool_2d": windows.max_pool_2d,
+    "mean": windows.mean,
     "prelu": elementwise.prelu,
     "quantize": shapes.quantize,
-    "relu": rectifier,
-    "relu6": rectifier,
-    "relu_0_to_1": rectifier,
-    "relu_n1_to_1": rectifier,
-    "reshape": shapes.reshape,
     "softmax": elementwise.softmax,
-    "sqrt": unary("Sqrt"),
-    "squeeze": shapes.reshape,
-    "sub": pair("Subtract"),
-    "tanh": unary("Tanh"),
     "transpose": shapes.transpose,
 }
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.openvino.options import LayerOptions, Options
-from tflq.converters.openvino.passes.operators import FILTERS
+from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS
 from tflq.converters.openvino.passes.ranges import Rules, is_on_codes
 from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Node
-
-ARITHMETIC = "openvino"
 
 
 def insert(network: Graph, source: Graph, rules: Rules, options: Options) -> Graph:

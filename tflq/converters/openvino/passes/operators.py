@@ -5,6 +5,7 @@ from __future__ import annotations
 from tflq.converters.passes.patterns import fused_activation
 from tflq.graph import ABSENT, Graph, Node
 
+ARITHMETIC = "openvino"
 FILTERS = {"conv_2d": 0, "depthwise_conv_2d": 3, "fully_connected": 0}
 """Operators with weights: axis of the output channels."""
 PAIRS = ("add", "sub", "mul")

@@ -1,23 +1,49 @@
-"""Dequantize goes forward through linear operators and, where a Quantize follows, both become one Requantize.
-
-conv(DQ(q)) = DQ'(conv(q)): the layer reads codes and multiplies its accumulator by S_x * S_w. Q(DQ'(acc)) = RQ(acc): it
-writes codes as well. Operators that only move levels move codes, and the Dequantize stands behind them.
-"""
+"""From FakeQuantize to layers on codes: Quantize and Dequantize, as far as they go (docs/openvino.md, 3)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
+from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS, LINEAR, PAIRS, data_inputs, moves_levels
 from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.rewrite import with_attributes, without_nodes
-from tflq.graph import ABSENT, DType, Graph, Node, pruned
+from tflq.graph import ABSENT, Attributes, DType, FakeQuantize, Graph, Node, Tensor, pruned
+from tflq.interpreter.kernels.openvino.levels import affine_of, code_type, rule_attributes
 
-ARITHMETIC = "openvino"
+
+def split(graph: Graph) -> Graph:
+    """Return the graph with each FakeQuantize as Quantize and Dequantize.
+
+    One whose outputs have no level at zero, or a number of levels without a type, stays in one piece: the layers behind
+    it compute in float32. Codes get the tensor's name; the reals behind them are called name/dequantized.
+    """
+    result = replace(graph, tensors=list(graph.tensors), nodes=[])
+    for node in graph.nodes:
+        tensor = result.tensors[node.outputs[0]]
+        rule = tensor.quantisation
+        affine = affine_of(rule, len(tensor.shape) - 1) if isinstance(rule, FakeQuantize) else None
+        if node.operator != "fake_quantize" or affine is None or not isinstance(rule, FakeQuantize):
+            result.nodes.append(node)
+            continue
+        codes = result.add_tensor(Tensor(tensor.name, tensor.shape, code_type(affine), affine, tensor.range))
+        result.tensors[node.outputs[0]] = replace(tensor, name=f"{tensor.name}/dequantized", quantisation=None)
+        attributes = Attributes(rule_attributes(rule))
+        result.nodes.append(
+            Node("quantize", node.inputs, (codes,), attributes, f"{tensor.name}/quantize", arithmetic=ARITHMETIC)
+        )
+        result.nodes.append(
+            Node("dequantize", (codes,), node.outputs, name=f"{tensor.name}/dequantize", arithmetic=ARITHMETIC)
+        )
+    return result
 
 
 def propagate(graph: Graph) -> Graph:
-    """Return the graph whose linear operators read codes, and write codes where levels follow."""
+    """Return the graph whose linear operators read codes, and write codes where levels follow.
+
+    Dequantize goes forward through linear operators and, where a Quantize follows, both become one Requantize.
+    conv(DQ(q)) = DQ'(conv(q)): the layer reads codes and multiplies its accumulator by S_x * S_w. Q(DQ'(acc)) =
+    RQ(acc): it writes codes as well. Operators that only move levels move codes, and the Dequantize stands behind them.
+    """
     return pruned(_requantised(_forward(graph)))
 
 
@@ -88,3 +114,27 @@ def _requantised(graph: Graph) -> Graph:
             result.nodes[index] = replace(with_attributes(node, **quantise.attributes), outputs=quantise.outputs)
             gone.add(readers[node.outputs[0]][0])
     return without_nodes(result, gone)
+
+
+def codes_at_inputs(graph: Graph) -> Graph:
+    """Return the graph whose inputs are the codes that a Quantize made of them; other inputs stay."""
+    found: dict[int, int] = {}
+    readers = graph.consumers()
+    gone = set()
+    for t in graph.inputs:
+        first = [i for i in readers.get(t, []) if graph.nodes[i].operator == "quantize"]
+        if len(first) == 1 and len(readers[t]) == 1:
+            found[t] = graph.nodes[first[0]].outputs[0]
+            gone.add(first[0])
+    return replace(without_nodes(graph, gone), inputs=tuple(found.get(t, t) for t in graph.inputs))
+
+
+def codes_at_outputs(graph: Graph) -> Graph:
+    """Return the graph whose outputs are codes where a Dequantize alone made reals of them."""
+    writers = graph.producers()
+    outputs = []
+    for t in graph.outputs:
+        node = graph.nodes[writers[t]] if t in writers else None
+        is_made = node is not None and node.operator == "dequantize" and node.arithmetic == ARITHMETIC
+        outputs.append(node.inputs[0] if node is not None and is_made else t)
+    return replace(graph, outputs=tuple(outputs))

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.openvino.ir import Layer, Network, Source
+from tflq.converters.openvino.passes.operators import ARITHMETIC
+from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, FakeQuantize, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 
 TO_LAST = (0, 2, 3, 1)
 TO_FIRST = (0, 3, 1, 2)
-ARITHMETIC = "openvino"
 Reals = NDArray[np.float32]
 _TYPES = {"f32": DType.FLOAT32, "i8": DType.INT8, "u8": DType.UINT8, "i32": DType.INT32, "i64": DType.INT64}
 
@@ -119,9 +120,7 @@ class Reading:
         """Add a constant tensor."""
         data = np.ascontiguousarray(value)
         data = data.copy() if data.flags.writeable is False else data
-        data.setflags(write=False)
-        tensor = Tensor(name, value.shape, DType.of(data.dtype), affine, data=data.reshape(value.shape))
-        return self.graph.add_tensor(tensor)
+        return self.graph.add_tensor(constant(name, data.reshape(value.shape), affine))
 
     def input(self, layer: Layer, source: Source) -> None:
         """Make a Parameter an input of the graph."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tflq.converters.openvino.ir import Layer, Source
-from tflq.converters.openvino.reader import filters, pools
+from tflq.converters.openvino.reader import filters, windows
 from tflq.converters.openvino.reader.graph import TO_LAST, Codes, Reading
 from tflq.errors import UnsupportedError
 from tflq.graph import FakeQuantize
@@ -174,39 +174,44 @@ def _prelu(reading: Reading, layer: Layer, source: Source) -> None:
     reading.add("prelu", [reading.in_last(x), alpha], source, True)
 
 
+_UNARY = {
+    "Abs": "abs",
+    "Exp": "exp",
+    "HSwish": "hard_swish",
+    "Log": "log",
+    "ReLU": "relu",
+    "Sigmoid": "logistic",
+    "Sqrt": "sqrt",
+    "Tanh": "tanh",
+}
+_ARITHMETIC = {
+    "Add": "add",
+    "Divide": "div",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "Multiply": "mul",
+    "Subtract": "sub",
+}
 _RULES: Mapping[str, Rule] = {
-    "Abs": _unary("abs"),
-    "Add": _arithmetic("add"),
-    "AvgPool": pools.average_pool,
+    **{kind: _unary(name) for kind, name in _UNARY.items()},
+    **{kind: _arithmetic(name) for kind, name in _ARITHMETIC.items()},
+    **dict.fromkeys(("SoftMax", "Softmax"), _softmax),
+    "AvgPool": windows.average_pool,
     "Clamp": _clamp,
-    "Concat": pools.concat,
+    "Concat": windows.concat,
     "Const": _const,
     "Convert": _convert,
     "Convolution": filters.convolution,
-    "Divide": _arithmetic("div"),
     "Elu": _elu,
-    "Exp": _unary("exp"),
     "FakeQuantize": _fake_quantize,
     "GroupConvolution": filters.group_convolution,
-    "HSwish": _unary("hard_swish"),
-    "Log": _unary("log"),
     "MatMul": filters.matmul,
-    "MaxPool": pools.max_pool,
-    "Maximum": _arithmetic("maximum"),
-    "Minimum": _arithmetic("minimum"),
-    "Multiply": _arithmetic("mul"),
+    "MaxPool": windows.max_pool,
     "PRelu": _prelu,
-    "Pad": pools.pad,
+    "Pad": windows.pad,
     "Parameter": _parameter,
-    "ReLU": _unary("relu"),
-    "ReduceMean": pools.reduce_mean,
-    "Reshape": pools.reshape,
+    "ReduceMean": windows.reduce_mean,
+    "Reshape": windows.reshape,
     "Result": _result,
-    "Sigmoid": _unary("logistic"),
-    "SoftMax": _softmax,
-    "Softmax": _softmax,
-    "Sqrt": _unary("sqrt"),
-    "Subtract": _arithmetic("sub"),
-    "Tanh": _unary("tanh"),
-    "Transpose": pools.transpose,
+    "Transpose": windows.transpose,
 }

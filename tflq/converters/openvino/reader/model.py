@@ -1,16 +1,20 @@
-"""From files to a model."""
+"""Reads an IR as a model; an Add of one number a channel behind a filter becomes its bias."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from tflq.converters.openvino.ir import network_from_bytes
-from tflq.converters.openvino.reader.biases import fold_biases
+from tflq.converters.openvino.passes.operators import FILTERS
 from tflq.converters.openvino.reader.graph import Reading
 from tflq.converters.openvino.reader.layers import read_layer
+from tflq.converters.passes.rewrite import without_nodes
 from tflq.errors import FormatError, GraphError, UnsupportedError
 from tflq.files import read_bytes
-from tflq.graph import Graph, Model, validate
+from tflq.graph import Graph, Model, Node, Tensor, validate
 
 
 def read_model(path: str | Path) -> Model:
@@ -53,3 +57,36 @@ def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where
     except GraphError as error:
         raise FormatError(str(error)) from None
     return Model([graph], source=where)
+
+
+def fold_biases(graph: Graph) -> Graph:
+    """Return the graph whose filters have their biases."""
+    result, readers, writers, gone = graph.copy(), graph.consumers(), graph.producers(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        found = _bias(graph, node, readers, writers)
+        if found is None:
+            continue
+        position, given = found
+        values = np.ascontiguousarray(given.data, np.float32).reshape(-1)
+        bias = result.add_tensor(replace(given, shape=values.shape, data=values))
+        linear = graph.nodes[position]
+        result.nodes[position] = replace(linear, inputs=(*linear.inputs[:2], bias), outputs=node.outputs)
+        gone.add(index)
+    return without_nodes(result, gone)
+
+
+def _bias(
+    graph: Graph, node: Node, readers: dict[int, list[int]], writers: dict[int, int]
+) -> tuple[int, Tensor] | None:
+    """Return the filter and the constant that an Add adds to it alone."""
+    if node.operator != "add":
+        return None
+    for t, other in (node.inputs, node.inputs[::-1]):
+        constant, position = graph.tensors[other], writers.get(t)
+        if position is None or constant.data is None or len(readers[t]) != 1 or t in graph.outputs:
+            continue
+        linear, channels = graph.nodes[position], graph.tensors[t].shape[-1]
+        is_one_each = constant.data.size == channels and (not constant.shape or constant.shape[-1] == channels)
+        if linear.operator in FILTERS and len(linear.inputs) == 2 and is_one_each:
+            return position, constant
+    return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.options import Options
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
@@ -75,8 +76,7 @@ class Assembly:
     def constant(self, name: str, data: Array, dtype: DType, affine: Affine | None = None) -> int:
         """Add a constant."""
         value = np.ascontiguousarray(data, dtype.storage).reshape(np.shape(data))
-        value.setflags(write=False)
-        return self.graph.add_tensor(Tensor(name, value.shape, dtype, affine, data=value))
+        return self.graph.add_tensor(constant(name, value, affine, dtype))
 
     def append(
         self,

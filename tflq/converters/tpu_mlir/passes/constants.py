@@ -1,15 +1,16 @@
-"""Weights and biases as integers (docs/tpu_mlir.md, 4)."""
+"""Constants: operands that become depthwise convolutions, weights and biases as integers (docs/tpu_mlir.md, 4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.passes.rewrite import channel_maxima
+from tflq.converters.passes.patterns import constant_operand
+from tflq.converters.passes.rewrite import channel_maxima, constant
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, DType
+from tflq.graph import Affine, DType, Graph
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
 
 LEAST_SCALE = 1e-5
@@ -33,6 +34,30 @@ class FilterConstants:
     dtype: DType
     scale: NDArray[np.float64]
     bias: Integers
+
+
+def constants_to_depthwise(graph: Graph) -> Graph:
+    """Return the graph with x + c and x * c, c one number a channel, as 1x1 depthwise convolutions.
+
+    x + c has weights of 1 and the bias c; x * c has the weights c and no bias.
+    """
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        position = constant_operand(graph, node) if node.operator in ("add", "mul") else None
+        if position is None:
+            continue
+        operand = graph.tensors[node.inputs[position]]
+        assert operand.data is not None
+        values = operand.data.astype(np.float32).reshape(-1)
+        weights, bias = (np.ones_like(values), values) if node.operator == "add" else (values, np.zeros_like(values))
+        inputs = (
+            node.inputs[1 - position],
+            result.add_tensor(constant(f"{operand.name}_weights", weights.reshape(1, 1, 1, -1))),
+            result.add_tensor(constant(f"{operand.name}_bias", bias)),
+        )
+        attributes = node.attributes.updated(padding="valid", stride_h=1, stride_w=1, depth_multiplier=1)
+        result.nodes[index] = replace(node, operator="depthwise_conv_2d", inputs=inputs, attributes=attributes)
+    return result
 
 
 def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affine) -> FilterConstants:

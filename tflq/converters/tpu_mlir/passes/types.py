@@ -1,18 +1,114 @@
-"""From ranges to types (docs/tpu_mlir.md, 1)."""
+"""From ranges to types (docs/tpu_mlir.md, 1 and 3): a line for each tensor, those that neighbours share, integers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.tpu_mlir.calibration_table import CalibrationLine
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tpu_mlir.options import Options
-from tflq.converters.tpu_mlir.passes.unify import RAW
-from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Graph
+from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, parse_calibration_table
+from tflq.errors import FormatError, UnsupportedError
+from tflq.files import read_bytes
+from tflq.graph import Affine, Graph, Node, Range
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.schemas.tpu_mlir import operators_of
+
+
+def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
+    """Return the ranges of a fused graph's tensors, in the graph's order.
+
+    threshold = max(|min|, |max|). What a rectifier writes begins at 0 and a RELU6 ends at 6, also where a calibration
+    or a file says otherwise: the tool stores no clamp but the saturation of the codes.
+    """
+    lines = {t: _line(names[t], found) for t in graph.inputs if (found := graph.tensors[t].range) is not None}
+    for node in graph.nodes:
+        for t in node.outputs:
+            found = graph.tensors[t].range
+            if found is not None:
+                lines[t] = _clamped(_line(names[t], found), node)
+    return lines
+
+
+def lines_of_table(graph: Graph, names: Mapping[int, str], table: CalibrationTable) -> Lines:
+    """Return the lines that a table has for a fused graph's tensors, in the graph's order."""
+    computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
+    found = {t: table.find(names[t]) for t in computed}
+    return {t: line for t, line in found.items() if line is not None}
+
+
+def read_table(path: str, names: Mapping[int, str]) -> CalibrationTable:
+    """Read the file of a calibration table.
+
+    Raises:
+        InputError: the file cannot be read.
+        FormatError: with file and line; the table must name tensors of the network only.
+    """
+    try:
+        text = bytes(read_bytes(path)).decode("utf-8")
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: is no text; a calibration table is lines of name, threshold, min, max") from None
+    return parse_calibration_table(text, list(names.values()), path)
+
+
+def _line(name: str, found: Range) -> CalibrationLine:
+    low, high = float(found.minimum.min()), float(found.maximum.max())
+    return CalibrationLine(name, max(abs(low), abs(high)), low, high)
+
+
+def _clamped(line: CalibrationLine, node: Node) -> CalibrationLine:
+    clamp = fused_activation(node)
+    clamp = node.operator if clamp == "none" else clamp
+    if clamp not in ("relu", "relu6"):
+        return line
+    high = min(line.maximum, 6.0) if clamp == "relu6" else line.maximum
+    return CalibrationLine(line.name, max(high, 0.0), max(line.minimum, 0.0), max(high, 0.0))
+
+
+Lines = dict[int, CalibrationLine]
+
+JOINED = operators_of("ranges", "joined")
+FROM_OUTPUT = operators_of("ranges", "from_output")
+FROM_INPUT = operators_of("ranges", "from_input")
+SYMMETRIC = operators_of("ranges", "symmetric_in_the_asymmetric_mode")
+RAW = (*JOINED, *FROM_OUTPUT, *FROM_INPUT)
+"""Operators whose input and output have one type."""
+
+
+def unify(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Lines:
+    """Return the range of each tensor after unification; tensors keep the names of their own lines.
+
+    First, in the asymmetric mode: signed products and differences reach from -threshold to threshold.
+    Backwards: the input of a max pool takes the range of its output; input and output of a leaky ReLU both take the
+    minimum of the input and the maximum of the output. Neither where the input has other readers. Forwards: the output
+    of these, and of operators that do not change values, takes the range of the input.
+    """
+    result: Lines = dict(lines)
+    for node in graph.nodes if asymmetric else ():
+        line = result.get(node.outputs[0])
+        if node.operator in SYMMETRIC and line is not None and line.minimum < 0:
+            result[node.outputs[0]] = replace(line, minimum=-line.threshold, maximum=line.threshold)
+    uses = graph.consumers()
+    for node in reversed(graph.nodes):
+        x, y = node.inputs[0], node.outputs[0]
+        alone = len(uses.get(x, [])) == 1 and x not in graph.outputs
+        if node.operator in (*JOINED, *FROM_OUTPUT) and alone and x in result and y in result:
+            result[x] = _joined(result[x], result[y], node)
+    for node in graph.nodes:
+        x, y = node.inputs[0], node.outputs[0]
+        if node.operator in RAW and x in result:
+            result[y] = result[x]
+    return result
+
+
+def _joined(x: CalibrationLine, y: CalibrationLine, node: Node) -> CalibrationLine:
+    if node.operator in FROM_OUTPUT:
+        return replace(y, name=x.name)
+    threshold = max(abs(x.minimum), abs(y.maximum))
+    return replace(x, threshold=threshold, maximum=y.maximum)
+
 
 FIXED = operators_of("fixed_outputs", "operators")
 """Operators that always write uint8 with S = 1/255."""

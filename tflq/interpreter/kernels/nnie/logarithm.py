@@ -84,17 +84,6 @@ def clipping_of(z: int, scheme: Scheme) -> np.float32:
     return above
 
 
-def clipping_grid(scheme: Scheme) -> Floats:
-    """Return the clipping values of all z, ascending: float32[2 * zmax + 1]."""
-    every = range(-scheme.largest_z, scheme.largest_z + 1)
-    return np.array([clipping_of(z, scheme) for z in every], np.float32)
-
-
-def snapped(maximum: float | np.floating, scheme: Scheme) -> np.float32:
-    """Return the grid's value at or just below a magnitude: what the library makes of it."""
-    return clipping_of(z_of(maximum, scheme), scheme)
-
-
 def magnitudes(z: int, scheme: Scheme) -> Floats:
     """Return 2^((q + z) / S) for q = 0..M: float32[M + 1]."""
     return np.asarray(2.0 ** ((np.arange(scheme.largest + 1) + z) / scheme.steps), np.float32)
@@ -140,15 +129,3 @@ def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -
 def true_form(sign: NDArray[np.int8], codes: NDArray[np.int16]) -> NDArray[np.uint8]:
     """Return 8-bit codes: +q is 0x00..0x7F, -q is 0x81..0xFF, zero is 0x80."""
     return np.asarray(np.where(sign > 0, codes, ZERO_CODE | codes), np.uint8)
-
-
-def from_true_form(stored: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
-    """Return sign and code q of 8-bit codes."""
-    codes = (stored & 0x7F).astype(np.int16)
-    sign = np.where(stored == ZERO_CODE, 0, np.where(stored & ZERO_CODE, -1, 1)).astype(np.int8)
-    return sign, codes
-
-
-def hexadecimal(stored: NDArray[np.uint8]) -> list[str]:
-    """Return 8-bit codes as text: "0x00".."0xFF"."""
-    return [f"0x{code:02X}" for code in stored.reshape(-1).tolist()]

@@ -1,16 +1,17 @@
-"""Reads a graph back from quantization.json and the binary: the same tensors, nodes and integers."""
+"""The inverse of GAP9's files: a graph from quantization.json and the binary, weights from planes and streams."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import prod
 from typing import cast
 
 import numpy as np
 
 from tflq.converters.gap9.emit.hardware import BINARY
 from tflq.converters.gap9.operators import FILTERS
-from tflq.converters.gap9.packing import unpack_stream
+from tflq.converters.gap9.packing import ORDERS, PlaneLayout
 from tflq.errors import FormatError
 from tflq.graph import Affine, Array, Attribute, Attributes, DType, Graph, Node, Range, Tensor, validate
 from tflq.schemas.gap9 import Json
@@ -150,3 +151,33 @@ def _objects(value: Json) -> list[_Object]:
 
 def _indices(value: Json) -> tuple[int, ...]:
     return tuple(cast("list[int]", value))
+
+
+def unpack_planes(packed: Array, layout: PlaneLayout) -> Array:
+    """Return the codes, uint8[shape]: the inverse of `pack_planes`."""
+    order = ORDERS[layout.mode]
+    outer = _outer_shape(layout)
+    turned = packed.reshape([outer[a] for a in order]).transpose(np.argsort(order))
+    bits = np.unpackbits(turned.astype(np.uint8), axis=-1, bitorder="little")
+    weights = (1 << np.arange(layout.bits)).astype(np.uint8)
+    codes = (bits * weights[:, None]).sum(axis=-2, dtype=np.uint8)
+    flat = codes.reshape(*outer[:-3], -1)
+    if layout.mode == "3x3dw":
+        return np.ascontiguousarray(np.moveaxis(flat[0], 2, 0)[: layout.shape[0], ..., None])
+    return np.ascontiguousarray(flat[..., : layout.shape[-1]])
+
+
+def unpack_stream(stream: Array, bits: int, shape: tuple[int, ...]) -> Array:
+    """Return the codes, uint8[shape]: the inverse of `pack_stream`."""
+    count = prod(shape)
+    planes = np.unpackbits(stream.astype(np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
+    codes = (planes * (1 << np.arange(bits)).astype(np.uint8)).sum(axis=1, dtype=np.uint8)
+    return np.asarray(codes.reshape(shape))
+
+
+def _outer_shape(layout: PlaneLayout) -> tuple[int, ...]:
+    inner = (layout.groups, layout.bits, layout.group // 8)
+    if layout.mode == "linear":
+        return (layout.shape[0], *inner)
+    outputs, height, width, _ = layout.shape
+    return (1 if layout.mode == "3x3dw" else outputs, height, width, *inner)

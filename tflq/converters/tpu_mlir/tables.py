@@ -1,14 +1,38 @@
-"""The calibration table: a line `name threshold min max` for each tensor (docs/tpu_mlir.md, 8)."""
+"""The tool's names of tensors and its tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.converters.onnx import OnnxGraph
 from tflq.errors import FormatError
+
+_SIX_GATE = "HardSigmoid"
+
+
+def tool_names(network: OnnxGraph) -> dict[str, str]:
+    """Return value -> `<value>_<op type>`; graph inputs keep their names.
+
+    x * HardSigmoid(x) becomes one operator of the tool, HardSwish.
+    """
+    writers = network.producers
+    names = {value.name: value.name for value in network.inputs}
+    for value, node in writers.items():
+        kinds = {writers[operand].op_type for operand in node.inputs if operand in writers}
+        op_type = "HardSwish" if node.op_type == "Mul" and _SIX_GATE in kinds else node.op_type
+        names[value] = f"{value}_{op_type}"
+    return names
+
+
+def tensor_names(network: OnnxGraph) -> dict[int, str]:
+    """Return tensor of the model -> the tool's name of the value that holds it."""
+    named = tool_names(network)
+    return {t: named[value] for t, value in network.values.items() if value in named}
+
 
 _FIELDS = "name threshold min max"
 _SECTIONS = ("#int4_th", "#asym_op")
@@ -107,3 +131,11 @@ def _number(value: float) -> str:
 def _few(names: Iterable[str]) -> str:
     listed = list(names)
     return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
+
+
+MODES = ("INT8", "F16", "F32")
+
+
+def format_quantisation_table(modes: Mapping[str, str]) -> str:
+    """Return the text of a table: layer -> mode."""
+    return "\n".join(["# op_name   quantize_mode", *(f"{name} {mode}" for name, mode in modes.items()), ""])

@@ -1,0 +1,145 @@
+"""An ONNX graph as plain data, what its values are called, and its protobuf through the package onnx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflq.errors import MissingExtraError
+from tflq.graph import Array, Graph
+
+OnnxAttribute = int | float | str | tuple[int, ...]
+
+OPSET = 13
+IR_VERSION = 8
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """One node.
+
+    Attributes:
+        op_type: ONNX's name of the operator.
+        inputs: names of values; empty for an optional one that is not given.
+        outputs: names of values.
+        attributes: name -> value.
+    """
+
+    op_type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, OnnxAttribute] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OnnxValue:
+    """A graph input or output.
+
+    Attributes:
+        name: of the value.
+        shape: in ONNX's layout.
+        dtype: numpy's name of the element type.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxGraph:
+    """Nodes in order of execution, constants, inputs and outputs.
+
+    Attributes:
+        name: of the graph.
+        nodes: in order of execution.
+        constants: name -> value.
+        inputs: in the model's order.
+        outputs: in the model's order.
+        values: tensor of the model -> name of the value that holds it.
+        origins: name of a value -> tensor of the model whose numbers it holds, perhaps in another layout.
+    """
+
+    name: str
+    nodes: tuple[OnnxNode, ...]
+    constants: Mapping[str, Array]
+    inputs: tuple[OnnxValue, ...]
+    outputs: tuple[OnnxValue, ...]
+    values: Mapping[int, str]
+    origins: Mapping[str, int]
+
+    @property
+    def producers(self) -> dict[str, OnnxNode]:
+        """Map each value to the node that writes it."""
+        return {value: node for node in self.nodes for value in node.outputs}
+
+
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_]+")
+
+
+class Names:
+    """Gives out names; none twice."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def fresh(self, wanted: str) -> str:
+        """Return the wanted name, with a number behind it where it is taken."""
+        name, number = wanted, 1
+        while name in self._used:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._used.add(name)
+        return name
+
+
+def plain_name(name: str, index: int) -> str:
+    """Return a tensor's name with letters, digits and underscores only.
+
+    Of the names that TFLite's converter joins by semicolons the first one stays; an output number (":0") goes. So
+    "model/activation/Relu;model/conv2d/BiasAdd" becomes model_activation_Relu.
+    """
+    first = re.sub(r":\d+$", "", name.split(";")[0])
+    plain = _NOT_PLAIN.sub("_", first).strip("_")
+    if not plain:
+        return f"tensor_{index}"
+    return plain if not plain[0].isdigit() else f"t_{plain}"
+
+
+def tensor_names(graph: Graph, names: Names) -> dict[int, str]:
+    """Return a name for each tensor: inputs and outputs first, then what is computed, constants last."""
+    computed = [t for node in graph.nodes for t in node.outputs]
+    order = dict.fromkeys([*graph.inputs, *graph.outputs, *computed, *range(len(graph.tensors))])
+    return {t: names.fresh(plain_name(graph.tensors[t].name, t)) for t in order}
+
+
+def model_bytes(graph: OnnxGraph) -> bytes:
+    """Return the file of a graph: opset 13, IR version 8.
+
+    Raises:
+        MissingExtraError: the package `onnx` is not installed.
+    """
+    try:
+        from onnx import helper, numpy_helper
+    except ImportError:
+        raise MissingExtraError(
+            "writing ONNX needs the package onnx, which is not installed: pip install 'tflq[onnx]'"
+        ) from None
+    nodes = []
+    for node in graph.nodes:
+        made = helper.make_node(node.op_type, node.inputs, node.outputs, name=node.outputs[0])
+        made.attribute.extend(helper.make_attribute(key, value) for key, value in sorted(node.attributes.items()))
+        nodes.append(made)
+    inputs, outputs = (
+        [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(np.dtype(v.dtype)), v.shape) for v in vs]
+        for vs in (graph.inputs, graph.outputs)
+    )
+    constants = [numpy_helper.from_array(value, name) for name, value in graph.constants.items()]
+    whole = helper.make_graph(nodes, graph.name, inputs, outputs, constants)
+    opset = helper.make_opsetid("", OPSET)
+    model = helper.make_model(whole, producer_name="tflq", opset_imports=[opset], ir_version=IR_VERSION)
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

@@ -1,1 +1,0 @@
-"""The files that TPU-MLIR reads."""
