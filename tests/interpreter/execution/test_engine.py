@@ -115,9 +115,9 @@ def test_a_graph_without_inputs_runs_once(calls: Calls) -> None:  # noqa: F811
 
 def test_a_lowered_graph_is_not_lowered_again(calls: Calls) -> None:  # noqa: F811
     lowered = lower(doubled(), NAME)
-    assert calls.lowered == ["ADD_0_0", "DOUBLE_0_1"]
+    assert sorted(calls.lowered) == ["ADD_0_0", "DOUBLE_0_1"]
     engine = Engine(lowered)
-    assert calls.lowered == ["ADD_0_0", "DOUBLE_0_1"]
+    assert sorted(calls.lowered) == ["ADD_0_0", "DOUBLE_0_1"]
     assert engine.run([np.ones((2, 3), np.int32)])[lowered.outputs[0]].tolist() == [[10] * 3] * 2
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands
+from tflq.errors import GraphError
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands, Tensor
 
 Bound = int | NDArray[np.int64]
 
@@ -27,6 +28,9 @@ _VALUE_PRESERVING = {
     "slice",
     "split",
 }
+# Operators that choose between values: what is legal behind them is a good draw in front of them, and not all that is
+# legal there (Keras counts negative tokens from the end of a table: SELECT_V2 of x and x + rows).
+_VALUE_CHOOSING = {"select": (1, 2), "select_v2": (1, 2), "maximum": (0, 1), "minimum": (0, 1)}
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,20 @@ def legal_values(graph: Graph, tensor_index: int) -> Legal:
     """Return what is legal for a graph input: the values of its type, narrowed by the operators that read it.
 
     Quantised integers and integers of up to 16 bits use their whole range; wider plain integers are kept within
-    +-1000 (only for drawing: `why` is empty, so nothing is refused).
+    +-1000 (only for drawing: `why` is empty, so nothing is refused). Real numbers have bounds where CAST makes indices
+    of them.
+
+    Raises:
+        GraphError: an operator reads another number of values than the input has.
     """
     tensor = graph.tensors[tensor_index]
-    if not tensor.dtype.is_integer:
-        return Legal(0, 0)
-    for rule, node, operands in _readers(graph, tensor_index):
+    for rule, node, operands, is_chosen in _readers(graph, tensor_index):
         found = rule(operands, node)
         if found is not None:
-            return found
+            _require_fit(found, tensor)
+            return replace(found, why="") if is_chosen or not tensor.dtype.is_integer else found
+    if not tensor.dtype.is_integer:
+        return Legal(0, 0)
     kind = tensor.dtype
     if isinstance(tensor.quantisation, Affine) or kind.bits <= 16:
         return Legal(kind.minimum, kind.maximum)
@@ -70,17 +79,27 @@ def legal_values(graph: Graph, tensor_index: int) -> Legal:
 Rule = Callable[[Operands, Node], Legal | None]
 
 
-def _readers(graph: Graph, tensor_index: int) -> Iterator[tuple[Rule, Node, Operands]]:
-    """Yield the rules that bear on a tensor, looking through operators that only hand values on."""
+def _readers(graph: Graph, tensor_index: int) -> Iterator[tuple[Rule, Node, Operands, bool]]:
+    """Yield the rules that bear on a tensor, looking through operators that hand values on or choose between them."""
+    is_real = not graph.tensors[tensor_index].dtype.is_integer
     for number, node in enumerate(graph.nodes):
-        if tensor_index not in node.inputs:
+        if tensor_index not in node.inputs or (is_real and node.operator != "cast"):
             continue
         for position, t in enumerate(node.inputs):
             if t == tensor_index and t != ABSENT and (node.operator, position) in _RULES:
-                yield _RULES[node.operator, position], node, graph.operands(number)
-        if node.operator in _VALUE_PRESERVING and node.inputs[0] == tensor_index:
+                yield _RULES[node.operator, position], node, graph.operands(number), False
+        chosen = any(node.inputs[p] == tensor_index for p in _VALUE_CHOOSING.get(node.operator, ()))
+        if chosen or (node.operator in _VALUE_PRESERVING and node.inputs[0] == tensor_index):
             for output in node.outputs:
-                yield from (r for r in _readers(graph, output) if r[0] in _ELEMENTWISE)
+                behind = (r for r in _readers(graph, output) if r[0] in _ELEMENTWISE)
+                yield from ((*r[:3], chosen or r[3]) for r in behind)
+
+
+def _require_fit(legal: Legal, tensor: Tensor) -> None:
+    try:
+        np.broadcast_to(np.asarray(legal.high), tensor.shape)
+    except ValueError:
+        raise GraphError(f"input '{tensor.name}' has shape {tensor.shape}; it {legal.why}") from None
 
 
 def _where(operands: Operands, what: str) -> str:

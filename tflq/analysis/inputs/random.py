@@ -58,6 +58,10 @@ def _draw(generator: np.random.Generator, tensor: Tensor, legal: Legal) -> Array
         kind = np.dtype(np.int64) if isinstance(legal.low, np.ndarray) else tensor.dtype.storage
         values = np.asarray(generator.integers(legal.low, legal.high, tensor.shape, kind, endpoint=True))
         return np.sort(values, axis=0) if legal.is_sorted else values
+    if np.any(legal.high):  # indices in a type of real numbers
+        return np.asarray(
+            generator.integers(legal.low, legal.high, tensor.shape, endpoint=True).astype(tensor.dtype.storage)
+        )
     real: NDArray[np.float32] = np.asarray(generator.standard_normal(tensor.shape, np.float32))
     if tensor.dtype is DType.BFLOAT16:
         return np.asarray((real.view(np.uint32) >> np.uint32(16)).astype(np.uint16))

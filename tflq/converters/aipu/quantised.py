@@ -17,9 +17,10 @@ from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.execution.deferred import placed
-from tflq.interpreter.execution.lowering import lower_node
+from tflq.interpreter.execution.settle import lower_node
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq.interpreter.registry import kernel, kernel_name
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Layer, Value
 from tflq.schemas.aipu.values import format_value
 
@@ -129,7 +130,7 @@ def _misfit(graph: Graph) -> str:
     for index in range(len(work.nodes)):
         try:
             work.nodes[index] = _imported_node(graph, index)
-            lower_node(work, index, ARITHMETIC)
+            lower_node(work, index, ARITHMETIC, kernel(ARITHMETIC, kernel_name(work.nodes[index])))
         except TflqError:
             continue
         except MISFITS:

@@ -1,26 +1,22 @@
-"""Lowering: each node gets the integers that its kernel decided, and constants that can be folded are folded."""
+"""Lowering: each node of a settled graph gets the params that its kernel decided."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq import limits
-from tflq.errors import GraphError, RuntimeOperandError, UnsupportedError
-from tflq.graph import Array, Graph, Node
+from tflq.errors import UnsupportedError
+from tflq.graph import Graph
 from tflq.interpreter.execution.control import CONTROL
-from tflq.interpreter.execution.deferred import Deferred, placed
-from tflq.interpreter.operands.sound_scales import require_sound_scales
-from tflq.interpreter.registry import Kernel, Run, arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
-
-_WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.plain.")
-"""Kernels that take codes as they are."""
+from tflq.interpreter.execution.deferred import Deferred
+from tflq.interpreter.execution.settle import lower_node, settle
+from tflq.interpreter.registry import arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Graph:
     """Return the graph with `arithmetic` and `params` in every node.
 
-    A node whose inputs are all constant, or whose result depends on shapes only, is evaluated here; its outputs become
-    constants. A node that needs values or shapes which are computed at run time carries `Deferred` instead of integers.
+    Shapes are settled first, and what is known before the run becomes constant (settle.py). A node that needs values or
+    shapes which are computed at run time carries `Deferred` in place of params.
 
     Args:
         graph: any graph; nodes that name an arithmetic keep it.
@@ -32,63 +28,35 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
             once.
         GraphError: an attribute or operand that contradicts the operator.
     """
-    lowered = graph.copy()
-    _refuse_missing(lowered, default_arithmetic)
-    moving = set(graph.inputs) if is_called else set()
+    require_kernels(graph, default_arithmetic)
+    settled = settle(graph, default_arithmetic, is_called)
+    lowered = settled.graph
     refused: list[UnsupportedError] = []
-    folded = 0
     for index, node in enumerate(lowered.nodes):
         if node.operator in CONTROL:
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, params=Deferred("runs other graphs"))
-            moving.update(node.outputs)
-            continue
-        unsure = not moving.isdisjoint(node.inputs)
-        try:
-            lowered.nodes[index], found = lower_node(lowered, index, default_arithmetic, unsure)
-        except UnsupportedError as error:
-            refused.append(error)
-            continue
-        if unsure or isinstance(lowered.nodes[index].params, Deferred):
-            moving.update(node.outputs)
-        elif _is_foldable(lowered, index, found):
-            folded = _fold(lowered, index, found.run, folded)
+        elif node is graph.nodes[index]:  # not lowered on the way
+            name = arithmetic_of(node, lowered.operands(index), default_arithmetic)
+            is_open = not settled.open.isdisjoint(node.inputs)
+            try:
+                lowered.nodes[index] = lower_node(lowered, index, name, kernel(name, kernel_name(node)), is_open)
+            except UnsupportedError as error:
+                refused.append(error)
     if refused:
         raise refused[0] if len(refused) == 1 else UnsupportedError("; ".join(map(str, refused)))
     return lowered
 
 
-def lower_node(graph: Graph, index: int, default_arithmetic: str, unsure: bool = False) -> tuple[Node, Kernel]:
-    """Return one node with its arithmetic and integers, and the kernel that runs it.
+def require_kernels(graph: Graph, default: str) -> None:
+    """Check that there is a kernel for every node.
 
     Args:
-        graph: the graph.
-        index: of the node.
-        default_arithmetic: where the node names none.
-        unsure: whether the shapes of its inputs may change at run time: what does not fit now may fit then.
+        graph: any graph.
+        default: the arithmetic of nodes that name none.
 
     Raises:
-        UnsupportedError, GraphError: as `lower`.
+        UnsupportedError: operators without one, all of them in one message.
     """
-    node, operands = graph.nodes[index], graph.operands(index)
-    name = arithmetic_of(node, operands, default_arithmetic)
-    found = kernel(name, kernel_name(node))
-    params: object
-    try:
-        if not found.module.startswith(_WITHOUT_SCALES):
-            require_sound_scales(operands)
-        params = found.lower(node, operands)
-        if found.per_sample and not all(t is None or t.is_constant for t in operands.inputs):
-            params = Deferred("the shape of its result depends on values")
-    except RuntimeOperandError as error:
-        params = Deferred(f"input {error.position} is computed at run time")
-    except (GraphError, UnsupportedError) as error:
-        if not unsure:
-            raise placed(error, operands.where) from None
-        params = Deferred(str(error))
-    return replace(node, arithmetic=name, params=params), found
-
-
-def _refuse_missing(graph: Graph, default: str) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in enumerate(graph.nodes):
         name = arithmetic_of(node, graph.operands(index), default)
@@ -99,29 +67,3 @@ def _refuse_missing(graph: Graph, default: str) -> None:
         lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
         known = ", ".join(sorted(arithmetic(default).kernels))
         raise UnsupportedError(f"no kernel for {lines}; arithmetic '{default}' has {known}")
-
-
-def _is_foldable(graph: Graph, index: int, found: Kernel) -> bool:
-    inputs = graph.operands(index).inputs
-    constant = all(t is None or t.is_constant for t in inputs)
-    return bool(inputs) and not found.stateful and (found.shared_result or constant)
-
-
-def _fold(graph: Graph, index: int, run: Run, folded: int) -> int:
-    """Make the outputs of a node constants; return the bytes of all that was folded, `folded` before it."""
-    node = graph.nodes[index]
-    results = run(
-        node.params, *(shared(t.data) if t and t.data is not None else None for t in graph.operands(index).inputs)
-    )
-    for t, result in zip(node.outputs, results, strict=True):
-        value = result[0]
-        value.setflags(write=False)
-        graph.tensors[t] = replace(graph.tensors[t], data=value, shape=value.shape)
-        folded += value.nbytes
-    limits.current().require("max_memory", folded, f"bytes of constants computed up to {graph.where(index)}")
-    return folded
-
-
-def shared(data: Array) -> Array:
-    """Give a constant the leading axis of length 1 that kernels expect."""
-    return data[None]

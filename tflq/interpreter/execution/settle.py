@@ -1,0 +1,185 @@
+"""Settles a graph before it is lowered or quantised: true shapes, and every value that is known before a run.
+
+Of the shapes that a file states, those of inputs, constants and variables are believed, as TFLite believes them. Each
+other one follows from its operator (shapes.py, or the kernel run on zeros). A node whose inputs are all known, or
+whose result depends on shapes only (SHAPE, RANK), is computed here: the chain SHAPE, STRIDED_SLICE, PACK that
+converters write in front of RESHAPE becomes a constant. TFLite folds fewer operators; results are the same.
+
+A tensor is *open* where its shape is known only at run time: behind operators whose shape operand is computed from
+data, behind control flow, and in graphs that others call with inputs of any shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq import limits
+from tflq.errors import GraphError, RuntimeOperandError, TflqError, UnsupportedError
+from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.execution.deferred import Deferred, placed
+from tflq.interpreter.execution.shapes import SHAPE_RULES, Shape, ShapeRule
+from tflq.interpreter.operands.sound_scales import require_sound_scales
+from tflq.interpreter.registry import Kernel, arithmetic_of, kernel, kernel_name
+
+_WITHOUT_SCALES = ("tflq.interpreter.kernels.move.", "tflq.interpreter.kernels.plain.")
+"""Kernels that take quantized values as they are."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A graph with true shapes.
+
+    Attributes:
+        graph: its tensors have true shapes; what is known before the run is constant, and the node that wrote it has
+            its params.
+        open: tensors whose shapes are known only at run time; their stated shapes stay.
+        refused: what kernels do not take; the outputs of those nodes keep their stated shapes.
+    """
+
+    graph: Graph
+    open: frozenset[int]
+    refused: tuple[UnsupportedError, ...]
+
+
+def settle(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Settled:
+    """Return the graph with the shapes that follow from its inputs, and with known values folded.
+
+    Nodes that name their arithmetic were written by a quantiser: their shapes are settled.
+
+    Args:
+        graph: any graph.
+        default_arithmetic: whose kernels run nodes that name none.
+        is_called: whether other graphs run this one, with inputs of any shape.
+
+    Raises:
+        GraphError: shapes that contradict an operator.
+        UnsupportedError: constants larger than the limit `max_memory`.
+    """
+    settled = graph.copy()
+    opened = set(graph.inputs) if is_called else set[int]()
+    refused: list[UnsupportedError] = []
+    folded = 0
+    for index, node in enumerate(settled.nodes):
+        operands = settled.operands(index)
+        name = arithmetic_of(node, operands, default_arithmetic)
+        if node.operator in CONTROL or not opened.isdisjoint(node.inputs):
+            opened.update(node.outputs)
+            continue
+        try:
+            found = kernel(name, kernel_name(node))
+            if _is_known(operands, found):
+                folded = _fold(settled, index, name, found, folded)
+            elif node.arithmetic is None and not _give_shapes(settled, index, name, found):
+                opened.update(node.outputs)
+        except UnsupportedError as error:
+            refused.append(error)
+        limits.current().require("max_memory", folded, f"bytes of constants computed up to {settled.where(index)}")
+    return Settled(settled, frozenset(opened), tuple(refused))
+
+
+def lower_node(graph: Graph, index: int, arithmetic: str, found: Kernel, is_open: bool = False) -> Node:
+    """Return one node with its arithmetic and params.
+
+    Args:
+        graph: the graph.
+        index: of the node.
+        arithmetic: whose kernel it is.
+        found: the kernel.
+        is_open: whether the shapes of its inputs may change at run time: what does not fit now may fit then.
+
+    Raises:
+        UnsupportedError, GraphError: what the kernel refuses.
+    """
+    node, operands = graph.nodes[index], graph.operands(index)
+    params: object
+    try:
+        if not found.module.startswith(_WITHOUT_SCALES):
+            require_sound_scales(operands)
+        params = found.lower(node, operands)
+        if found.per_sample and not all(t is None or t.is_constant for t in operands.inputs):
+            params = Deferred("the shape of its result depends on values")
+    except RuntimeOperandError as error:
+        params = Deferred(f"input {error.position} is computed at run time")
+    except (GraphError, UnsupportedError) as error:
+        if not is_open:
+            raise placed(error, operands.where) from None
+        params = Deferred(str(error))
+    return replace(node, arithmetic=arithmetic, params=params)
+
+
+def shared(data: Array) -> Array:
+    """Give a constant the leading axis of length 1 that kernels expect."""
+    return data[None]
+
+
+def _is_known(operands: Operands, found: Kernel) -> bool:
+    constant = all(t is None or t.is_constant for t in operands.inputs)
+    return bool(operands.inputs) and not found.stateful and (found.shared_result or constant)
+
+
+def _fold(graph: Graph, index: int, arithmetic: str, found: Kernel, folded: int) -> int:
+    """Make the outputs of a node constants; return the bytes of all that was folded, `folded` before it."""
+    node = graph.nodes[index] = lower_node(graph, index, arithmetic, found)
+    if isinstance(node.params, Deferred):
+        return folded
+    arrays = (shared(t.data) if t and t.data is not None else None for t in graph.operands(index).inputs)
+    for t, result in zip(node.outputs, found.run(node.params, *arrays), strict=True):
+        value = result[0]
+        value.setflags(write=False)
+        graph.tensors[t] = replace(graph.tensors[t], data=value, shape=value.shape)
+        folded += value.nbytes
+    return folded
+
+
+def _give_shapes(graph: Graph, index: int, arithmetic: str, found: Kernel) -> bool:
+    """Give the outputs of a node their shapes; return whether they are known before the run."""
+    node = graph.nodes[index]
+    rule = SHAPE_RULES.get(node.operator)
+    if rule is not None:
+        shapes = _by_rule(rule, graph, index, arithmetic, found)
+    else:
+        node = lower_node(graph, index, arithmetic, found)
+        shapes = _by_running(graph, node, found)
+    is_as_stated = True
+    for t, shape in zip(node.outputs, shapes or (), strict=False):
+        if graph.tensors[t].shape != shape:
+            graph.tensors[t] = replace(graph.tensors[t], shape=shape)
+            is_as_stated = False
+    if is_as_stated:
+        graph.nodes[index] = node  # its params, where it was lowered, stay true
+    return shapes is not None
+
+
+def _by_rule(rule: ShapeRule, graph: Graph, index: int, arithmetic: str, found: Kernel) -> list[Shape] | None:
+    """Return the shape that follows from the operands; what contradicts it, the kernel refuses in its own words."""
+    try:
+        return [rule(graph.nodes[index], graph.operands(index))]
+    except RuntimeOperandError:
+        return None
+    except (GraphError, UnsupportedError, ValueError, IndexError):
+        lower_node(graph, index, arithmetic, found)
+        return [graph.tensors[graph.nodes[index].outputs[0]].shape]
+
+
+def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
+    """Return the shapes of the results for zeros, or for ones where zeros are refused (as a divisor, say)."""
+    if isinstance(node.params, Deferred):
+        return None
+    for fill in (0, 1):
+        arrays = [None if t == ABSENT else _filled(graph.tensors[t], fill) for t in node.inputs]
+        state = [None] if found.stateful else []
+        try:
+            results = found.run(node.params, *arrays, *state)
+        except (TflqError, ValueError, IndexError, TypeError):
+            continue  # values that the kernel does not take say nothing about other values
+        return [result.shape[1:] for result in results]
+    return None
+
+
+def _filled(tensor: Tensor, fill: int) -> Array:
+    if tensor.data is not None:
+        return shared(tensor.data)
+    return np.full((1, *tensor.shape), fill, tensor.dtype.storage)

@@ -1,0 +1,104 @@
+"""Shapes of results without computing them: for operators that cost time, and those that keep or broadcast shapes.
+
+A file states a shape for every tensor, and converters write placeholders there: behind SHAPE, STRIDED_SLICE, PACK,
+RESHAPE, and between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. TFLite believes those of inputs, constants and variables
+only, and computes all others from the operators (docs/tflite.md, shapes). So does `settle`; for operators without a
+row here it runs the kernel on zeros.
+
+Source: Prepare of each kernel in TFLite kernels/*.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tflq.graph import Node, Operands
+from tflq.interpreter.accumulate.window import window_of
+from tflq.interpreter.operands.batch_matmul import require_product
+from tflq.interpreter.operands.fully_connected import check_shapes
+from tflq.interpreter.operands.pool_window import pool_window
+from tflq.interpreter.operands.transpose_conv import transposed_window
+
+Shape = tuple[int, ...]
+ShapeRule = Callable[[Node, Operands], Shape]
+"""Shapes of the operands -> shape of the only output. Errors are those of the kernel's `lower`."""
+
+_SAME = """
+abs cast ceil cos dequantize elu exp fake_quant floor gelu hard_swish l2_normalization leaky_relu log log_softmax
+logical_not logistic neg quantize relu relu6 relu_0_to_1 relu_n1_to_1 round rsqrt sign sin softmax sqrt square tanh
+zeros_like
+"""
+_BROADCAST = """
+add atan2 bitwise_xor div equal floor_div floor_mod greater greater_equal less less_equal logical_and logical_or
+maximum minimum mul not_equal pow prelu right_shift squared_difference sub
+"""
+
+
+def same_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
+    """Return the shape of input 0."""
+    return operands.input(0).shape
+
+
+def broadcast_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
+    """Return the shape to which both inputs broadcast."""
+    return tuple(int(size) for size in np.broadcast_shapes(operands.input(0).shape, operands.input(1).shape))
+
+
+def convolved_shape(node: Node, operands: Operands) -> Shape:
+    """Return [N, OH, OW, O] of CONV_2D, weights [O, KH, KW, C/groups]."""
+    return _convolved(node, operands, operands.input(1).shape[0])
+
+
+def depthwise_shape(node: Node, operands: Operands) -> Shape:
+    """Return [N, OH, OW, O] of DEPTHWISE_CONV_2D, weights [1, KH, KW, O]."""
+    return _convolved(node, operands, operands.input(1).shape[3])
+
+
+def transposed_shape(node: Node, operands: Operands) -> Shape:
+    """Return [N, OH, OW, O] of TRANSPOSE_CONV: the value of input 0, held to the window."""
+    size = transposed_window(node, operands).output
+    return (operands.input(2).shape[0], *size, operands.input(1).shape[0])
+
+
+def product_shape(node: Node, operands: Operands) -> Shape:
+    """Return [rows, O] of FULLY_CONNECTED, or [..., O] with keep_num_dims; weights [O, K], rows = elements / K."""
+    x, weights = operands.input(0), operands.input(1)
+    if check_shapes(node, x, weights):
+        return (*x.shape[:-1], weights.shape[0])
+    return (x.size // weights.shape[1], weights.shape[0])
+
+
+def matrices_shape(node: Node, operands: Operands) -> Shape:
+    """Return [..., A, B] of BATCH_MATMUL."""
+    x, y = operands.input(0).shape, operands.input(1).shape
+    adj_x, adj_y, _ = require_product(node, operands)
+    return (*np.broadcast_shapes(x[:-2], y[:-2]), x[-1 if adj_x else -2], y[-2 if adj_y else -1])
+
+
+def pooled_shape(node: Node, operands: Operands) -> Shape:
+    """Return [N, OH, OW, C] of a pool."""
+    shape = operands.input(0).shape
+    window, size = pool_window(node, operands)
+    return (shape[0], *window.output_size(size), shape[3])
+
+
+def _convolved(node: Node, operands: Operands, outputs: int) -> Shape:
+    (images, height, width, _), weights = operands.input(0).shape, operands.input(1).shape
+    window = window_of(node.attributes, (height, width), (weights[1], weights[2]))
+    return (images, *window.output_size((height, width)), outputs)
+
+
+SHAPE_RULES: dict[str, ShapeRule] = {
+    **dict.fromkeys(_SAME.split(), same_shape),
+    **dict.fromkeys(_BROADCAST.split(), broadcast_shape),
+    "average_pool_2d": pooled_shape,
+    "batch_matmul": matrices_shape,
+    "conv_2d": convolved_shape,
+    "depthwise_conv_2d": depthwise_shape,
+    "fully_connected": product_shape,
+    "l2_pool_2d": pooled_shape,
+    "max_pool_2d": pooled_shape,
+    "transpose_conv": transposed_shape,
+}
