@@ -91,7 +91,6 @@ FILES = {
     "no .tflite": (b"This is a text, and not a short one either.\n" * 9, "model.tflite"),
     "another flatbuffer": (CONTENT[:4] + b"ABCD" + CONTENT[8:], "TFL3"),
     "cut": (CONTENT[: len(CONTENT) // 2], "model.tflite"),
-    "too long": (CONTENT + b"x" * 1000, "found 1000 bytes behind the end of the model"),
     "cut by a byte": (CONTENT[:-1], "model.tflite"),
     "buffer index": (changed(wrong_buffer), "buffer 9999"),
     "tensor index": (changed(wrong_tensor), "tensor 9999"),

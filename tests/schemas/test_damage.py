@@ -30,6 +30,7 @@ from tflq.schemas.tflite import (
     decode_model,
     encode_model,
 )
+from tflq.schemas.tflite.codec import describe_trailing
 
 SAMPLE = encode_model(sample_model())
 OUTSIDE = encode_model(sample_model(), external_buffers_above=32)
@@ -76,10 +77,20 @@ def test_truncated_at_every_byte(data):
 
 def test_longer_than_its_contents():
     assert attempt(SAMPLE + bytes(4096)) == sample_model()
-    refused(SAMPLE + b"x", rf"found 1 bytes behind the end of the model at byte {len(SAMPLE)}; .* cut the file there")
-    refused(SAMPLE + bytes(5000), "found 5000 bytes behind the end")
-    refused(SAMPLE + SAMPLE, "behind the end of the model")
-    refused(SAMPLE + b"PK\x03\x04 no archive", "behind the end of the model")
+    for behind, words in (
+        (b"x", "1 bytes behind the model that nothing refers to"),
+        (b"PK\x05\x06" + bytes(18), "22 bytes behind the model: an empty ZIP archive"),
+        (b"PK\x03\x04 no archive", "15 bytes behind the model that nothing refers to"),
+        (SAMPLE, f"{len(SAMPLE)} bytes behind the model that nothing refers to"),
+        (b"y" + bytes(5000), "5001 bytes behind the model that nothing refers to"),
+    ):
+        read = decode_model(SAMPLE + behind, "longer")
+        assert read.trailing_bytes.tobytes() == behind
+        assert describe_trailing(behind) == words
+        assert decode_model(encode_model(read), "again") == read
+        del read.trailing_bytes
+        assert read == sample_model()
+    assert decode_model(SAMPLE + bytes(5000), "longer").trailing_bytes.size == 5000 - 4096
 
 
 @pytest.mark.parametrize("value", [0x00, 0x01, 0x7F, 0x80, 0xFF])

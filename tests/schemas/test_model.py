@@ -194,14 +194,14 @@ def archive(files: dict[str, bytes]) -> bytes:
 
 @given(st.integers(0, 40))
 @settings(deadline=None, max_examples=20)
-def test_associated_files_behind_the_model_are_kept(padding):
+def test_trailing_bytes_behind_the_model_are_kept(padding):
     model = sample_model()
     files = archive({"labels.txt": b"a\nb"})
     decoded = decode_model(encode_model(model) + bytes(padding) + files, "with files")
-    assert decoded.associated_files.tobytes() == files
+    assert decoded.trailing_bytes.tobytes() == files
     assert decoded != model
     for above in (None, 32):
         again = decode_model(encode_model(decoded, external_buffers_above=above), "again")
         assert again == decoded
-    decoded.associated_files = None
+    decoded.trailing_bytes = None
     assert decoded == model

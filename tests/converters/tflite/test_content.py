@@ -211,12 +211,12 @@ def test_constants_behind_the_flatbuffer(oracle: Oracle) -> None:
     assert_same_bits(oracle.run(outside, ones).outputs[0], oracle.run(inside, ones).outputs[0], "the sum")
 
 
-def test_associated_files() -> None:
+def test_trailing_bytes() -> None:
     archive = b"PK\x05\x06" + bytes(18)
     archive = b"PK\x03\x04" + bytes(26) + archive
-    model = Model([relu()], extra=ModelExtra(associated_files=archive))
+    model = Model([relu()], extra=ModelExtra(trailing_bytes=archive))
     assert model_to_bytes(model).endswith(archive)
-    assert reread(model).extra.associated_files == archive
+    assert reread(model).extra.trailing_bytes == archive
 
 
 def test_bytes_behind_a_constant_are_kept_and_not_read(oracle: Oracle) -> None:

@@ -97,7 +97,7 @@ def _readers(graph: Graph, tensor_index: int) -> Iterator[tuple[Rule, Node, Oper
 
 def _require_fit(legal: Legal, tensor: Tensor) -> None:
     try:
-        np.broadcast_to(np.asarray(legal.high), tensor.shape)
+        np.broadcast_shapes(np.shape(legal.high), tensor.shape)
     except ValueError:
         raise GraphError(f"input '{tensor.name}' has shape {tensor.shape}; it {legal.why}") from None
 

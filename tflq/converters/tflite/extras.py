@@ -79,11 +79,11 @@ class ModelExtra:
         metadata_buffer: buffer contents of the deprecated list of metadata buffers.
         external_buffer_groups: names of other files that hold constants.
         external_buffers: places within those files.
-        associated_files: a ZIP archive behind the model.
+        trailing_bytes: what follows the model in the file.
     """
 
     shadowed_metadata: tuple[tuple[str, bytes], ...] = ()
     metadata_buffer: tuple[bytes, ...] = ()
     external_buffer_groups: list[schema.ExternalBufferGroup] | None = None
     external_buffers: list[schema.ExternalBuffer] | None = None
-    associated_files: bytes | None = None
+    trailing_bytes: bytes | None = None

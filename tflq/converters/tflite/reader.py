@@ -96,13 +96,13 @@ def _model_extra(
     where: str,
 ) -> ModelExtra | None:
     indices = [] if table.metadata_buffer is None else table.metadata_buffer.tolist()
-    files = table.associated_files
+    files = table.trailing_bytes
     extra = ModelExtra(
         shadowed_metadata=shadowed,
         metadata_buffer=tuple(_content(buffers, i, tally, f"{where}: metadata buffer {i}") for i in indices),
         external_buffer_groups=table.external_buffer_groups,
         external_buffers=table.external_buffers,
-        associated_files=None if files is None else files.tobytes(),
+        trailing_bytes=None if files is None else files.tobytes(),
     )
     return None if extra == ModelExtra() else extra
 

@@ -65,8 +65,8 @@ def to_tables(model: Model) -> schema.Model:
             table.metadata_buffer = np.array([writer.add_bytes(d) for d in model.extra.metadata_buffer], np.int32)
         table.external_buffer_groups = model.extra.external_buffer_groups
         table.external_buffers = model.extra.external_buffers
-        if model.extra.associated_files is not None:
-            table.associated_files = np.frombuffer(model.extra.associated_files, np.uint8)
+        if model.extra.trailing_bytes is not None:
+            table.trailing_bytes = np.frombuffer(model.extra.trailing_bytes, np.uint8)
     table.operator_codes = writer.codes
     table.buffers = writer.buffers
     return table

@@ -18,8 +18,8 @@ from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate.window import window_of
 from tflq.interpreter.operands.batch_matmul import require_product
 from tflq.interpreter.operands.fully_connected import check_shapes
-from tflq.interpreter.operands.pool_window import pool_window
 from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.windows import pool_window
 
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Node, Operands], Shape]

@@ -82,17 +82,18 @@ def rounding_divide_by_pot(x: ArrayLike, exponent: ArrayLike) -> Integers:
 def multiply_by_quantized_multiplier(x: ArrayLike, multiplier: ArrayLike, shift: ArrayLike) -> Integers:
     """MBQ: about x * multiplier * 2^(shift-31) with an int32 multiplier, rounded twice.
 
-    RDBP(SRDHM(wrap32(x << max(shift, 0)), multiplier), max(-shift, 0)). The left shift wraps int32.
+    RDBP(SRDHM(wrap32(x << (max(shift, 0) mod 32)), multiplier), max(-shift, 0)). The left shift wraps int32. C leaves
+    shifts of 32 and more undefined; on x86 the processor takes their low 5 bits, and so does this function.
 
     Args:
         x: int32 values.
         multiplier: int32, of `quantize_multiplier`.
-        shift: -31..30; positive is left.
+        shift: from -31; positive is left. From 32 on the result is that of x86.
 
     Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier, with double rounding as in the wheels.
     """
     exponent = np.asarray(shift, np.int64)
-    shifted = wrap_int32(np.asarray(x, np.int64) << np.maximum(exponent, 0))
+    shifted = wrap_int32(np.asarray(x, np.int64) << (np.maximum(exponent, 0) & 31))
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     return rounding_divide_by_pot(high, np.maximum(-exponent, 0))
 
@@ -102,19 +103,20 @@ def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shi
     """MBQ64: about x * multiplier * 2^(shift-31) for 48-bit x, with the multiplier cut to 15 bits.
 
     m = multiplier < 0x7FFF0000 ? (multiplier + 2^15) >> 16 : 0x7FFF; (x * m + 2^(14-shift)) >> (15-shift): rounded
-    once, half up. The result is cut to int32.
+    once, half up. The result is cut to int32. Shifts of more than 14 count to the right by a negative number, undefined
+    in C; x86 takes the low 6 bits of both counts, and so does this function.
 
     Args:
         x: |x| < 2^47 (C demands it).
         multiplier: non-negative int32, of `quantize_multiplier`.
-        shift: -31..7.
+        shift: from -31; C defines up to 14.
 
     Source: TFLite kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t, ...).
     """
     wide = np.asarray(multiplier, np.int64)
     reduced = np.where(wide < 0x7FFF0000, (wide + (1 << 15)) >> 16, 0x7FFF)
     right = 15 - np.asarray(shift, np.int64)
-    return wrap_int32((np.asarray(x, np.int64) * reduced + (np.int64(1) << (right - 1))) >> right)
+    return wrap_int32((np.asarray(x, np.int64) * reduced + (np.int64(1) << ((right - 1) & 63))) >> (right & 63))
 
 
 @primitive("rounded", "{x} rounded half away from 0")

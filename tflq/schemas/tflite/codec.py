@@ -23,22 +23,25 @@ IDENTIFIER = b"TFL3"
 VERSION = 3
 ALIGNMENT_BYTES = 16
 PADDING_BYTES = 4096
-"""Most zero bytes that may follow the last constant: writers pad to a multiple of some alignment."""
+"""Zero bytes behind the last constant, up to this many, are padding: writers align the end. They are not kept."""
+_LONGEST_ARCHIVE_END = 22 + 65535
+"""The last record of a ZIP archive, and its comment."""
 
 
 def decode_model(data: bytes | bytearray | memoryview | mmap.mmap, where: str) -> Model:
     """Read a .tflite file.
 
     Vectors are read-only views of `data`, which must not change while the model is used. Constants outside the
-    flatbuffer become ordinary `data` and `custom_options`, and their offset and size absent.
+    flatbuffer become ordinary `data` and `custom_options`, and their offset and size absent. TFLite follows offsets and
+    never looks behind the last table; what old converters and metadata tools left there is kept as `trailing_bytes`.
 
     Args:
         data: The whole file.
         where: Name of the file, for messages.
 
     Raises:
-        FormatError: The file is damaged, truncated, longer than its contents, of another format or version, or uses
-            fields, enum members or operators newer than the schema.
+        FormatError: The file is damaged, truncated, of another format or version, or uses fields, enum members or
+            operators newer than the schema.
     """
     view = memoryview(data).toreadonly().cast("B")
     if not view.nbytes:
@@ -50,12 +53,7 @@ def decode_model(data: bytes | bytearray | memoryview | mmap.mmap, where: str) -
     end = max([decoded.end_bytes, *_resolve_buffers(model, whole, where), *_resolve_options(model, whole, where)])
     rest = _unpadded(whole, end)
     if rest is not None:
-        if not _is_archive(view, rest):
-            raise FormatError(
-                f"{where}: found {view.nbytes - end} bytes behind the end of the model at byte {end}; allowed are up "
-                f"to {PADDING_BYTES} zeros or a ZIP archive of associated files; cut the file there"
-            )
-        model.associated_files = whole[rest:]
+        model.trailing_bytes = whole[rest:]
     return model
 
 
@@ -86,8 +84,8 @@ def encode_model(model: Model, external_buffers_above: int | None = None) -> byt
         size += -size % ALIGNMENT_BYTES + array.size
     if outside:
         parts.append(bytes(-size % ALIGNMENT_BYTES + ALIGNMENT_BYTES))  # XNNPACK reads up to 16 bytes beyond a constant
-    if model.associated_files is not None:
-        parts.append(model.associated_files.data)
+    if model.trailing_bytes is not None:
+        parts.append(model.trailing_bytes.data)
     return b"".join(parts) if len(parts) > 1 else content
 
 
@@ -135,10 +133,14 @@ def _unpadded(whole: NDArray[np.uint8], end: int) -> int | None:
     return None if end + padding.size == whole.size else end + padding.size
 
 
-def _is_archive(view: memoryview, start: int) -> bool:
-    """Say whether a ZIP archive starts here and ends with the file, but for a comment."""
-    tail = bytes(view[max(start, view.nbytes - 65557) :])
-    return bytes(view[start : start + 4]) == b"PK\x03\x04" and b"PK\x05\x06" in tail
+def describe_trailing(content: bytes) -> str:
+    """Say in words what stands behind a model: an archive of associated files, or bytes that nothing refers to."""
+    size = f"{len(content)} bytes behind the model"
+    if content[:4] == b"PK\x03\x04" and b"PK\x05\x06" in content[-_LONGEST_ARCHIVE_END:]:
+        return f"{size}: a ZIP archive of associated files"
+    if content[:4] == b"PK\x05\x06":
+        return f"{size}: an empty ZIP archive"
+    return f"{size} that nothing refers to"
 
 
 def _encode_outside(model: Model, above: int) -> tuple[bytes, list[NDArray[np.uint8]]]:

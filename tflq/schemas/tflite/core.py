@@ -142,7 +142,8 @@ class SignatureDef(Table):
 class Model(Table):
     """The root of the file. `version` is 3 in every file that is read or written.
 
-    `associated_files` is no field of the schema: the ZIP archive that TFLite Metadata appends to some files.
+    `trailing_bytes` is no field of the schema: what follows the model in the file, such as the ZIP archive of TFLite
+    Metadata, or tables that a converter left unreferenced.
     """
 
     version: int = uint32()
@@ -155,4 +156,4 @@ class Model(Table):
     signature_defs: list[SignatureDef] | None = tables(SignatureDef)
     external_buffer_groups: list[ExternalBufferGroup] | None = tables(ExternalBufferGroup)
     external_buffers: list[ExternalBuffer] | None = tables(ExternalBuffer)
-    associated_files: VectorOf[np.uint8] = unstored(np.uint8)
+    trailing_bytes: VectorOf[np.uint8] = unstored(np.uint8)

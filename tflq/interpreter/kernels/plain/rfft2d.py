@@ -32,7 +32,8 @@ def lower(node: Node, operands: Operands) -> Rfft2d:  # noqa: ARG001
 
     Raises:
         UnsupportedError: other types.
-        GraphError: fewer than two axes, or lengths that are no powers of two or computed at run time.
+        GraphError: fewer than two axes, or lengths that are no powers of two or computed at run time. TFLite runs a
+            width of 1 too, with numbers that are no transform of the input.
     """
     lower_unary(operands, (DType.FLOAT32,), DType.COMPLEX64)
     require_type(operands.input(1), (DType.INT32,))
@@ -41,8 +42,8 @@ def lower(node: Node, operands: Operands) -> Rfft2d:  # noqa: ARG001
     if len(shape) < 2 or lengths.shape != (2,):
         raise GraphError(f"input {shape} and lengths {lengths.shape}; rfft2d takes two axes or more and two lengths")
     height, width = (int(length) for length in lengths)
-    if any(length < 2 or length & (length - 1) for length in (height, width)):
-        raise GraphError(f"lengths {height}, {width}; rfft2d takes powers of two from 2 on")
+    if height < 1 or width < 2 or any(length & (length - 1) for length in (height, width)):
+        raise GraphError(f"lengths {height}, {width}; rfft2d takes powers of two: heights from 1, widths from 2 on")
     require_result((*shape[:-2], height, width), DType.COMPLEX64)
     return Rfft2d(height, width)
 
