@@ -9,6 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflq.api.baseline import (
+        BaselineResult as BaselineResult,
+        FreezeResult as FreezeResult,
+        freeze as freeze,
+        verify_baseline as verify_baseline,
+    )
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
     from tflq.api.convert import (
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
     from tflq.api.samples import samples as samples
     from tflq.api.targets import targets as targets
+    from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
     from tflq.converters.tflite import (
         model_from_bytes as model_from_bytes,
         model_to_bytes as model_to_bytes,
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "tflq.api.baseline": ("BaselineResult", "FreezeResult", "freeze", "verify_baseline"),
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
@@ -59,6 +67,7 @@ _HOMES = {
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
     "tflq.api.samples": ("samples",),
     "tflq.api.targets": ("targets",),
+    "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
     "tflq.interpreter": ("Engine", "lower"),

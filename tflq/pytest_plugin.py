@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tflq.cli.baseline import Report
+    from tflq.api.baseline import BaselineResult
 
 SUFFIX = ".tflq.json"
 
@@ -22,11 +22,11 @@ class BaselineFile(pytest.File):
     """One frozen run; it is repeated once for all its tensors."""
 
     @cached_property
-    def report(self) -> Report:
+    def report(self) -> BaselineResult:
         """What has changed since."""
-        from tflq.cli.baseline import check
+        from tflq.api.baseline import verify_baseline
 
-        return check(self.path)
+        return verify_baseline(self.path)
 
     def collect(self) -> Iterator[BaselineItem]:
         """Yield a test for each tensor, and one for tensors that the run did not have."""
@@ -52,8 +52,7 @@ class BaselineItem(pytest.Item):
         assert isinstance(self.parent, BaselineFile)
         report = self.parent.report
         if self.name == NEW:
-            known = {tensor.name for tensor in report.baseline.tensors}
-            changed = ", ".join(f"'{c.tensor}'" for c in report.changes if c.tensor not in known)
+            changed = ", ".join(f"'{c.tensor}'" for c in report.new)
             found = f"{changed} is new" if changed else None
         else:
             found = report.change_of(self.name)

@@ -38,6 +38,11 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
         lambda: tflq.run(DIGITS, TEN, target=tflq.TargetOptions("gap9-ne16", ("weight_bits=4",))),
         ("run", DIGITS, "-n", "10", "--seed", "3", "-t", "gap9-ne16", "-s", "weight_bits=4"),
     ),
+    "verify": (lambda: tflq.verify(DIGITS, TEN), ("verify", DIGITS, "-n", "10", "--seed", "3")),
+    "freeze": (
+        lambda: tflq.freeze(DIGITS, "b.tflq.json", TEN, target="gap9-ne16"),
+        ("verify", DIGITS, "-n", "10", "--seed", "3", "-t", "gap9-ne16", "--freeze", "b.tflq.json"),
+    ),
     "targets": (tflq.targets, ("targets",)),
 }
 
@@ -51,6 +56,22 @@ def test_to_dict_is_what_json_prints(
     found = call().to_dict()
     main([*arguments, "--json"])
     assert json.dumps(found, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out
+
+
+def test_frozen_and_checked(tmp_path: Path) -> None:
+    images = np.zeros((3, 8, 8, 1), np.int8)
+    np.save(tmp_path / "x.npy", images)
+    path = tmp_path / "run.tflq.json"
+    frozen = tflq.freeze(DIGITS, path, tflq.SampleOptions(str(tmp_path / "x.npy")))
+    assert (frozen.samples, set(frozen.baseline.files)) == (3, set(json.loads(path.read_text())["files"]))
+    assert tflq.verify_baseline(path).is_equal
+    images[1, 2, 3] = 100
+    np.save(tmp_path / "x.npy", images)
+    found = tflq.verify_baseline(path)
+    assert found.to_dict()["files"] == ["x.npy: the file has changed since"]
+    assert "1 of 3 samples differ, the first is number 1" in found.changes[0].what
+    with pytest.raises(tflq.TflqError, match="write them to a file and name it"):
+        tflq.freeze(DIGITS, path, tflq.SampleOptions(images))
 
 
 def test_numbers_that_json_lacks_are_words() -> None:

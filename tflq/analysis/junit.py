@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from xml.etree import ElementTree
+
+from tflq.files import write_bytes
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,15 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
     return content + b"\n"
+
+
+def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
+    """Write a test suite to a file; arguments as of `junit_xml`.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    write_bytes(path, junit_xml(suite, cases))
 
 
 def _clean(text: str) -> str:

@@ -5,6 +5,7 @@ Elements that differ as the table of known differences says are counted with its
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -55,6 +56,14 @@ class TensorVerdict:
         """Whether each element that differs is known to."""
         return self.unknown == 0 and self.difference.mismatch is None
 
+    @property
+    def words(self) -> str:
+        """The first difference in words; empty where there is none."""
+        first = self.difference.first
+        if self.difference.mismatch is not None or first is None:
+            return self.difference.mismatch or ""
+        return f"sample {first.sample} at {list(first.index)}: {first.found}, TFLite {first.expected}"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -84,6 +93,11 @@ class Verdict:
     def is_equal(self) -> bool:
         """Whether every element of every tensor that TFLite returned is equal, and there was at least one tensor."""
         return bool(self.compared) and all(t.difference.is_equal for t in self.compared)
+
+    @property
+    def not_compared(self) -> dict[str, int]:
+        """Number of tensors that TFLite does not return, by why."""
+        return dict(Counter(t.unavailable for t in self.tensors if t.unavailable is not None))
 
     @property
     def known(self) -> tuple[KnownElements, ...]:

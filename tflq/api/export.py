@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tflq.analysis.vectors import LayerVectors, collect, files_of, selected_layers
-from tflq.api.options import NO_CALIBRATION, CalibrationOptions, SampleSource, TargetOptions, changed
+from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult
 from tflq.api.samples import samples as choose_samples
@@ -33,7 +33,7 @@ class ExportOptions:
     vectors: Literal["c", "hex", "npz"] = "npz"
     target: TargetOptions | str | None = None
     layers: tuple[str, ...] = ()
-    calibration: CalibrationOptions = NO_CALIBRATION
+    calibration: CalibrationOptions = CalibrationOptions()
     state: State | None = None
 
 
@@ -70,7 +70,7 @@ def export(
     model: ModelSource,
     folder: str | Path,
     samples: SampleSource = None,
-    options: ExportOptions | None = None,
+    options: ExportOptions = ExportOptions(),
     **changes: object,
 ) -> ExportResult:
     """Write what each layer reads, holds and must write, for firmware and RTL test benches.
@@ -91,7 +91,7 @@ def export(
         InputError, OptionError, UnsupportedError: samples, settings, layers or a model that do not fit.
         OutputError: the folder cannot be written.
     """
-    options = changed(options or ExportOptions(), changes)
+    options = changed(options, changes)
     target = complete(options.target, options.calibration)
     found = read_model(model)
     chosen = choose_samples(found, samples)

@@ -120,6 +120,3 @@ class CalibrationOptions:
     def is_empty(self) -> bool:
         """Whether tensors keep the ranges that they have."""
         return not self.has_samples and not self.has_statistics and self.ranges is None and self.template is None
-
-
-NO_CALIBRATION = CalibrationOptions()

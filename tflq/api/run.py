@@ -9,7 +9,7 @@ from pathlib import Path
 from tflq.analysis.archives import write_npz
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
-from tflq.api.options import NO_CALIBRATION, CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import Json, TableResult
 from tflq.api.samples import samples as choose_samples
@@ -37,7 +37,7 @@ class RunOptions:
 
     target: TargetOptions | str | None = None
     arithmetic: Arithmetic | None = None
-    calibration: CalibrationOptions = NO_CALIBRATION
+    calibration: CalibrationOptions = CalibrationOptions()
     state: State | None = None
     threads: int = 1
     all_tensors: bool = False
@@ -74,7 +74,7 @@ class RunResult(TableResult):
 def run(
     model: ModelSource,
     samples: SampleSource = None,
-    options: RunOptions | None = None,
+    options: RunOptions = RunOptions(),
     *,
     progress: Progress = silent,
     **changes: object,
@@ -93,7 +93,7 @@ def run(
         UsageError: options that contradict each other.
         InputError, OptionError, UnsupportedError: samples, settings or a model that do not fit.
     """
-    options = changed(options or RunOptions(), changes)
+    options = changed(options, changes)
     if options.output is not None and Path(options.output).suffix != ".npz":
         raise UsageError(f"--output {options.output}: the name must end in .npz")
     target = complete(options.target, options.calibration)

@@ -1,0 +1,157 @@
+"""`tflq.verify`: every tensor against TFLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.analysis import verify as analysis
+from tflq.analysis.junit import Case, write_junit
+from tflq.analysis.known_differences import KnownElements
+from tflq.analysis.oracle import Oracle
+from tflq.analysis.oracle.package import Kernels, Package
+from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, TableResult
+from tflq.api.samples import samples as choose_samples
+from tflq.converters.tflite import model_to_bytes
+from tflq.files import read_bytes
+from tflq.graph import Model
+from tflq.interpreter.execution.engine import State
+
+DEFAULT_SAMPLES = 100
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How TFLite runs, and what counts.
+
+    Attributes:
+        package: that holds TFLite; "auto" takes litert, else tensorflow.
+        kernels: TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).
+        state: for models that keep state.
+        strict: known differences (docs/operators.md) count, too.
+    """
+
+    package: Package = "auto"
+    kernels: Kernels = "BUILTIN_REF"
+    state: State | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class VerifyResult(TableResult):
+    """What came out against TFLite.
+
+    Attributes:
+        name: of the model.
+        verdict: every tensor, and who TFLite was.
+        seed: of random samples; None where samples were named.
+        strict: as in the options.
+    """
+
+    name: str
+    verdict: analysis.Verdict
+    seed: int | None
+    strict: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing differs that counts."""
+        return self.verdict.is_equal or (self.verdict.is_explained and not self.strict)
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each tensor."""
+        return [_row(tensor) for tensor in self.verdict.tensors]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the totals and the rows."""
+        verdict, identity = self.verdict, self.verdict.identity
+        return {
+            "model": self.name,
+            "oracle": {"package": identity.package, "version": identity.version, "kernels": identity.kernels},
+            "samples": verdict.samples,
+            "seed": self.seed,
+            "elements": verdict.total.elements,
+            "differing": verdict.total.differing,
+            "known": _known(verdict.known),
+            "unknown": sum(t.unknown for t in verdict.compared),
+            "equal": verdict.is_equal,
+            "not_compared": verdict.not_compared,
+            "tensors": self.rows(),
+        }
+
+    def write_junit(self, path: str | Path) -> None:
+        """Write a JUnit test for each tensor.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        cases = [Case(t.name, self._failure(t), t.unavailable) for t in self.verdict.tensors]
+        write_junit(Path(path), self.name, cases)
+
+    def _failure(self, tensor: analysis.TensorVerdict) -> str | None:
+        difference = tensor.difference
+        if tensor.unavailable is not None or difference.is_equal or (tensor.is_explained and not self.strict):
+            return None
+        return f"{difference.differing} of {difference.elements} elements differ; {tensor.words}"
+
+
+def verify(
+    model: ModelSource,
+    samples: SampleSource = None,
+    options: VerifyOptions = VerifyOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> VerifyResult:
+    """Run a model in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
+
+    Args:
+        model: as TFLite runs it.
+        samples: 100 random ones, within what the model's operators allow, where none are named.
+        options: which TFLite.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        MissingExtraError: TFLite is not installed.
+        UnsupportedError: an operator or type without a kernel.
+        OracleError: TFLite refuses the model, aborts, or does not answer.
+    """
+    options = changed(options, changes)
+    opened = Oracle(options.package, options.kernels)
+    found = read_model(model)
+    chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
+    content = model_to_bytes(found) if isinstance(model, Model) else bytes(read_bytes(model))
+    with opened as oracle, progress("verify", chosen.count) as advance:
+        verdict = analysis.verify(found, content, chosen, oracle, advance, options.state or "independent")
+    given = SampleOptions() if samples is None else samples
+    seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
+    return VerifyResult(name_of(model), verdict, seed, options.strict)
+
+
+def _known(known: Sequence[KnownElements]) -> Json:
+    return [{"elements": k.elements, "reason": k.reason} for k in known]
+
+
+def _row(tensor: analysis.TensorVerdict) -> Mapping[str, Json]:
+    difference = tensor.difference
+    first = difference.first
+    return {
+        "index": tensor.index,
+        "name": tensor.name,
+        "dtype": tensor.dtype,
+        "shape": tensor.shape,
+        "operator": tensor.operator,
+        "elements": difference.elements,
+        "differing": difference.differing,
+        "known": _known(tensor.known),
+        "largest": difference.largest,
+        "mismatch": difference.mismatch,
+        "first": None
+        if first is None
+        else {"sample": first.sample, "index": first.index, "found": first.found, "expected": first.expected},
+        "unavailable": tensor.unavailable,
+    }
