@@ -9,7 +9,7 @@ import pytest
 from tests.converters.aipu.test_golden import LAYERS, OPS
 from tests.support.tracked import ROOT
 from tflq.converters.aipu.operators import OPERATORS
-from tflq.converters.aipu.translate import RULES as TRANSLATED
+from tflq.converters.aipu.operators import SOURCES as TRANSLATED
 from tflq.interpreter.kernels.aipu import ARITHMETIC, activation
 
 PAGE = (ROOT / "docs" / "aipu.md").read_text(encoding="utf-8")

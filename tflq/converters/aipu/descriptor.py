@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from tflq.converters.aipu.emitted import Emission
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
-from tflq.graph import Affine, Array, DType, Node, Operands, Quantisation, Tensor
+from tflq.converters.aipu.translation import Translation
+from tflq.graph import Affine, Array, DType, Graph, Node, Operands, Quantisation, Tensor
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_signed
 
 ARITHMETIC = "aipu"
@@ -83,6 +84,33 @@ class Layer:
     def passes(self) -> bool:
         """Whether the output has the input's own type."""
         return self.signed is None and self.types is None
+
+
+@dataclass(frozen=True)
+class Source:
+    """One operator of TFLite: how it becomes layers, and what it must be for that.
+
+    Attributes:
+        translate: adds its layers.
+        operands: how many there must be, where the constants do not say.
+        constants: operands that must be constants.
+        data: the operand whose type counts.
+        any_type: whether that may be integers.
+        is_image: whether it must have 4 axes.
+        same_shapes: whether computed operands must have the output's shape.
+        fuses: whether it may have a fused activation.
+        refuse: says what else stands in the way; "" for nothing.
+    """
+
+    translate: Callable[[Translation, Node], None]
+    operands: int = 1
+    constants: tuple[int, ...] = ()
+    data: int = 0
+    any_type: bool = False
+    is_image: bool = False
+    same_shapes: bool = False
+    fuses: bool = False
+    refuse: Callable[[Graph, Node], str] | None = None
 
 
 def says(flag: bool | Callable[[Node], bool], node: Node) -> bool:

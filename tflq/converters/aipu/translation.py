@@ -21,6 +21,11 @@ def as_written(value: float) -> float:
     return float(f"{value:f}")
 
 
+def fused_of(node: Node) -> str:
+    """Return Compass's name of a node's fused activation."""
+    return FUSED[node.attributes.text("fused_activation_function", "none")]
+
+
 @dataclass
 class Translation:
     """A graph of Compass's layers under construction.
@@ -168,14 +173,14 @@ class Translation:
         """Add the Reshape that writes a tensor of the source."""
         self.add(node, "reshape", (source,), (t,), {"shape": self.shape(t)}, suffix=suffix)
 
-    def add_hidden(self, limits: Mapping[str, tuple[float, float] | None]) -> None:
+    def add_internal(self, limits: Mapping[str, tuple[float, float] | None]) -> None:
         """Give the last layer what it computes within itself, with ranges where they are known."""
         node = self.graph.nodes[-1]
-        hidden = []
+        internal = []
         for name, pair in limits.items():
             known = None if pair is None else Range(*(np.array([v], np.float32) for v in pair))
-            hidden.append(self.graph.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
-        self.graph.nodes[-1] = replace(node, intermediates=tuple(hidden))
+            internal.append(self.graph.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
+        self.graph.nodes[-1] = replace(node, intermediates=tuple(internal))
 
     def repeated(self, node: Node, outputs: Sequence[int]) -> list[int]:
         """Return the operands of a node, constants repeated to the shape of its output, `outputs[0]`."""
@@ -190,6 +195,13 @@ class Translation:
     def shape(self, t: int) -> tuple[int, ...]:
         """Return the shape of a tensor of the source."""
         return self.source.tensors[t].shape
+
+    def limits(self, t: int) -> tuple[float, float] | None:
+        """Return the smallest and the largest value of a tensor of the source; None where nothing says."""
+        tensor = self.source.tensors[t]
+        if tensor.data is not None:
+            return float(np.min(tensor.data)), float(np.max(tensor.data))
+        return None if tensor.range is None else (float(tensor.range.minimum.min()), float(tensor.range.maximum.max()))
 
     def append(
         self,

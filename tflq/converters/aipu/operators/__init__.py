@@ -1,21 +1,58 @@
-"""The layers of Compass, family by family: every table here holds what the target knows of its layers."""
+"""The layers of Compass, family by family: what the target knows of each layer, and of each operator of TFLite."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from tflq.converters.aipu.descriptor import Layer
-from tflq.converters.aipu.operators import boxes, functions, linear, moves, pairs, reductions
+from tflq.converters.aipu.descriptor import Layer, Source
+from tflq.converters.aipu.fusions import Fusion
+from tflq.converters.aipu.operators import (
+    boxes,
+    detections,
+    functions,
+    indices,
+    linear,
+    moves,
+    pairs,
+    reductions,
+    rows,
+    windows,
+)
+from tflq.converters.aipu.translation import Translation
 
 LAYERS: Mapping[str, Layer] = {
     **boxes.LAYERS,
+    **detections.LAYERS,
     **functions.LAYERS,
+    **indices.LAYERS,
     **linear.LAYERS,
     **moves.LAYERS,
     **pairs.LAYERS,
     **reductions.LAYERS,
+    **rows.LAYERS,
+    **windows.LAYERS,
 }
 """Operator, the name of its kernel in arithmetic `aipu` -> its row."""
 
 OPERATORS: Mapping[str, str] = {layer.type: operator for operator, layer in LAYERS.items()}
 """Type in the IR -> operator."""
+
+SOURCES: Mapping[str, Source] = {
+    **linear.SOURCES,
+    **pairs.SOURCES,
+    **boxes.SOURCES,
+    **functions.SOURCES,
+    **indices.SOURCES,
+    **moves.SOURCES,
+    **reductions.SOURCES,
+    **rows.SOURCES,
+    **windows.SOURCES,
+}
+"""Operator of TFLite -> how it becomes layers."""
+
+FUSIONS: Mapping[str, Callable[[Translation, Fusion], None]] = {
+    **functions.FUSIONS,
+    **linear.FUSIONS,
+    **reductions.FUSIONS,
+}
+"""Kind of fusion -> how it becomes a layer."""

@@ -1,12 +1,13 @@
-"""Layers of boxes and regions: NMS, Proposal, DetectionOutput, BoundingBox, RoiAlign, pyramids (docs/aipu.md, 8)."""
+"""Layers of boxes and regions: NMS, BoundingBox, RoiAlign, MaxRoiPool, PyramidROIAlign (docs/aipu.md, 8)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Single, by_range, like, plain, typed
+from tflq.converters.aipu.descriptor import Layer, OutputType, Source, by_range, like, plain, typed
 from tflq.converters.aipu.emitted import (
     CURVED,
     TYPED,
@@ -16,21 +17,17 @@ from tflq.converters.aipu.emitted import (
     FromFile,
     Lowered,
     Luts,
-    Number,
     Params,
-    Part,
     factor_keys,
 )
-from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
-from tflq.graph import Array, Node, Operands, Tensor
+from tflq.converters.aipu.translation import Translation, as_written
+from tflq.graph import Array, Graph, Node, Operands, Tensor
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE, BoundingBoxParams
-from tflq.interpreter.kernels.aipu.boxes import hidden_scale
-from tflq.interpreter.kernels.aipu.detection_output import CAFFE, DetectionParams
 from tflq.interpreter.kernels.aipu.max_roi_pool import MaxRoiPoolParams
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.nms import OVERLAP_BITS, NmsParams
-from tflq.interpreter.kernels.aipu.proposal import ANCHORS, DEVIATIONS, ProposalParams
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
 from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidParams
 from tflq.interpreter.kernels.aipu.pyramid_shared import has_own_scales
@@ -39,18 +36,14 @@ from tflq.interpreter.kernels.aipu.scales import (
     affine_of,
     bits_of,
     code_limits,
-    constant_named,
     is_signed,
     offset_of,
-    required_constant,
     scale_of,
 )
 from tflq.schemas.aipu import Value
 
-_MOVES = Luts(("ty_lut", "tx_lut"), ("move_y", "move_x"), "moves")
-_GROWTHS = Luts(("th_lut", "tw_lut"), ("grow_y", "grow_x"), "growths")
+GROWTHS = Luts(("th_lut", "tw_lut"), ("grow_y", "grow_x"), "growths")
 _NMS_ORDER = ("scale_value", "scale_type", "shift_type", "shift_value")
-_DETECTION_ORDER = ("shift_type", "shift_value", "scale_value", "scale_type")
 
 
 def shared_map(maps: Sequence[Tensor]) -> Tensor:
@@ -97,111 +90,6 @@ def _emit_nms(layer: Lowered) -> Emitted:
 def _read_nms(file: FromFile) -> Params:
     pairs = (("iou_threshold", "overlap"), ("areas_shift", "areas_shift"))
     return {name: found for key, name in pairs if (found := file.numbers(key)) is not None}
-
-
-def _proposal(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    """Scores pass; boxes have the largest power of two below the scale of the coordinates."""
-    s = np.exp2(np.floor(np.log2(hidden_scale(operands, 0))))
-    return like(operands.input(0)), typed(affine_of(np.float32(s), 0, 16)), plain(16), plain(16)
-
-
-def _proposal_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
-    """Return Proposal's coordinates, and its deltas with their growths; inputs: scores, deltas [S, N, K, 4].
-
-    Source: Compass Optimizer, ops/proposal.py, placeholders.
-    """
-    found = [constant_named(operands, key) for key in ANCHORS]
-    ha, wa, ya, xa = (np.asarray(t.data, np.float32) for t in found if t is not None)
-    sizes, centres = np.stack([ha, wa], axis=-1), np.stack([ya, xa], axis=-1)
-    deltas = _divided(inputs[1], DEVIATIONS)
-    grown = _exponential(deltas[..., 2:])
-    centre, size = deltas[..., :2] * sizes + centres, grown * sizes
-    corners = _corners(node, ("height", "width"), centre, size)
-    return _joined((centre, size, corners, deltas[..., :2] * size)), _joined((deltas, grown))
-
-
-def _anchors(_node: Node, operands: Operands, _options: LayerOptions) -> Mapping[str, Tensor]:
-    affine = affine_of(scale_of(operands.output(1)), 0, 16)
-    return {key: encoded(required_constant(operands, key), affine) for key in ANCHORS}
-
-
-def _emit_proposal(layer: Lowered) -> Emitted:
-    params = layer.node.params
-    assert isinstance(params, ProposalParams)
-    kind = "uint8" if bits_of(layer.operands.input(0)) <= 8 else "uint16"
-    keys: dict[str, Value] = {"score_threshold_value": params.threshold, "score_threshold_type": kind}
-    return Emitted(keys=keys, changed={"height": params.window[0], "width": params.window[1]})
-
-
-def _read_threshold(file: FromFile) -> Params:
-    found = file.numbers("score_threshold_value")
-    return {} if found is None else {"threshold": found}
-
-
-def _detection(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    """Scores pass; boxes have the scale of the coordinates."""
-    boxes = typed(affine_of(hidden_scale(operands, 0), 0, 16))
-    return like(operands.input(0)), boxes, *(plain(16),) * 3
-
-
-def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
-    """Return DetectionOutput's coordinates, growths and moves; inputs: scores, deltas, proposals.
-
-    Source: Compass Optimizer, ops/detectionoutput.py, placeholders.
-    """
-    scores, deltas, proposals = (np.asarray(x, np.float32) for x in inputs)
-    classes = scores.shape[-1] - 1 if scores.shape[-1] > 1 else 1
-    deltas = _divided(deltas[..., deltas.shape[-2] - classes :, :], node.attributes.reals("variance"))
-    if node.attributes.text("anchor_mode", "") == CAFFE:
-        deltas, proposals = deltas[..., [1, 0, 3, 2]], proposals[..., [1, 0, 3, 2]]
-    near, far = proposals[..., None, :2], proposals[..., None, 2:]
-    clip = np.float32(node.attributes.real("bbox_xform_clip", float("inf")))
-    grown = _exponential(np.minimum(deltas[..., 2:], clip))
-    centre, size = deltas[..., :2] * (far - near) + (near + far) / np.float32(2), grown * (far - near)
-    corners = _corners(node, ("image_height", "image_width"), centre, size)
-    return _joined((corners, centre, size)), _joined((grown,)), _joined((deltas[..., :2],))
-
-
-def _divided(deltas: Array, deviations: Sequence[float]) -> Single:
-    divided: Single = (np.asarray(deltas, np.float32) / np.asarray(deviations, np.float32)).astype(np.float32)
-    return divided
-
-
-def _exponential(x: Array) -> Single:
-    """Return e^x, rounded once to float32."""
-    return np.exp(x.astype(np.float64)).astype(np.float32)
-
-
-def _corners(node: Node, window: tuple[str, str], centre: Array, size: Array) -> Array:
-    """Return the corners inside the window, [2, ..., 2]."""
-    limits = [np.float32(node.attributes.real(key)) for key in window]
-    return np.stack([np.clip(centre + sign * size / np.float32(2), 0, limits) for sign in (-1, 1)])
-
-
-def _joined(parts: Sequence[Array]) -> Single:
-    joined: Single = np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in parts])
-    return joined
-
-
-def _emit_detection(layer: Lowered) -> Emitted:
-    params = layer.node.params
-    assert isinstance(params, DetectionParams)
-    factors = (params.grow, params.move, params.place)
-    keys: dict[str, Value] = {
-        "height": params.window[0],
-        "width": params.window[1],
-        **factor_keys(_DETECTION_ORDER, factors, "uint16", "box_{0}_{1}"),
-        "delta_shift": params.early,
-        "score_threshold_value": params.threshold,
-    }
-    gone = ("image_height", "image_width", "score_threshold", "bbox_xform_clip")
-    return Emitted(keys=keys, changed={**dict.fromkeys(gone), "variance": (1, 1, 1, 1)})
-
-
-def _read_detection(file: FromFile) -> Params:
-    found = file.multiplier("box_{0}_{1}")
-    numbers = {name: given for name in ("height", "width") if (given := file.numbers(name)) is not None}
-    return {**numbers, **_read_threshold(file), **({} if found is None else {"box": found})}
 
 
 def _emit_bounding_box(layer: Lowered) -> Emitted:
@@ -259,34 +147,69 @@ def _emit_pyramid(layer: Lowered) -> Emitted:
     return Emitted(keys={**keys, "spatial_shift": params.fraction, "levels": params.levels})
 
 
-_PROPOSAL: tuple[Part, ...] = (
-    _MOVES,
-    _GROWTHS,
-    Number("box_shift_value", "shift", "box_shift_type"),
-    Computed(_emit_proposal, _read_threshold),
-)
+IMAGE_SIZE = 300
+"""What the Parser writes as width and height of an image that the model does not name."""
+
+
+def _map_suppression(work: Translation, node: Node) -> None:
+    """NMS of one class. Boxes and scores get a batch axis by Reshapes, what is read of the results loses it."""
+    name = work.name_of(node.outputs[0])
+    inputs = []
+    for t in node.inputs[:2]:
+        shape = (1, *work.shape(t))
+        keys: dict[str, Attribute] = {"shape": shape}
+        inputs.append(work.add_between(node, "reshape", (work.operand(t),), shape, t, keys, "_post_reshape"))
+    counts = {"box_num_per_class": work.shape(node.inputs[1])[0], "class_num": 1}
+    constants = [work.layer_of_constant(k, np.array([[n]], np.int32)) for k, n in counts.items()]
+    limit = work.numbers(node, 2)[0]
+    boxes, indices = work.top(node.inputs[0]), work.top(node.outputs[0])
+    tops = (
+        replace(boxes, shape=(1, limit, 4), data=None),
+        replace(indices, shape=(1, 1)),
+        replace(work.top(node.inputs[1]), shape=(1, limit), data=None),
+        replace(indices, shape=(1, limit)),
+    )
+    operands = (inputs[0], *constants, inputs[1])
+    _, count, scores, kept = work.layer(node, name, "nms", operands, tops, _suppression_keys(work, node, limit))
+    results = (kept, scores, count) if node.operator == "non_max_suppression_v5" else (kept, count)
+    read = {t for other in work.source.nodes for t in other.inputs} | set(work.source.outputs)
+    for source, t in zip(results, node.outputs, strict=True):
+        if t in read:
+            work.reshape(node, source, t, "_post_reshape")
+
+
+def _suppression_keys(work: Translation, node: Node, limit: int) -> dict[str, Attribute]:
+    reals = [as_written(np.asarray(work.source.tensors[t].data).reshape(-1)[0]) for t in node.inputs[3:]]
+    sigma = reals[2] if len(reals) > 2 else 0.0
+    return {
+        "method": "GAUSSIAN" if sigma > 0 else "HARD",
+        "image_width": IMAGE_SIZE,
+        "image_height": IMAGE_SIZE,
+        "center_point_box": 0,
+        "max_output_size": limit,
+        "iou_threshold": reals[0],
+        "score_threshold": reals[1],
+        "soft_nms_sigma": sigma,
+    }
+
+
+def _refuse_suppression(graph: Graph, node: Node) -> str:
+    return "" if graph.tensors[node.inputs[2]].size == 1 else "its number of results is no single number"
+
 
 LAYERS = {
     "bounding_box": Layer(
         "BoundingBox",
         types=lambda _, __, ___: (typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
-        emitted=(_GROWTHS, Computed(_emit_bounding_box)),
-    ),
-    "detection_output": Layer(
-        "DetectionOutput",
-        types=_detection,
-        emitted=(_MOVES, _GROWTHS, Computed(_emit_detection, _read_detection)),
-        internal=Internal(("coords", "box", "txty"), _detection_values),
+        emitted=(GROWTHS, Computed(_emit_bounding_box)),
     ),
     "max_roi_pool": Layer("MaxRoiPool", emitted=(Computed(_emit_max_roi),)),
     "nms": Layer("NMS", types=_nms, emitted=(Computed(_emit_nms, _read_nms), Factors(_NMS_ORDER, "uint16"))),
-    "proposal": Layer(
-        "Proposal",
-        types=_proposal,
-        emitted=_PROPOSAL,
-        internal=Internal(("coords", "box"), _proposal_values),
-        constants=_anchors,
-    ),
     "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(Computed(_emit_pyramid),)),
     "roi_align": Layer("RoiAlign", emitted=(Computed(_emit_roi_align),)),
+}
+
+SOURCES = {
+    "non_max_suppression_v4": Source(_map_suppression, constants=(2, 3, 4), refuse=_refuse_suppression),
+    "non_max_suppression_v5": Source(_map_suppression, constants=(2, 3, 4, 5), refuse=_refuse_suppression),
 }

@@ -9,6 +9,7 @@ import numpy as np
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
+    Source,
     always,
     by_range,
     follows_input,
@@ -34,15 +35,19 @@ from tflq.converters.aipu.emitted import (
     emitted_by,
     read_parts,
 )
+from tflq.converters.aipu.fusions import CLIP as CLIPPED
+from tflq.converters.aipu.fusions import SOFTPLUS, Fusion, sides
 from tflq.converters.aipu.operators.linear import changed_by, slopes
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
-from tflq.graph import Node, Operands
+from tflq.converters.aipu.translation import Translation, as_written
+from tflq.graph import Attributes, DType, Graph, Node, Operands
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, RECTIFIERS, SLOPE_SHIFT, Fused
 from tflq.interpreter.kernels.aipu.curve import SCALE
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain, offset_of, reciprocal, scale_of
-from tflq.interpreter.kernels.aipu.softmax import LOWEST, LogSoftmaxParams
+from tflq.interpreter.kernels.aipu.softmax import LARGEST_AXIS, LOWEST, LogSoftmaxParams
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD, FastSoftmaxParams
 from tflq.schemas.aipu import Value
 
@@ -171,6 +176,117 @@ def _read_log_softmax(file: FromFile) -> Params:
     return {**given, **Lut("lut_exp").read(file)}
 
 
+_OF_TFLITE = {
+    "elu": "ELU",
+    "hard_swish": "HARDSWISH",
+    "logistic": "SIGMOID",
+    "relu": "RELU",
+    "relu6": "RELU6",
+    "tanh": "TANH",
+}
+_NAMES = {
+    "abs": "abs",
+    "ceil": "ceil",
+    "cos": "cosine",
+    "exp": "exp",
+    "floor": "floor",
+    "log": "log",
+    "neg": "negative",
+    "round": "round",
+    "rsqrt": "rsqrt",
+    "sign": "sign",
+    "sin": "sine",
+    "sqrt": "sqrt",
+    "square": "square",
+}
+_LIMITS = {"relu_0_to_1": (0.0, 1.0), "relu_n1_to_1": (-1.0, 1.0)}
+
+
+def _map_method(work: Translation, node: Node) -> None:
+    method = _OF_TFLITE[node.operator]
+    keys: dict[str, Attribute] = {"method": method}
+    if method == "ELU":
+        keys["alpha"] = 1.0
+    work.append(node, "activation", {}, Attributes(keys))
+
+
+def _map_named(work: Translation, node: Node) -> None:
+    suffix = "_sqrt" if node.operator == "rsqrt" else ""
+    inputs = [work.operand(t) for t in node.inputs]
+    work.add(node, _NAMES[node.operator], inputs, node.outputs, suffix=suffix)
+
+
+def _map_leaky(work: Translation, node: Node) -> None:
+    slope = as_written(node.attributes.real("alpha"))
+    keys: dict[str, Attribute] = {
+        "method": "LEAKYRELU",
+        "negative_slope_type": "float32",
+        "negative_slope_value": slope,
+    }
+    work.append(node, "activation", {}, Attributes(keys))
+
+
+def _map_prelu(work: Translation, node: Node) -> None:
+    slopes = np.asarray(work.source.tensors[node.inputs[1]].data)
+    work.append(node, "activation", {"negative_slope": slopes}, Attributes({"method": "PRELU"}))
+
+
+def _map_gelu(work: Translation, node: Node) -> None:
+    approximate = "TANH" if node.attributes.boolean("approximate", False) else "NONE"
+    work.append(node, "activation", {}, Attributes({"method": "GELU", "approximate": approximate}))
+
+
+def _map_limited(work: Translation, node: Node) -> None:
+    low, high = _LIMITS[node.operator]
+    work.append(node, "activation", {}, Attributes({"method": "CLIP", "clip_min": low, "clip_max": high}))
+
+
+def _map_cast(work: Translation, node: Node) -> None:
+    to = work.source.tensors[node.outputs[0]].dtype
+    keys = {"to_dtype": (DType.UINT8 if to is DType.BOOL else to).value}
+    work.append(node, "cast", {}, Attributes({**keys, "clip_mode": "TRUNCATION", "ignore_scale_zp": True}))
+
+
+def _map_log_softmax(work: Translation, node: Node) -> None:
+    work.append(node, "log_softmax", {}, Attributes({"axis": len(work.shape(node.inputs[0])) - 1}))
+
+
+def _map_softplus(work: Translation, fusion: Fusion) -> None:
+    """Add Activation SOFTPLUS for log(exp(x) + 1)."""
+    first, last = (work.source.nodes[fusion.nodes[i]] for i in (0, -1))
+    work.add(last, "activation", (work.operand(first.inputs[0]),), last.outputs, {"method": "SOFTPLUS"})
+
+
+def _map_clip(work: Translation, fusion: Fusion) -> None:
+    """Add Activation CLIP for minimum and maximum by numbers."""
+    first, last = (work.source.nodes[n] for n in fusion.nodes)
+    limits = {
+        n.operator: as_written(np.asarray(work.source.tensors[sides(work.source, n)[1]].data).reshape(-1)[0])
+        for n in (first, last)
+    }
+    keys: dict[str, Attribute] = {"method": "CLIP", "clip_min": limits["maximum"], "clip_max": limits["minimum"]}
+    work.add(last, "activation", (work.operand(sides(work.source, first)[0]),), last.outputs, keys)
+
+
+def _map_softmax(work: Translation, node: Node) -> None:
+    work.append(node, "softmax", {}, Attributes({"axis": len(work.source.tensors[node.inputs[0]].shape) - 1}))
+
+
+def _refuse_softmax(graph: Graph, node: Node) -> str:
+    shape = graph.tensors[node.inputs[0]].shape
+    terms = shape[-1] if shape else 1
+    if node.attributes.real("beta", 1.0) != 1.0:
+        return f"beta is {node.attributes.real('beta')}; allowed is 1: multiply in front of it"
+    return f"softmax over {terms} terms; allowed are {LARGEST_AXIS}" if terms > LARGEST_AXIS else ""
+
+
+def _refuse_cast(graph: Graph, node: Node) -> str:
+    types = [graph.tensors[t].dtype for t in (node.inputs[0], node.outputs[0])]
+    if any(t.is_integer or t is DType.BOOL for t in types):
+        return ""
+    return f"from {types[0].value} to {types[1].value}; allowed is from or to integers: take it out"
+
+
 LAYERS = {
     **{name.lower(): Layer(name, never, emitted=(Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
     **{name.lower(): Layer(name, follows_input, emitted=(Lut(),)) for name in ("Ceil", "Floor", "Round")},
@@ -188,3 +304,16 @@ LAYERS = {
         for name in ("Cosine", "Sine")
     },
 }
+
+SOURCES = {
+    **dict.fromkeys(_OF_TFLITE, Source(_map_method)),
+    **dict.fromkeys(_NAMES, Source(_map_named)),
+    **dict.fromkeys(_LIMITS, Source(_map_limited)),
+    "cast": Source(_map_cast, any_type=True, refuse=_refuse_cast),
+    "gelu": Source(_map_gelu),
+    "leaky_relu": Source(_map_leaky),
+    "log_softmax": Source(_map_log_softmax),
+    "prelu": Source(_map_prelu, constants=(1,)),
+    "softmax": Source(_map_softmax, refuse=_refuse_softmax),
+}
+FUSIONS = {CLIPPED: _map_clip, SOFTPLUS: _map_softplus}

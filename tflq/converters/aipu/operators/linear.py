@@ -7,12 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, code_type, follows_input
+from tflq.converters.aipu.descriptor import Layer, Source, code_type, follows_input
 from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
+from tflq.converters.aipu.fusions import BATCH_NORM, Fusion, sides
+from tflq.converters.aipu.operators.windows import window_keys
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.rewrites import MERGED
-from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
+from tflq.converters.aipu.translation import Translation, fused_of
+from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Operands, Tensor
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, PRELU, RECTIFIERS, SLOPE, SLOPE_SHIFT, Fused
 from tflq.interpreter.kernels.aipu.channels import BIASES
 from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT, FilterParams, requested_shift
@@ -117,6 +121,82 @@ def _linear(type_name: str) -> Layer:
     return Layer(type_name, unless_rectified, emitted=emitted, constants=slopes, is_linear=True, has_width=True)
 
 
+def _map_filter(work: Translation, node: Node) -> None:
+    weights, biases = _weights(work.source, node)
+    is_depthwise = node.operator == "depthwise_conv_2d"
+    if is_depthwise:
+        weights = weights.transpose(3, 1, 2, 0)
+    channels = work.source.tensors[node.inputs[0]].shape[3]
+    multiplier = weights.shape[0] // channels if is_depthwise else 1
+    group = channels if is_depthwise else channels // weights.shape[3]
+    operator = "depthwise_conv" if is_depthwise and multiplier == 1 else "convolution"
+    extra: dict[str, Attribute] = {"multiplier": 1} if operator == "depthwise_conv" else {}
+    window = window_keys(work.source, node, (weights.shape[1], weights.shape[2]))
+    constants = {"weights": weights, "biases": biases}
+    attributes: dict[str, Attribute] = {"num_output": weights.shape[0], **window, "group": group}
+    attributes["with_activation"] = fused_of(node)
+    work.append(node, operator, constants, Attributes({**attributes, **extra}))
+
+
+def _map_fully_connected(work: Translation, node: Node) -> None:
+    weights, biases = _weights(work.source, node)
+    constants = {"weights": weights, "biases": biases}
+    keys = Attributes({"num_output": weights.shape[0], "with_activation": fused_of(node)})
+    work.append(node, "fully_connected", constants, keys)
+
+
+def _map_transpose_conv(work: Translation, node: Node) -> None:
+    """Inputs: shape of the output, weights [O, KH, KW, C], data, bias."""
+    own = replace(node, inputs=(node.inputs[2], node.inputs[1], *node.inputs[3:]))
+    weights, biases = _weights(work.source, own)
+    kernel = (weights.shape[1], weights.shape[2])
+    keys: dict[str, Attribute] = {"num_output": weights.shape[0]}
+    keys.update(window_keys(work.source, replace(own, inputs=own.outputs), kernel))
+    keys.update(group=1, with_activation=fused_of(node), output_padding_x=0, output_padding_y=0)
+    x = (work.operand(own.inputs[0]),)
+    work.add(node, "conv_transpose", x, node.outputs, keys, {"weights": weights, "biases": biases})
+
+
+def _map_batch_norm(work: Translation, fusion: Fusion) -> None:
+    first, last = (work.source.nodes[n] for n in fusion.nodes)
+    constants = {
+        key: np.asarray(work.source.tensors[sides(work.source, node)[1]].data).reshape(-1)
+        for key, node in (("weights", first), ("biases", last))
+    }
+    x = sides(work.source, first)[0]
+    keys: dict[str, Attribute] = {"axis": len(work.shape(x)) - 1, "epsilon": 0.0}
+    if fused_of(last) != "NONE":
+        keys["with_activation"] = fused_of(last)
+    work.rename(last.outputs[0], first.outputs[0])
+    work.add(last, "batch_norm", (work.operand(x),), last.outputs, keys, constants)
+
+
+def _map_mat_mul(work: Translation, node: Node) -> None:
+    keys = {f"trans_{side}": node.attributes.boolean(key, False) for side, key in (("a", "adj_x"), ("b", "adj_y"))}
+    work.append(node, "mat_mul", {}, Attributes(keys), reads=2)
+
+
+def _weights(graph: Graph, node: Node) -> tuple[Array, Array]:
+    """Return weights, and biases, zeros where the node has none."""
+    weights = graph.tensors[node.inputs[1]].data
+    assert weights is not None
+    outputs = weights.shape[3 if node.operator == "depthwise_conv_2d" else 0]
+    place = node.inputs[2] if len(node.inputs) > 2 else ABSENT
+    biases = None if place == ABSENT else graph.tensors[place].data
+    return weights, np.zeros(outputs, np.float32) if biases is None else biases
+
+
+def _refuse_filter(graph: Graph, node: Node) -> str:
+    computed = 2 if node.operator == "transpose_conv" else 0
+    others = [t for i, t in enumerate(node.inputs) if i != computed and t != ABSENT]
+    if not all(graph.tensors[t].is_constant for t in others):
+        return "weights or bias are computed at run time; allowed are constants"
+    weights = graph.tensors[node.inputs[1]]
+    if node.operator == "fully_connected" and graph.tensors[node.outputs[0]].shape[-1:] != weights.shape[:1]:
+        return f"output {graph.tensors[node.outputs[0]].shape} does not end in the {weights.shape[0]} outputs"
+    return ""
+
+
 LAYERS = {
     "batch_norm": _linear("BatchNorm"),
     "bias_add": Layer("BiasAdd", lambda _node, _operands: True, emitted=(Factors(LINEAR),), constants=_biases),
@@ -126,3 +206,12 @@ LAYERS = {
     "fully_connected": _linear("FullyConnected"),
     "mat_mul": Layer("MatMul", follows_input, emitted=(Factors(LINEAR),), has_width=True),
 }
+
+SOURCES = {
+    "conv_2d": Source(_map_filter, 2, is_image=True, fuses=True, refuse=_refuse_filter),
+    "depthwise_conv_2d": Source(_map_filter, 2, is_image=True, fuses=True, refuse=_refuse_filter),
+    "fully_connected": Source(_map_fully_connected, 2, fuses=True, refuse=_refuse_filter),
+    "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, fuses=True, refuse=_refuse_filter),
+    "batch_matmul": Source(_map_mat_mul, 2),
+}
+FUSIONS = {BATCH_NORM: _map_batch_norm}

@@ -1,4 +1,4 @@
-"""Layers that move, choose or pool values, most of which pass their input's type (docs/aipu.md, 5)."""
+"""Layers that only move values and pass their input's type, and Constant (docs/aipu.md, 5)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, OutputType, like, plain
+from tflq.converters.aipu.descriptor import Layer, OutputType, Source
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
+from tflq.converters.aipu.translation import Translation, as_written
 from tflq.errors import UnsupportedError
-from tflq.graph import DType, Node, Operands, Tensor
+from tflq.graph import Attributes, DType, Graph, Node, Operands, Tensor
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.layout import LayoutParams
-from tflq.interpreter.kernels.aipu.resize import WEIGHT_BITS, ResizeParams
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
@@ -52,24 +53,9 @@ def _emit_pad(layer: Lowered) -> Emitted:
     return Emitted(changed={"constant_value": params.fill} if "constant_value" in layer.node.attributes else {})
 
 
-def _emit_resize(layer: Lowered) -> Emitted:
-    params = layer.node.params
-    assert isinstance(params, ResizeParams)
-    return Emitted(keys={"interp_shift_value": WEIGHT_BITS if params.weights else 0, "interp_shift_type": "int8"})
-
-
-def _filter(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    """What is kept passes; the count is whole."""
-    return (*(like(t) for t in operands.inputs[:-1] if t is not None), plain(16))
-
-
-def _emit_filter(layer: Lowered) -> Emitted:
-    return Emitted(real_offsets=(len(layer.operands.outputs) - 1,))
-
-
 _PASSING = (
-    *("BatchToDepth", "BatchToSpace", "Crop", "DataStride", "DepthToSpace", "Gather", "Pooling", "Repeat", "Reshape"),
-    *("ReverseSequence", "Slice", "SpaceToBatch", "SpaceToDepth", "Split", "Tile", "Transpose", "UpsampleByIndex"),
+    *("BatchToDepth", "BatchToSpace", "Crop", "DataStride", "DepthToSpace", "Reshape", "Slice"),
+    *("SpaceToBatch", "SpaceToDepth", "Split", "Tile", "Transpose"),
 )
 
 
@@ -78,14 +64,148 @@ def snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
+_SIDES = ("top", "bottom", "left", "right")
+
+
+def _map_reshape(work: Translation, node: Node) -> None:
+    work.append(node, "reshape", {}, Attributes({"shape": work.shape(node.outputs[0])}))
+
+
+def _map_pad(work: Translation, node: Node) -> None:
+    mode = node.attributes.text("mode", "constant").upper()
+    given = work.source.tensors[node.inputs[2]].data if node.operator == "padv2" else None
+    value = 0.0 if given is None else as_written(np.asarray(given).reshape(-1)[0])
+    pads = np.asarray(work.source.tensors[node.inputs[1]].data, np.int64)
+    work.append(node, "pad", {}, Attributes({"constant_value": value, "mode": mode, "pads": pads}))
+
+
+def _map_transpose(work: Translation, node: Node) -> None:
+    work.append(node, "transpose", {}, Attributes({"perm": work.numbers(node, 1)}))
+
+
+def _map_tile(work: Translation, node: Node) -> None:
+    """TILE states the repeats; BROADCAST_TO the shape, whose new leading axes need a Reshape first."""
+    old, new = work.shape(node.inputs[0]), work.shape(node.outputs[0])
+    x = work.operand(node.inputs[0])
+    if node.operator == "tile":
+        work.add(node, "tile", (x,), node.outputs, {"repeats": work.numbers(node, 1)})
+        return
+    single = (1,) * (len(new) - len(old)) + old
+    if single != old:
+        x = work.add_between(node, "reshape", (x,), single, node.inputs[0], {"shape": single}, "_pre_reshape")
+    work.add(node, "tile", (x,), node.outputs, {"repeats": tuple(n // s for n, s in zip(new, single, strict=True))})
+
+
+def _map_split(work: Translation, node: Node) -> None:
+    """Input of SPLIT: axis, data; of SPLIT_V: data, sizes, axis."""
+    place, axis_place = (1, 0) if node.operator == "split" else (0, 2)
+    axis = work.numbers(node, axis_place)[0] % len(work.shape(node.inputs[place]))
+    keys: dict[str, Attribute] = {"axis": axis, "splits": tuple(work.shape(t)[axis] for t in node.outputs)}
+    work.add(node, "split", (work.operand(node.inputs[place]),), node.outputs, keys)
+
+
+def _map_unpack(work: Translation, node: Node) -> None:
+    """One Slice and one Reshape for each output."""
+    shape = work.shape(node.inputs[0])
+    axis = node.attributes.integer("axis", 0) % len(shape)
+    x = work.operand(node.inputs[0])
+    for i, t in enumerate(node.outputs):
+        begin, end = [0] * len(shape), list(shape)
+        begin[axis], end[axis] = i, i + 1
+        single = (*shape[:axis], 1, *shape[axis + 1 :])
+        part = work.add_between(node, "slice", (x,), single, t, _limits(begin, end, [1] * len(shape)), "_pre_slice")
+        work.reshape(node, part, t)
+
+
+def _map_slice(work: Translation, node: Node) -> None:
+    begin = work.numbers(node, 1)
+    end = [b + n for b, n in zip(begin, work.shape(node.outputs[0]), strict=True)]
+    work.append(node, "slice", {}, Attributes(_limits(begin, end, [1] * len(end))))
+
+
+def _map_strided_slice(work: Translation, node: Node) -> None:
+    """Axes that shrink are cut to one and taken off by a Reshape."""
+    begin, end, strides = slice_of(node, work.shape(node.inputs[0]), [work.numbers(node, i) for i in (1, 2, 3)])
+    x, keys = work.operand(node.inputs[0]), _limits(begin, end, strides)
+    shape = tuple(len(range(b, e, s)) for b, e, s in zip(begin, end, strides, strict=True))
+    if shape == work.shape(node.outputs[0]):
+        work.add(node, "slice", (x,), node.outputs, keys)
+        return
+    part = work.add_between(node, "slice", (x,), shape, node.outputs[0], keys)
+    work.reshape(node, part, node.outputs[0], "_post_reshape")
+
+
+def slice_of(
+    node: Node, shape: tuple[int, ...], given: list[tuple[int, ...]]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return begin, end and stride of each axis as Python's slices have them; an axis that shrinks is cut to one."""
+    begins, ends, strides = [], [], []
+    masks = {key: node.attributes.integer(f"{key}_mask", 0) for key in ("begin", "end", "shrink_axis")}
+    for axis, (size, b, e, s) in enumerate(zip(shape, *given, strict=True)):
+        first = None if masks["begin"] >> axis & 1 else b
+        last = None if masks["end"] >> axis & 1 else e
+        start, stop, step = slice(first, last, s).indices(size)
+        if masks["shrink_axis"] >> axis & 1:
+            start, stop, step = b % size, b % size + 1, 1
+        begins.append(start)
+        ends.append(stop)
+        strides.append(step)
+    return begins, ends, strides
+
+
+def _limits(begin: list[int] | tuple[int, ...], end: list[int], strides: list[int]) -> dict[str, Attribute]:
+    return {"begin": tuple(begin), "end": tuple(end), "strides": tuple(strides)}
+
+
+def _map_blocks(work: Translation, node: Node) -> None:
+    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND of two axes."""
+    (by, bx), sizes = work.numbers(node, 1), work.numbers(node, 2)
+    is_back = node.operator == "batch_to_space_nd"
+    named = dict(zip(_SIDES, sizes, strict=True))
+    name = "crop" if is_back else "pad"
+    keys: dict[str, Attribute] = {"block_size_x": bx, "block_size_y": by}
+    keys.update({f"{name}_{side}": named[side] for side in ("left", "right", "top", "bottom")})
+    work.append(node, "batch_to_space" if is_back else "space_to_batch", {}, Attributes(keys))
+
+
+def _map_depth(work: Translation, node: Node) -> None:
+    size = node.attributes.integer("block_size")
+    keys: dict[str, Attribute] = {"mode": "DCR"} if node.operator == "depth_to_space" else {}
+    work.append(node, node.operator, {}, Attributes({**keys, "block_size_x": size, "block_size_y": size}))
+
+
+def _refuse_slice(_graph: Graph, node: Node) -> str:
+    masks = [key for key in ("ellipsis_mask", "new_axis_mask") if node.attributes.integer(key, 0)]
+    if node.attributes.boolean("offset", False):
+        masks.append("offset")
+    return f"{', '.join(masks)} set; allowed are begin, end and shrink_axis masks" if masks else ""
+
+
+def _refuse_blocks(graph: Graph, node: Node) -> str:
+    sizes = graph.tensors[node.inputs[1]].size
+    return f"blocks along {sizes} axes; allowed are 2" if sizes != 2 else ""
+
+
 LAYERS = {
     **{snake(name): Layer(name) for name in _PASSING},
     "constant": Layer("Constant", types=_constant, constants=_constant_values),
-    "filter": Layer("Filter", types=_filter, emitted=(Computed(_emit_filter),)),
-    "gather_nd": Layer("GatherND"),
-    "max_pooling_with_arg_max": Layer(
-        "MaxPoolingWithArgMax", types=lambda _, o, __: (like(o.input(0)), plain(32, True))
-    ),
     "pad": Layer("Pad", emitted=(Computed(_emit_pad),)),
-    "resize": Layer("Resize", emitted=(Computed(_emit_resize),)),
+}
+
+SOURCES = {
+    **dict.fromkeys(("expand_dims", "reshape", "squeeze"), Source(_map_reshape, any_type=True)),
+    "unpack": Source(_map_unpack, any_type=True),
+    **dict.fromkeys(("pad", "mirror_pad"), Source(_map_pad, constants=(1,), any_type=True)),
+    "padv2": Source(_map_pad, constants=(1, 2), any_type=True),
+    "transpose": Source(_map_transpose, constants=(1,), any_type=True),
+    **dict.fromkeys(("tile", "broadcast_to"), Source(_map_tile, constants=(1,), any_type=True)),
+    "split": Source(_map_split, 2, constants=(0,), data=1, any_type=True),
+    "split_v": Source(_map_split, constants=(1, 2), any_type=True),
+    "slice": Source(_map_slice, constants=(1, 2), any_type=True),
+    "strided_slice": Source(_map_strided_slice, constants=(1, 2, 3), any_type=True, refuse=_refuse_slice),
+    **dict.fromkeys(
+        ("batch_to_space_nd", "space_to_batch_nd"),
+        Source(_map_blocks, constants=(1, 2), any_type=True, is_image=True, refuse=_refuse_blocks),
+    ),
+    **dict.fromkeys(("depth_to_space", "space_to_depth"), Source(_map_depth, any_type=True, is_image=True)),
 }

@@ -1,4 +1,4 @@
-"""Layers of two inputs or more on a common scale: Eltwise, Div, Pow, Logical, Where, Concat (docs/aipu.md, 5)."""
+"""Layers of two inputs: Eltwise, Div, Pow, SquaredDifference, Logical, Where (docs/aipu.md, 5)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Single,
+    Source,
     by_range,
     follows_input,
-    like,
     plain,
 )
 from tflq.converters.aipu.emitted import (
@@ -34,12 +34,13 @@ from tflq.converters.aipu.emitted import (
 )
 from tflq.converters.aipu.operators.linear import unless_rectified
 from tflq.converters.aipu.options import LayerOptions
-from tflq.graph import Array, Node, Operands
+from tflq.converters.aipu.translation import Translation, fused_of
+from tflq.graph import Array, Attributes, Node, Operands
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.eltwise import method_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
-from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, is_signed
-from tflq.schemas.aipu import Value
+from tflq.interpreter.kernels.aipu.scales import is_plain, is_signed
 
 _EPSILON = np.finfo(np.float32).eps
 
@@ -51,7 +52,8 @@ def _pair(node: Node, operands: Operands) -> bool:
     return method_of(node) == "SUB" or any(is_signed(t) for t in operands.inputs if t is not None)
 
 
-def _factors(layer: Lowered) -> tuple[int, int]:
+def factors_of(layer: Lowered) -> tuple[int, int]:
+    """Return what the inputs are multiplied by."""
     found = layer.param("factors")
     assert isinstance(found, tuple)
     return found[0], found[1]
@@ -61,56 +63,23 @@ def _emit_pair(layer: Lowered) -> Emitted:
     """M in front of k0 and k1."""
     (found,) = layer.multipliers("rescale")
     keys = factor_keys(ADDITIVE, found, "uint16")
-    keys |= {"scale_value": (found.first_m, *_factors(layer)), "scale_type": ("uint16",) * 3}
+    keys |= {"scale_value": (found.first_m, *factors_of(layer)), "scale_type": ("uint16",) * 3}
     return Emitted(keys=keys)
 
 
-def _read_pair(file: FromFile) -> Params:
+def read_pair(file: FromFile) -> Params:
+    """Return M, N, k0 and k1."""
     found = file.multiplier()
     if found is None or found.m.size != 3:
         return {}
     return {"rescale": Multiplier(found.m[:1], found.n[:1]), "factors": found.m[1:]}
 
 
-_COMMON = (Computed(_emit_pair, _read_pair),)
+_COMMON = (Computed(_emit_pair, read_pair),)
 
 
 def _eltwise(node: Node) -> Sequence[Part]:
     return (Factors(LINEAR),) if method_of(node) == "MUL" else _COMMON
-
-
-def _emit_scatter(layer: Lowered) -> Emitted:
-    """As a pair, k of the output's width; MUL has M_0 and M_1, N_0 at the end and N_1 at each update."""
-    (found,), kind = layer.multipliers("rescale"), type_of_multiplier(bits_of(layer.operands.output()))
-    factors = _factors(layer)
-    if layer.param("method") == "MUL":
-        keys: dict[str, Value] = {
-            "scale_value": (1, *factors),
-            "shift_value": (found.first_n, 0, layer.number("step_shift")),
-            "scale_type": (kind,) * 3,
-            "shift_type": ("int8",) * 3,
-        }
-        return Emitted(keys=keys)
-    keys = factor_keys(ADDITIVE, found, kind)
-    keys |= {"scale_value": (found.first_m, *factors), "scale_type": ("uint16", kind, kind)}
-    return Emitted(keys=keys)
-
-
-def _read_products(file: FromFile) -> Params:
-    found = file.multiplier()
-    if found is None or found.m.size != 3:
-        return {}
-    one = Multiplier(np.ones(1, np.int64), found.n[:1])
-    return {"rescale": one, "factors": found.m[1:], "step_shift": found.n[2:]}
-
-
-def _scatter(node: Node) -> Sequence[Part]:
-    is_product = node.attributes.text("reduction", "NONE") == "MUL"
-    return (Computed(_emit_scatter, _read_products if is_product else _read_pair),)
-
-
-def _scattered(_node: Node, operands: Operands) -> bool:
-    return is_signed(operands.input(0)) or is_signed(operands.input(2))
 
 
 def _squared(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
@@ -131,15 +100,6 @@ def _emit_logical(layer: Lowered) -> Emitted:
 def _read_logical(file: FromFile) -> Params:
     found = file.numbers("scale_value")
     return {} if found is None or found.size != 2 else {"factors": found}
-
-
-def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Branches of one type pass it; others take the output's range, as wide as the widest."""
-    branches = [t for t in operands.inputs if t is not None]
-    if all(like(t) == like(branches[0]) for t in branches):
-        return (like(branches[0]),)
-    widest = replace(options, activation_bits=max(bits_of(t) for t in branches))
-    return (by_range(operands.output(), follows_input(node, operands), widest),)
 
 
 def _pow(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
@@ -185,9 +145,86 @@ def _eltwise_layer(type_name: str) -> Layer:
     return Layer(type_name, _pair, emitted=_eltwise, keeps_whole=True, has_width=True)
 
 
+_PAIRS = {"add": "ADD", "sub": "SUB", "mul": "MUL", "maximum": "MAX", "minimum": "MIN"}
+_COMPARISONS = {
+    "equal": "EQUAL",
+    "greater": "GREATER",
+    "greater_equal": "GREATER_EQUAL",
+    "less": "LESS",
+    "less_equal": "LESS_EQUAL",
+    "logical_and": "AND",
+    "logical_or": "OR",
+    "not_equal": "NOT_EQUAL",
+}
+
+
+def _map_pair(work: Translation, node: Node) -> None:
+    """Equal shapes, and MAX and MIN, whose constant is repeated: Eltwise; others Add, Sub, Mul as they are."""
+    fused: Attribute = fused_of(node)
+    shapes = [work.shape(t) for t in node.inputs]
+    if shapes[0] == shapes[1] or node.operator in ("maximum", "minimum"):
+        keys = {"with_activation": fused, "method": _PAIRS[node.operator]}
+        work.add(node, "eltwise", work.repeated(node, node.outputs), node.outputs, keys)
+    else:
+        work.append(node, node.operator, {}, Attributes({"with_activation": fused}), reads=2)
+
+
+def _map_sum_of_many(work: Translation, node: Node) -> None:
+    """One Eltwise for each operand but the first; those between take the range of the whole."""
+    keys: dict[str, Attribute] = {"with_activation": "NONE", "method": "ADD"}
+    (t,) = node.outputs
+    total, *others, last = (work.operand(i) for i in node.inputs)
+    for number, other in enumerate(others):
+        suffix = f"_expand_{number}" if number else ""
+        total = work.add_between(node, "eltwise", (total, other), work.shape(t), t, keys, suffix)
+    work.add(node, "eltwise", (total, last), (t,), keys, suffix=f"_expand_{len(others)}" if others else "")
+
+
+def _map_comparison(work: Translation, node: Node) -> None:
+    """A constant is repeated to the shape of the result."""
+    work.add(node, "logical", work.repeated(node, node.outputs), node.outputs, {"method": _COMPARISONS[node.operator]})
+
+
+def _map_logical_not(work: Translation, node: Node) -> None:
+    work.append(node, "logical", {}, Attributes({"method": "NOT"}))
+
+
+def _map_quotient(work: Translation, node: Node) -> None:
+    inputs = [work.operand(t) for t in node.inputs]
+    if node.operator == "div":
+        work.add(node, "div", inputs, node.outputs)
+        return
+    quotient = work.add_between(node, "div", inputs, work.shape(node.outputs[0]), node.outputs[0])
+    work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
+
+
+def _map_squared_difference(work: Translation, node: Node) -> None:
+    work.append(node, "squared_difference", {}, reads=2)
+
+
+def _map_select(work: Translation, node: Node) -> None:
+    work.add(node, "where", work.repeated(node, node.outputs), node.outputs)
+
+
+def _map_pow(work: Translation, node: Node) -> None:
+    """The exponent is repeated to the shape of the base. Bounds of log|x| and p log|x|, where no run says more."""
+    work.add(node, "pow", work.repeated(node, node.outputs), node.outputs)
+    x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
+    bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(("log_outputs", "power_outputs", "exp_outputs"))
+    if x is not None and p is not None and y is not None:
+        smallest = min(map(abs, x)) if x[0] * x[1] > 0 else 0.0
+        logs = [float(np.log(v + float(_EPSILON))) for v in (smallest, max(map(abs, x)))]
+        products = [a * b for a in logs for b in p]
+        bounds = {
+            "log_outputs": (logs[0], logs[1]),
+            "power_outputs": (min(products), max(products)),
+            "exp_outputs": (0.0, max(map(abs, y))),
+        }
+    work.add_internal(bounds)
+
+
 LAYERS = {
     "add": _eltwise_layer("Add"),
-    "concat": Layer("Concat", follows_input, _concat, emitted=(Factors(ADDITIVE, name="rescales"),), has_width=True),
     "div": Layer("Div", follows_input, emitted=(Lut(dtype=np.uint16), Factors(TYPED))),
     "eltwise": _eltwise_layer("Eltwise"),
     "logical": Layer(
@@ -203,10 +240,21 @@ LAYERS = {
         internal=Internal(("log_outputs", "power_outputs", "exp_outputs"), _pow_values),
         needs_range=True,
     ),
-    "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True),
     "squared_difference": Layer(
         "SquaredDifference", types=_squared, emitted=(Factors(CURVED, "uint16", "rescales"),), needs_range=True
     ),
     "sub": _eltwise_layer("Sub"),
     "where": Layer("Where", follows_input, emitted=(Factors(CURVED, name="rescales"),), keeps_whole=True),
+}
+
+SOURCES = {
+    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2, fuses=True)),
+    **dict.fromkeys(("maximum", "minimum"), Source(_map_pair, 2, same_shapes=True)),
+    "add_n": Source(_map_sum_of_many),
+    **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True, same_shapes=True)),
+    "logical_not": Source(_map_logical_not, any_type=True),
+    **dict.fromkeys(("div", "floor_div"), Source(_map_quotient, 2)),
+    "pow": Source(_map_pow, 2, same_shapes=True),
+    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1, same_shapes=True)),
+    "squared_difference": Source(_map_squared_difference, 2),
 }

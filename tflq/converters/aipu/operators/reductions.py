@@ -1,8 +1,9 @@
-"""Layers over axes: Reduce, Cumulate, Moments, Normalization, LRN, and those that give indices (docs/aipu.md, 5)."""
+"""Layers over axes: Reduce, Cumulate, SegmentReduce, Moments, Normalization, LRN (docs/aipu.md, 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,11 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Single,
+    Source,
     follows_input,
     like,
     never,
     plain,
-    typed,
 )
 from tflq.converters.aipu.emitted import (
     ADDITIVE,
@@ -24,20 +25,19 @@ from tflq.converters.aipu.emitted import (
     Computed,
     Emitted,
     Factors,
-    Fixed,
     Lowered,
     Lut,
     Number,
     Part,
 )
+from tflq.converters.aipu.fusions import MOMENTS, Fusion
 from tflq.converters.aipu.options import LayerOptions
-from tflq.converters.aipu.ranges import type_of_range
-from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.count import CountParams
-from tflq.interpreter.kernels.aipu.indices import OneHotParams
+from tflq.converters.aipu.translation import Translation, as_written
+from tflq.graph import Array, Attributes, Node, Operands
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
-from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, code_limits, is_plain, is_signed, offset_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of
 
 _PASSING, _OF_TRUTH = ("MIN", "MAX"), ("ANY", "ALL")
 
@@ -114,55 +114,103 @@ def _segmented(_node: Node, operands: Operands) -> bool:
     return is_signed(operands.input(0))
 
 
-def _top_k(node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    x = operands.input(0)
-    return like(x), plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
+_REDUCTIONS = {
+    "mean": "MEAN",
+    "reduce_all": "ALL",
+    "reduce_any": "ANY",
+    "reduce_max": "MAX",
+    "reduce_min": "MIN",
+    "reduce_prod": "PROD",
+    "sum": "SUM",
+}
 
 
-def _one_hot(node: Node, _operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Whole values as they are, others by their own range."""
-    values = np.asarray(node.attributes["values"], np.float64)
-    low, high = values.min(), values.max()
-    if np.array_equal(values, np.trunc(values)):
-        bits = next(b for b in (8, 16, 32) if low >= -(1 << (b - 1)) and high < 1 << (b - (low < 0)))
-        return (plain(bits, bool(low < 0)),)
-    bits = options.activation_bits
-    return (typed(type_of_range(low, high, bits, bool(low < 0), options.is_symmetric, options.restricted)),)
+def _map_reduce(work: Translation, node: Node) -> None:
+    """Reduce keeps its axes; a Reshape takes them off. A mean over both axes of an image is a pool."""
+    shape = work.shape(node.inputs[0])
+    axes = tuple(sorted(a % len(shape) for a in work.numbers(node, 1)))
+    keys: dict[str, Attribute] = {"axis": axes, "method": _REDUCTIONS[node.operator]}
+    operator = "reduce"
+    if node.operator == "mean" and len(shape) == 4 and axes == (1, 2):
+        operator, keys = "pooling", _whole_image(shape)
+    without_axes(work, node, operator, keys, axes)
 
 
-def _emit_one_hot(layer: Lowered) -> Emitted:
-    params = layer.node.params
-    assert isinstance(params, OneHotParams)
-    if is_plain(layer.operands.output()):
-        return Emitted()
-    return Emitted(changed={"values": tuple(int(c) for c in params.codes)})
+def without_axes(
+    work: Translation, node: Node, operator: str, keys: dict[str, Attribute], axes: tuple[int, ...]
+) -> None:
+    """Add a layer that keeps its axes with length 1, and the Reshape that takes them off where the source has none."""
+    kept = tuple(1 if a in axes else n for a, n in enumerate(work.shape(node.inputs[0])))
+    x, (t,) = work.operand(node.inputs[0]), node.outputs
+    if work.shape(t) == kept:
+        work.add(node, operator, (x,), node.outputs, keys)
+    else:
+        work.reshape(node, work.add_between(node, operator, (x,), kept, t, keys), t, "_post_reshape")
 
 
-def _emit_count(layer: Lowered) -> Emitted:
-    params = layer.node.params
-    assert isinstance(params, CountParams)
-    first, last = (params.high, params.low) if params.falls else (params.low, params.high)
-    return Emitted(changed={"min": first, "max": last})
+def _whole_image(shape: tuple[int, ...]) -> dict[str, Attribute]:
+    window: dict[str, Attribute] = {"kernel_x": shape[2], "kernel_y": shape[1], "stride_x": 1, "stride_y": 1}
+    window.update({f"pad_{side}": 0 for side in ("left", "right", "top", "bottom")})
+    window.update(dilation_x=1, dilation_y=1, method="AVG", ceil_mode=False, count_include_pad=False)
+    return window
 
 
-def _paper_count(_node: Node, _operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
-    """Return the type of counts without zero point."""
-    return (typed(affine_of(np.float32(1), 0, 16, False)),)
+def _map_moments(work: Translation, fusion: Fusion) -> None:
+    """Add Moments for the mean and the mean of the squared differences.
+
+    The Parser splits the squared difference into Sub and a square; a Sub of the same operands is then that one.
+    """
+    first, difference, last = (work.source.nodes[n] for n in fusion.nodes)
+    for node in work.source.nodes:
+        if node.operator == "sub" and node.inputs == difference.inputs:
+            work.rename(node.outputs[0], difference.outputs[0])
+    rank = len(work.shape(first.inputs[0]))
+    axes = tuple(a % rank for a in work.numbers(first, 1))
+    outputs = (*first.outputs, *last.outputs)
+    work.add(first, "moments", (work.operand(first.inputs[0]),), outputs, {"axis": axes, "keepdims": True})
+
+
+def _map_cumsum(work: Translation, node: Node) -> None:
+    keys: dict[str, Attribute] = {
+        "axis": work.numbers(node, 1)[0] % len(work.shape(node.inputs[0])),
+        "method": "SUM",
+        "exclusive": node.attributes.boolean("exclusive", False),
+        "reverse": node.attributes.boolean("reverse", False),
+    }
+    work.append(node, "cumulate", {}, Attributes(keys))
+
+
+def _map_normalisation(work: Translation, node: Node) -> None:
+    keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 1e-06}
+    work.append(node, "normalization", {}, Attributes(keys))
+
+
+def _map_segments(work: Translation, node: Node) -> None:
+    """The output has as many rows as there are segments, which the file's shape may not say."""
+    (t,) = node.outputs
+    count = work.numbers(node, 1)[-1] + 1
+    top = replace(work.top(t), shape=(count, *work.shape(t)[1:]))
+    inputs = [work.operand(i) for i in node.inputs]
+    (work.places[t],) = work.layer(node, work.name_of(t), "segment_reduce", inputs, (top,), {"method": "SUM"})
+
+
+def _map_lrn(work: Translation, node: Node) -> None:
+    """Size 2 radius + 1, alpha times size. The mean square is at most the largest square, where no run says more."""
+    size = 2 * node.attributes.integer("radius", 0) + 1
+    keys: dict[str, Attribute] = {
+        "method": "ACROSS_CHANNELS",
+        "size": size,
+        "bias": as_written(node.attributes.real("bias", 0.0)),
+        "alpha": as_written(node.attributes.real("alpha", 0.0) * size),
+        "beta": as_written(node.attributes.real("beta", 0.0)),
+    }
+    work.append(node, "lrn", {}, Attributes(keys))
+    limits = work.limits(node.inputs[0])
+    work.add_internal({"square_sum": None if limits is None else (0.0, max(v * v for v in limits))})
 
 
 LAYERS = {
-    "arg_min_max": Layer("ArgMinMax", types=lambda _, o, __: (plain(16),) * len(o.outputs)),
-    "count": Layer(
-        "Count",
-        types=lambda _, o, __: (plain(16, zp=offset_of(o.input(0))),),
-        paper_types=_paper_count,
-        emitted=(Computed(_emit_count),),
-    ),
-    "ctc_greedy_decoder": Layer(
-        "CTCGreedyDecoder", types=lambda _, __, ___: (plain(16),), emitted=(Fixed(real_offsets=(0,)),)
-    ),
     "cumulate": Layer("Cumulate", follows_input, emitted=_cumulate, keeps_whole=True),
-    "in_top_k": Layer("InTopK", types=lambda _, __, ___: (plain(8),)),
     "lrn": Layer(
         "LRN",
         follows_input,
@@ -188,7 +236,6 @@ LAYERS = {
             Number("reciprocal_shift_value", "shift", "reciprocal_shift_type"),
         ),
     ),
-    "one_hot": Layer("OneHot", types=_one_hot, emitted=(Computed(_emit_one_hot),)),
     "reduce": Layer(
         "Reduce",
         follows_input,
@@ -199,5 +246,14 @@ LAYERS = {
         needs_range=_reduce_needs_range,
     ),
     "segment_reduce": Layer("SegmentReduce", _segmented, emitted=(Factors(CURVED, "uint16"),)),
-    "top_k": Layer("TopK", types=_top_k),
 }
+
+SOURCES = {
+    **dict.fromkeys(("mean", "reduce_max", "reduce_min", "reduce_prod", "sum"), Source(_map_reduce, constants=(1,))),
+    **dict.fromkeys(("reduce_all", "reduce_any"), Source(_map_reduce, constants=(1,), any_type=True)),
+    "cumsum": Source(_map_cumsum, constants=(1,)),
+    "l2_normalization": Source(_map_normalisation),
+    "local_response_normalization": Source(_map_lrn, is_image=True),
+    "segment_sum": Source(_map_segments, constants=(1,)),
+}
+FUSIONS = {MOMENTS: _map_moments}

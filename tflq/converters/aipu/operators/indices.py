@@ -1,0 +1,117 @@
+"""Layers that give indices or counts, or choose by them: ArgMinMax, TopK, OneHot, Count (docs/aipu.md, 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tflq.converters.aipu.descriptor import (
+    Layer,
+    OutputType,
+    Source,
+    like,
+    plain,
+    typed,
+)
+from tflq.converters.aipu.emitted import (
+    Computed,
+    Emitted,
+    Fixed,
+    Lowered,
+)
+from tflq.converters.aipu.operators.reductions import without_axes
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.ranges import type_of_range
+from tflq.converters.aipu.translation import Translation
+from tflq.graph import Attributes, Node, Operands
+from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.count import CountParams
+from tflq.interpreter.kernels.aipu.indices import OneHotParams
+from tflq.interpreter.kernels.aipu.scales import affine_of, is_plain, offset_of
+
+
+def _top_k(node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    x = operands.input(0)
+    return like(x), plain(16 if x.shape[node.attributes.integer("axis")] <= 1 << 16 else 32)
+
+
+def _one_hot(node: Node, _operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
+    """Whole values as they are, others by their own range."""
+    values = np.asarray(node.attributes["values"], np.float64)
+    low, high = values.min(), values.max()
+    if np.array_equal(values, np.trunc(values)):
+        bits = next(b for b in (8, 16, 32) if low >= -(1 << (b - 1)) and high < 1 << (b - (low < 0)))
+        return (plain(bits, bool(low < 0)),)
+    bits = options.activation_bits
+    return (typed(type_of_range(low, high, bits, bool(low < 0), options.is_symmetric, options.restricted)),)
+
+
+def _emit_one_hot(layer: Lowered) -> Emitted:
+    params = layer.node.params
+    assert isinstance(params, OneHotParams)
+    if is_plain(layer.operands.output()):
+        return Emitted()
+    return Emitted(changed={"values": tuple(int(c) for c in params.codes)})
+
+
+def _emit_count(layer: Lowered) -> Emitted:
+    params = layer.node.params
+    assert isinstance(params, CountParams)
+    first, last = (params.high, params.low) if params.falls else (params.low, params.high)
+    return Emitted(changed={"min": first, "max": last})
+
+
+def _paper_count(_node: Node, _operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """Return the type of counts without zero point."""
+    return (typed(affine_of(np.float32(1), 0, 16, False)),)
+
+
+def _map_extreme(work: Translation, node: Node) -> None:
+    axis = work.numbers(node, 1)[0] % len(work.shape(node.inputs[0]))
+    method = "MAX" if node.operator == "arg_max" else "MIN"
+    keys: dict[str, Attribute] = {"axis": axis, "method": method, "select_last_index": False}
+    without_axes(work, node, "arg_min_max", keys, (axis,))
+
+
+def _map_one_hot(work: Translation, node: Node) -> None:
+    on, off = (float(np.asarray(work.source.tensors[t].data).reshape(-1)[0]) for t in node.inputs[2:4])
+    rank = len(work.shape(node.outputs[0]))
+    keys: dict[str, Attribute] = {
+        "axis": node.attributes.integer("axis", -1) % rank,
+        "values": (off, on),
+        "depth": work.numbers(node, 1)[0],
+    }
+    work.append(node, "one_hot", {}, Attributes(keys))
+
+
+def _map_top_k(work: Translation, node: Node) -> None:
+    keys: dict[str, Attribute] = {
+        "axis": len(work.shape(node.inputs[0])) - 1,
+        "k": work.numbers(node, 1)[0],
+        "sorted": True,
+        "largest": True,
+        "select_index": "first",
+    }
+    work.append(node, "top_k", {}, Attributes(keys))
+
+
+LAYERS = {
+    "arg_min_max": Layer("ArgMinMax", types=lambda _, o, __: (plain(16),) * len(o.outputs)),
+    "count": Layer(
+        "Count",
+        types=lambda _, o, __: (plain(16, zp=offset_of(o.input(0))),),
+        paper_types=_paper_count,
+        emitted=(Computed(_emit_count),),
+    ),
+    "ctc_greedy_decoder": Layer(
+        "CTCGreedyDecoder", types=lambda _, __, ___: (plain(16),), emitted=(Fixed(real_offsets=(0,)),)
+    ),
+    "in_top_k": Layer("InTopK", types=lambda _, __, ___: (plain(8),)),
+    "one_hot": Layer("OneHot", types=_one_hot, emitted=(Computed(_emit_one_hot),)),
+    "top_k": Layer("TopK", types=_top_k),
+}
+
+SOURCES = {
+    **dict.fromkeys(("arg_max", "arg_min"), Source(_map_extreme, constants=(1,))),
+    "one_hot": Source(_map_one_hot, constants=(1, 2, 3), any_type=True),
+    "topk_v2": Source(_map_top_k, constants=(1,)),
+}

@@ -1,0 +1,178 @@
+"""Layers that choose or combine rows: Concat, Gather, ReverseSequence, ScatterND, Repeat, Filter (docs/aipu.md, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu.descriptor import (
+    Layer,
+    OutputType,
+    Source,
+    by_range,
+    follows_input,
+    like,
+    plain,
+)
+from tflq.converters.aipu.emitted import (
+    ADDITIVE,
+    Computed,
+    Emitted,
+    Factors,
+    FromFile,
+    Lowered,
+    Params,
+    Part,
+    factor_keys,
+)
+from tflq.converters.aipu.operators.pairs import factors_of, read_pair
+from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.translation import Translation
+from tflq.graph import Attributes, Graph, Node, Operands
+from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
+from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed
+from tflq.schemas.aipu import Value
+
+
+def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
+    """Branches of one type pass it; others take the output's range, as wide as the widest."""
+    branches = [t for t in operands.inputs if t is not None]
+    if all(like(t) == like(branches[0]) for t in branches):
+        return (like(branches[0]),)
+    widest = replace(options, activation_bits=max(bits_of(t) for t in branches))
+    return (by_range(operands.output(), follows_input(node, operands), widest),)
+
+
+def _emit_scatter(layer: Lowered) -> Emitted:
+    """As a pair, k of the output's width; MUL has M_0 and M_1, N_0 at the end and N_1 at each update."""
+    (found,), kind = layer.multipliers("rescale"), type_of_multiplier(bits_of(layer.operands.output()))
+    factors = factors_of(layer)
+    if layer.param("method") == "MUL":
+        keys: dict[str, Value] = {
+            "scale_value": (1, *factors),
+            "shift_value": (found.first_n, 0, layer.number("step_shift")),
+            "scale_type": (kind,) * 3,
+            "shift_type": ("int8",) * 3,
+        }
+        return Emitted(keys=keys)
+    keys = factor_keys(ADDITIVE, found, kind)
+    keys |= {"scale_value": (found.first_m, *factors), "scale_type": ("uint16", kind, kind)}
+    return Emitted(keys=keys)
+
+
+def _read_products(file: FromFile) -> Params:
+    found = file.multiplier()
+    if found is None or found.m.size != 3:
+        return {}
+    one = Multiplier(np.ones(1, np.int64), found.n[:1])
+    return {"rescale": one, "factors": found.m[1:], "step_shift": found.n[2:]}
+
+
+def _scatter(node: Node) -> Sequence[Part]:
+    is_product = node.attributes.text("reduction", "NONE") == "MUL"
+    return (Computed(_emit_scatter, _read_products if is_product else read_pair),)
+
+
+def _scattered(_node: Node, operands: Operands) -> bool:
+    return is_signed(operands.input(0)) or is_signed(operands.input(2))
+
+
+def _filter(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """What is kept passes; the count is whole."""
+    return (*(like(t) for t in operands.inputs[:-1] if t is not None), plain(16))
+
+
+def _emit_filter(layer: Lowered) -> Emitted:
+    return Emitted(real_offsets=(len(layer.operands.outputs) - 1,))
+
+
+def _map_concatenation(work: Translation, node: Node) -> None:
+    rank = len(work.shape(node.outputs[0]))
+    axis = Attributes({"axis": node.attributes.integer("axis") % rank})
+    work.append(node, "concat", {}, axis, reads=len(node.inputs))
+
+
+def _map_pack(work: Translation, node: Node) -> None:
+    """Each input gets the new axis, then Concat."""
+    shape = work.shape(node.outputs[0])
+    axis = node.attributes.integer("axis") % len(shape)
+    single = (*shape[:axis], 1, *shape[axis + 1 :])
+    keys: dict[str, Attribute] = {"shape": single}
+    inputs = [
+        work.add_between(node, "reshape", (work.operand(t),), single, t, keys, "_pre_reshape") for t in node.inputs
+    ]
+    work.add(node, "concat", inputs, node.outputs, {"axis": axis})
+
+
+def _map_gather(work: Translation, node: Node) -> None:
+    rank = len(work.shape(node.inputs[0]))
+    keys: dict[str, Attribute] = {
+        "axis": node.attributes.integer("axis", 0) % rank,
+        "batch_dims": node.attributes.integer("batch_dims", 0) % (len(work.shape(node.inputs[1])) + 1),
+    }
+    work.append(node, "gather", {}, Attributes(keys), reads=2)
+
+
+def _map_embedding(work: Translation, node: Node) -> None:
+    inputs = [work.operand(t) for t in reversed(node.inputs)]
+    work.add(node, "gather", inputs, node.outputs, {"axis": 0, "batch_dims": 0})
+
+
+def _map_gather_nd(work: Translation, node: Node) -> None:
+    work.append(node, "gather_nd", {}, Attributes({"batch_dims": 0}), reads=2)
+
+
+def _map_reverse_sequence(work: Translation, node: Node) -> None:
+    value = node.attributes.integer
+    keys: dict[str, Attribute] = {"batch_axis": value("batch_dim", 0), "time_axis": value("seq_dim", 0)}
+    work.append(node, "reverse_sequence", {}, Attributes(keys), reads=2)
+
+
+def _map_reverse(work: Translation, node: Node) -> None:
+    """One ReverseSequence over the whole length; another axis counts as the batch."""
+    shape = work.shape(node.inputs[0])
+    axis = work.numbers(node, 1)[0] % len(shape)
+    batch = 1 if axis == 0 else 0
+    lengths = np.full(shape[batch], shape[axis], np.int32)
+    name = work.name_of(node.outputs[0])
+    inputs = (work.operand(node.inputs[0]), work.layer_of_constant(f"{name}_seq_len", lengths))
+    work.add(node, "reverse_sequence", inputs, node.outputs, {"batch_axis": batch, "time_axis": axis})
+
+
+def _map_scatter_nd(work: Translation, node: Node) -> None:
+    """Updates are added to zeros."""
+    indices, updates = (work.operand(t) for t in node.inputs[:2])
+    name = work.name_of(node.outputs[0])
+    zeros = work.layer_of_constant(f"{name}_data", np.zeros(work.shape(node.outputs[0]), np.float32))
+    work.add(node, "scatter_nd", (zeros, indices, updates), node.outputs, {"reduction": "ADD"})
+
+
+def _refuse_reverse(graph: Graph, node: Node) -> str:
+    axes = graph.tensors[node.inputs[1]].size
+    rank = len(graph.tensors[node.inputs[0]].shape)
+    return f"{axes} axes of {rank}; allowed is one of two or more" if axes != 1 or rank < 2 else ""
+
+
+LAYERS = {
+    "concat": Layer("Concat", follows_input, _concat, emitted=(Factors(ADDITIVE, name="rescales"),), has_width=True),
+    "filter": Layer("Filter", types=_filter, emitted=(Computed(_emit_filter),)),
+    "gather": Layer("Gather"),
+    "gather_nd": Layer("GatherND"),
+    "repeat": Layer("Repeat"),
+    "reverse_sequence": Layer("ReverseSequence"),
+    "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True),
+}
+
+SOURCES = {
+    "concatenation": Source(_map_concatenation, any_type=True),
+    "pack": Source(_map_pack, any_type=True),
+    "embedding_lookup": Source(_map_embedding, 2, any_type=True),
+    "gather": Source(_map_gather, 2, any_type=True),
+    "gather_nd": Source(_map_gather_nd, 2, any_type=True),
+    "reverse_sequence": Source(_map_reverse_sequence, 2, any_type=True),
+    "reverse_v2": Source(_map_reverse, constants=(1,), any_type=True, refuse=_refuse_reverse),
+    "scatter_nd": Source(_map_scatter_nd, constants=(2,), any_type=True),
+}

@@ -1,0 +1,85 @@
+"""Layers over windows of an image: Pooling, MaxPoolingWithArgMax, UpsampleByIndex, Resize (docs/aipu.md, 5)."""
+
+from __future__ import annotations
+
+from tflq.converters.aipu.descriptor import Layer, Source, like, plain
+from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
+from tflq.converters.aipu.translation import Translation
+from tflq.graph import Attributes, Graph, Node
+from tflq.graph.attributes import Attribute
+from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.kernels.aipu.resize import WEIGHT_BITS, ResizeParams
+
+
+def _emit_resize(layer: Lowered) -> Emitted:
+    params = layer.node.params
+    assert isinstance(params, ResizeParams)
+    return Emitted(keys={"interp_shift_value": WEIGHT_BITS if params.weights else 0, "interp_shift_type": "int8"})
+
+
+def window_keys(graph: Graph, node: Node, kernel: tuple[int, int]) -> dict[str, Attribute]:
+    """Return the keys of a window: kernel, stride, padding as it comes out, dilation."""
+    x = graph.tensors[node.inputs[0]]
+    found = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
+    return {
+        "kernel_x": kernel[1],
+        "kernel_y": kernel[0],
+        "stride_x": found.stride[1],
+        "stride_y": found.stride[0],
+        "pad_left": found.left,
+        "pad_right": found.right,
+        "pad_top": found.top,
+        "pad_bottom": found.bottom,
+        "dilation_x": found.dilation[1],
+        "dilation_y": found.dilation[0],
+    }
+
+
+def _map_pool(work: Translation, node: Node) -> None:
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    is_average = node.operator == "average_pool_2d"
+    keys: dict[str, Attribute] = {"method": "AVG" if is_average else "MAX", "ceil_mode": False}
+    if is_average:
+        keys["count_include_pad"] = False
+    work.append(node, "pooling", {}, Attributes({**window_keys(work.source, node, kernel), **keys}))
+
+
+def _map_resize(work: Translation, node: Node) -> None:
+    is_half = node.attributes.boolean("half_pixel_centers", False)
+    is_nearest = node.operator == "resize_nearest_neighbor"
+    half = "TF_HALF_PIXEL_FOR_NN" if is_nearest else "HALF_PIXEL"
+    aligned = "ALIGN_CORNERS" if node.attributes.boolean("align_corners", False) else "ASYMMETRIC"
+    keys: dict[str, Attribute] = {
+        "method": "NEAREST" if is_nearest else "BILINEAR",
+        "size": work.shape(node.outputs[0]),
+        "mode": half if is_half else aligned,
+        "antialias": False,
+        "exclude_outside": False,
+    }
+    if is_nearest:
+        keys["nearest_mode"] = "FLOOR"
+    work.append(node, "resize", {}, Attributes(keys))
+
+
+def _refuse_nearest(_graph: Graph, node: Node) -> str:
+    if node.attributes.boolean("align_corners", False):
+        return "align_corners, whose rounding in Compass is not known; allowed are the other two rules of coordinates"
+    return ""
+
+
+LAYERS = {
+    "max_pooling_with_arg_max": Layer(
+        "MaxPoolingWithArgMax", types=lambda _, o, __: (like(o.input(0)), plain(32, True))
+    ),
+    "pooling": Layer("Pooling"),
+    "resize": Layer("Resize", emitted=(Computed(_emit_resize),)),
+    "upsample_by_index": Layer("UpsampleByIndex"),
+}
+
+SOURCES = {
+    **dict.fromkeys(("average_pool_2d", "max_pool_2d"), Source(_map_pool, is_image=True)),
+    "resize_bilinear": Source(_map_resize, constants=(1,), any_type=True, is_image=True),
+    "resize_nearest_neighbor": Source(
+        _map_resize, constants=(1,), any_type=True, is_image=True, refuse=_refuse_nearest
+    ),
+}
