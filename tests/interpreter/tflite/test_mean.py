@@ -22,7 +22,7 @@ from tests.support.single_op import check_against_oracle, random_inputs
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.tflite.mean import FLOAT32_EXACT
+from tflq.interpreter.kernels.tflite.reduction import FLOAT32_EXACT
 
 
 def mean_graph(shape, axes, dtype, source=None, target=None, keep_dims=False):

@@ -165,6 +165,12 @@ def quantize_multiplier(real: ArrayLike) -> tuple[Integers, Integers]:
     return np.where(vanishes, 0, multiplier), np.where(vanishes, 0, shift)
 
 
+def scalar_multiplier(real: float | np.floating) -> tuple[int, int]:
+    """Write one real multiplier as (multiplier, shift); see `quantize_multiplier`."""
+    multiplier, shift = quantize_multiplier(float(real))
+    return int(multiplier), int(shift)
+
+
 def quantize_multiplier_smaller_than_one(real: float) -> tuple[int, int]:
     """Write 0 < real < 1 as (multiplier, shift) with shift <= 0; TFLite aborts the process outside these bounds.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,6 +80,36 @@ def require_zero_points_of_zero(*tensors: Tensor) -> None:
             raise UnsupportedError(
                 f"tensor '{tensor.name}' ({tensor.dtype.value}) has zero point {zero_point}; the kernel takes 0 only"
             )
+
+
+class Ends(NamedTuple):
+    """Type, scales (float32) and zero points of an input and an output that are quantised alike."""
+
+    dtype: DType
+    input_scale: np.float32
+    input_zero_point: int
+    output_scale: np.float32
+    output_zero_point: int
+
+
+def quantised_ends(operands: Operands, allowed: Collection[DType]) -> Ends:
+    """Return what input 0 and the output are quantised by.
+
+    Raises:
+        UnsupportedError: a type that is not allowed, or another one of the output, or int16 with a zero point.
+        GraphError: a tensor without scale.
+    """
+    source, output = operands.input(0), operands.output()
+    dtype = require_type(source, allowed)
+    require_same_type(source, output)
+    if dtype is DType.INT16:
+        require_zero_points_of_zero(source, output)
+    return Ends(dtype, *per_tensor(source), *per_tensor(output))
+
+
+def meets_integer_weights(operands: Operands, position: int = 1) -> bool:
+    """Whether a float32 input 0 meets integer weights, in input `position`: a hybrid layer."""
+    return operands.input(0).dtype is DType.FLOAT32 and operands.input(position).dtype.is_integer
 
 
 def require_broadcast(first: Tensor, second: Tensor) -> None:

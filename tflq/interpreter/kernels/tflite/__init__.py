@@ -11,7 +11,7 @@ _OWN = places(
     __name__,
     """
     abs average_pool_2d batch_matmul concatenation dequantize div fully_connected hard_swish l2_normalization leaky_relu
-    log_softmax max_pool_2d mean mul prelu quantize reduce_prod resize_bilinear softmax squared_difference sum svdf
+    log_softmax max_pool_2d mul prelu quantize resize_bilinear softmax squared_difference svdf
     transpose_conv
     """,
     clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
@@ -20,6 +20,7 @@ _OWN = places(
     hybrid_rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",
     lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
     quantised_function="elu exp gelu log",
+    reduction="mean reduce_prod sum",
     roots="rsqrt sqrt",
     sigmoids="logistic tanh",
     sums="add sub",

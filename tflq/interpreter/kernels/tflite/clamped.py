@@ -15,16 +15,10 @@ from functools import partial
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, activation_range, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operands.checks import (
-    EIGHT_BITS,
-    per_tensor,
-    require_same_type,
-    require_type,
-    require_zero_points_of_zero,
-)
+from tflq.interpreter.operands.checks import EIGHT_BITS, quantised_ends
 from tflq.interpreter.registry import Kernel
 
 
@@ -64,13 +58,8 @@ def _lower(node: Node, operands: Operands, bounds: tuple[str, str], allowed: Col
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    source, output = operands.input(0), operands.output()
-    dtype = require_type(source, allowed)
-    require_same_type(source, output)
-    if dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
-    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
-    multiplier, shift = (int(part) for part in quantize_multiplier(float(si / so)))
+    dtype, si, zi, so, zo = quantised_ends(operands, allowed)
+    multiplier, shift = scalar_multiplier(si / so)
     low = activation_range(bounds[0], so, zo, dtype.minimum, dtype.maximum)[0]
     high = activation_range(bounds[1], so, zo, dtype.minimum, dtype.maximum)[1]
 

@@ -9,7 +9,7 @@ hybrid_convolution.py.
 from __future__ import annotations
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, is_hybrid, lower_hybrid, run_hybrid
+from tflq.interpreter.kernels.tflite.hybrid_convolution import HybridConvolution, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import (
     QuantisedConvolution,
     as_grouped,
@@ -17,6 +17,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
     lower_convolution,
     run_convolution,
 )
+from tflq.interpreter.operands.checks import meets_integer_weights
 from tflq.interpreter.operands.conv_2d_strides import require_strides
 from tflq.interpreter.registry import Kernel
 
@@ -25,7 +26,7 @@ _Params = QuantisedConvolution | HybridConvolution
 
 def _lower_conv_2d(node: Node, operands: Operands) -> _Params:
     require_strides(node)
-    if is_hybrid(operands):
+    if meets_integer_weights(operands):
         return lower_hybrid(node, operands, depthwise=False)
     return lower_convolution(node, operands, channels_last=False, allow_int32_bias_for_int16=True)
 
@@ -37,7 +38,7 @@ def _run_conv_2d(params: _Params, x: Array, weights: Array, bias: Array | None =
 
 
 def _lower_depthwise(node: Node, operands: Operands) -> _Params:
-    if is_hybrid(operands):
+    if meets_integer_weights(operands):
         return lower_hybrid(node, operands, depthwise=True)
     return lower_convolution(node, operands, channels_last=True, allow_int32_bias_for_int16=False)
 

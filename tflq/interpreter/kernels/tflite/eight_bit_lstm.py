@@ -19,7 +19,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Operands, Tensor
 from tflq.interpreter.accumulate import prepare_product
 from tflq.interpreter.kernels.tflite.integer_lstm import Scale, ScaledProduct, clip_code, require_integer_types
-from tflq.interpreter.numerics.fixed_point import quantize_multiplier
+from tflq.interpreter.numerics.fixed_point import scalar_multiplier
 from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.operands.lstm import (
     PROJECTION,
@@ -127,7 +127,7 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
         ScaledProduct(
             prepare_product(operands.constant(PROJECTION), 1 << 15),
             operands.constant(PROJECTION_BIAS).astype(np.int64),
-            _scale(real),
+            scalar_multiplier(real),
         ),
         zo,
         clip_code(node, "proj_clip", per_tensor(operands.output())[0], 8),
@@ -137,15 +137,16 @@ def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
 def _gate(name: str, tensors: LstmTensors, operands: Operands, inner: list[tuple[np.float32, int]]) -> EightBitGate:
     gate = tensors.gates[name]
     own, first, second = _PLACES[name]
-    last, zero_point = _scale(inner[second][0] / inner[own][0]), inner[second][1]
+    last, zero_point = scalar_multiplier(inner[second][0] / inner[own][0]), inner[second][1]
     if name == "output":
         forget = _PLACES["forget"]
-        last, zero_point = (_scale(inner[forget[2]][0] / inner[forget[0]][0])[1], last[1]), inner[_PLACES["cell"][1]][1]
+        last = scalar_multiplier(inner[forget[2]][0] / inner[forget[0]][0])[1], last[1]
+        zero_point = inner[_PLACES["cell"][1]][1]
     weights, recurrent, _, bias, norm = gate.positions
     from_input = Part(
         _product(operands, weights, gate.weights, tensors.x, inner[first][0]),
         inner[first][1],
-        _scale(inner[first][0] / inner[own][0]),
+        scalar_multiplier(inner[first][0] / inner[own][0]),
     )
     back = Part(_product(operands, recurrent, gate.recurrent, tensors.output_state, inner[second][0]), zero_point, last)
     return EightBitGate(
@@ -161,7 +162,7 @@ def _product(operands: Operands, position: int, weights: Tensor, vectors: Tensor
     (sw, _), (sv, zv) = per_tensor(weights), per_tensor(vectors)
     codes = operands.constant(position)
     return ScaledProduct(
-        prepare_product(codes, 128), -zv * codes.astype(np.int64).sum(axis=1), _scale(sw * sv / result)
+        prepare_product(codes, 128), -zv * codes.astype(np.int64).sum(axis=1), scalar_multiplier(sw * sv / result)
     )
 
 
@@ -169,7 +170,7 @@ def _rebuilt(gate: GateTensors) -> np.float32:
     """Return multiplier * 2^(shift - 31) of the normalisation's scale, as float32."""
     if gate.norm is None:
         raise GraphError(f"the {gate.name} gate has no normalisation")
-    multiplier, shift = _scale(per_tensor(gate.norm)[0])
+    multiplier, shift = scalar_multiplier(per_tensor(gate.norm)[0])
     rebuilt: np.float32 = np.float32(multiplier * 2.0 ** (shift - 31))
     return rebuilt
 
@@ -179,8 +180,3 @@ def _quantised(tensor: Tensor | None) -> tuple[np.float32, int]:
         raise GraphError(f"one of {INTERMEDIATES} intermediate tensors is missing")
     require_sound_tensor(tensor)
     return per_tensor(tensor)
-
-
-def _scale(real: np.float32) -> Scale:
-    multiplier, shift = quantize_multiplier(float(real))
-    return int(multiplier), int(shift)

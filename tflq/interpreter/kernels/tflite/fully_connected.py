@@ -28,7 +28,6 @@ from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
 from tflq.interpreter.kernels.tflite.fully_connected_types import require_pairing, scale_of
 from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     HybridFullyConnected,
-    is_hybrid,
     lower_hybrid,
     run_hybrid,
 )
@@ -41,7 +40,7 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     unshuffled,
 )
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_zero_points_of_zero
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
 
 FloatInput = HybridFullyConnected | BlockwiseFullyConnected
@@ -105,7 +104,7 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
         UnsupportedError: types or quantisation that TFLite's kernel does not take.
         GraphError: shapes that contradict each other.
     """
-    if is_hybrid(operands):
+    if meets_integer_weights(operands):
         return lower_blockwise(node, operands) if is_blockwise(operands) else lower_hybrid(node, operands)
     if is_shuffled(node):
         return _lower_shuffled(node, operands)

@@ -65,11 +65,6 @@ class HybridConvolution:
     prepared: tuple[Convolution, Convolution | None] | None
 
 
-def is_hybrid(operands: Operands) -> bool:
-    """Whether a float32 input meets integer weights."""
-    return operands.input(0).dtype is DType.FLOAT32 and operands.input(1).dtype.is_integer
-
-
 def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvolution:
     """Check the operands and prepare constant weights.
 

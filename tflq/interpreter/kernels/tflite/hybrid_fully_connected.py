@@ -59,11 +59,6 @@ class HybridFullyConnected:
     product: HybridProduct | None
 
 
-def is_hybrid(operands: Operands) -> bool:
-    """Whether a float32 input meets integer weights."""
-    return operands.input(0).dtype is DType.FLOAT32 and operands.input(1).dtype.is_integer
-
-
 def lower_hybrid(node: Node, operands: Operands) -> HybridFullyConnected:
     """Check the operands and prepare constant weights.
 

@@ -52,11 +52,6 @@ class HybridMatrix:
         return result
 
 
-def is_hybrid(operands: Operands) -> bool:
-    """Whether a float32 input meets integer weights."""
-    return operands.input(0).dtype is DType.FLOAT32 and operands.input(2).dtype.is_integer
-
-
 def lower_hybrid(node: Node, operands: Operands, sequence: bool) -> FloatLstm:
     """Gather the constants of a hybrid LSTM.
 

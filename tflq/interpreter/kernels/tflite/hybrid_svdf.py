@@ -48,11 +48,6 @@ class HybridSvdf:
     product: HybridProduct
 
 
-def is_hybrid(operands: Operands) -> bool:
-    """Whether a float32 input meets integer weights."""
-    return operands.input(0).dtype is DType.FLOAT32 and operands.input(1).dtype.is_integer
-
-
 def lower_hybrid(node: Node, operands: Operands) -> HybridSvdf:
     """Check the operands and prepare the weights, which must be constants.
 

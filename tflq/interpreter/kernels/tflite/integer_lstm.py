@@ -17,7 +17,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, round_half_away, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, round_half_away, scalar_multiplier, wrap_int32
 from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.lstm import (
     PROJECTION,
@@ -139,7 +139,7 @@ def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> Inte
         gates,
         cell_scale,
         clip_code(node, "cell_clip", per_tensor(tensors.cell_state)[0], 16),
-        _scale(hidden_scale),
+        scalar_multiplier(hidden_scale),
         zh,
         projection,
         zo,
@@ -164,12 +164,12 @@ def _gate(tensors: LstmTensors, gate: GateTensors, operands: Operands) -> Intege
     held = None
     if gate.peephole is not None:
         real = np.float32(2.0 ** _log2(tensors.cell_state) * float(per_tensor(gate.peephole)[0]) / float(divisor))
-        held = operands.constant(peephole).astype(np.int64), _scale(real)
+        held = operands.constant(peephole).astype(np.int64), scalar_multiplier(real)
     normalised = None
     if gate.norm is not None:
         ratio = per_tensor(gate.norm)[0]
         least = max(1, int(np.float32(10000) * ratio))
-        normalised = LayerNorm(operands.constant(norm).astype(np.int64), own, _scale(ratio), least)
+        normalised = LayerNorm(operands.constant(norm).astype(np.int64), own, scalar_multiplier(ratio), least)
     return IntegerGate(from_input, back, held, normalised)
 
 
@@ -177,12 +177,7 @@ def _product(weights: Array, zero_point: int, bias: Array | None, real: np.float
     """Prepare weights [rows, columns]; zero_point * row sums go into the bias."""
     folded = zero_point * weights.astype(np.int64).sum(axis=1)
     start = 0 if bias is None else bias.astype(np.int64)
-    return ScaledProduct(prepare_product(weights, 128), wrap_int32(folded + start), _scale(real))
-
-
-def _scale(real: np.float32) -> Scale:
-    multiplier, shift = quantize_multiplier(float(real))
-    return int(multiplier), int(shift)
+    return ScaledProduct(prepare_product(weights, 128), wrap_int32(folded + start), scalar_multiplier(real))
 
 
 def require_integer_types(tensors: LstmTensors, output: Tensor) -> None:

@@ -14,16 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operands.checks import (
-    EIGHT_BITS,
-    per_tensor,
-    require_same_type,
-    require_type,
-    require_zero_points_of_zero,
-)
+from tflq.interpreter.operands.checks import EIGHT_BITS, quantised_ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +50,10 @@ def lower(node: Node, operands: Operands) -> LeakyRelu:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    source, output = operands.input(0), operands.output()
-    dtype = require_type(source, (*EIGHT_BITS, DType.INT16))
-    require_same_type(source, output)
-    if dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
-    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
+    dtype, si, zi, so, zo = quantised_ends(operands, (*EIGHT_BITS, DType.INT16))
     alpha = np.float32(node.attributes.real("alpha", 0.0))
-    alpha_multiplier, alpha_shift = (int(part) for part in quantize_multiplier(float(si * alpha / so)))
-    multiplier, shift = (int(part) for part in quantize_multiplier(float(si / so)))
+    alpha_multiplier, alpha_shift = scalar_multiplier(si * alpha / so)
+    multiplier, shift = scalar_multiplier(si / so)
     sign = -1 if alpha_multiplier < 0 else 1
 
     def entry(code: Integers) -> Integers:

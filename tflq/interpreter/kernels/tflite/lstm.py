@@ -16,18 +16,18 @@ from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_tw
 from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitLstm, is_eight_bit, lower_eight_bit
 from tflq.interpreter.kernels.tflite.eight_bit_lstm_step import run_eight_bit
-from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, is_hybrid, lower_hybrid
+from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
 from tflq.interpreter.operands.basic_lstm import is_basic
-from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.checks import meets_integer_weights, require_type
 from tflq.interpreter.registry import Kernel
 
 
 def _lower_step(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | FloatLstm | BasicLstm:
     if is_basic(node):
         return lower_basic(operands)
-    if is_hybrid(operands):
+    if meets_integer_weights(operands, 2):
         return lower_hybrid(node, operands, sequence=False)
     if is_eight_bit(operands):
         return lower_eight_bit(node, operands)
@@ -35,7 +35,7 @@ def _lower_step(node: Node, operands: Operands) -> IntegerLstm | EightBitLstm | 
 
 
 def _lower_sequence(node: Node, operands: Operands) -> IntegerLstm | FloatLstm:
-    lower = lower_hybrid if is_hybrid(operands) else lower_integer
+    lower = lower_hybrid if meets_integer_weights(operands, 2) else lower_integer
     return lower(node, operands, sequence=True)
 
 

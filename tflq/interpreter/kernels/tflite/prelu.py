@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.numerics.pair_tables import look_up_pairs
@@ -62,8 +62,8 @@ def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     require_type(alpha, (DType.INT8,) if dtype is DType.INT16 else (dtype,))
     require_alpha_fits(operands)
     (si, zi), (sa, za), (so, zo) = per_tensor(source), per_tensor(alpha), per_tensor(output)
-    (m1, e1), (m2, e2) = (quantize_multiplier(float(real)) for real in (si / so, si * sa / so))
-    params = Prelu(zi, za, zo, int(m1), int(e1), int(m2), int(e2), dtype)
+    (m1, e1), (m2, e2) = (scalar_multiplier(real) for real in (si / so, si * sa / so))
+    params = Prelu(zi, za, zo, m1, e1, m2, e2, dtype)
     if dtype is DType.INT16:
         return params
     codes = all_codes(dtype)

@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.kernels.tflite.quantised_function import lower_function
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
 from tflq.interpreter.numerics.lookup_tables import FloatFunction, Table, look_up, make_table
-from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import quantised_ends
 from tflq.interpreter.registry import Kernel
 
 SHIFT = 20
@@ -59,11 +58,7 @@ def _lower_sqrt(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    source, output = operands.input(0), operands.output()
-    dtype = lower_unary(operands, (DType.INT8, DType.INT16)).dtype
-    if dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
-    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
+    dtype, si, zi, so, zo = quantised_ends(operands, (DType.INT8, DType.INT16))
 
     def entry(code: Integers) -> Integers:
         root = np.sqrt(si * np.maximum(code - zi, 0).astype(np.float32))
@@ -79,12 +74,10 @@ def _lower_rsqrt(node: Node, operands: Operands) -> NonNegative:  # noqa: ARG001
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: a tensor without scale.
     """
-    source, output = operands.input(0), operands.output()
-    dtype = lower_unary(operands, (DType.INT8, DType.INT16)).dtype
-    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
+    dtype, si, zi, so, zo = quantised_ends(operands, (DType.INT8, DType.INT16))
     if dtype is DType.INT16:
         return NonNegative("rsqrt", zi, lower_function(operands, (dtype,), _real(so)).table)
-    multiplier, shift = (int(part) for part in quantize_multiplier(1.0 / float(np.sqrt(si) * so)))
+    multiplier, shift = scalar_multiplier(1.0 / float(np.sqrt(si) * so))
 
     def entry(code: Integers) -> Integers:
         root, root_shift = inverse_square_root(np.maximum(code - zi, 1))

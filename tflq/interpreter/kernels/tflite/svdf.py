@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.hybrid_svdf import HybridSvdf, is_hybrid, lower_hybrid, run_hybrid
+from tflq.interpreter.kernels.tflite.hybrid_svdf import HybridSvdf, lower_hybrid, run_hybrid
 from tflq.interpreter.numerics.fixed_point import (
     multiply_by_quantized_multiplier,
-    quantize_multiplier,
     saturate,
+    scalar_multiplier,
     wrap_int32,
 )
-from tflq.interpreter.operands.checks import per_tensor, require_type
+from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_type
 from tflq.interpreter.operands.svdf import SvdfShapes, require_state, shift_state, svdf_shapes
 
 
@@ -57,7 +57,7 @@ def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
         UnsupportedError: types that the kernel does not take, or an activation other than relu.
         GraphError: shapes that contradict each other.
     """
-    if is_hybrid(operands):
+    if meets_integer_weights(operands):
         return lower_hybrid(node, operands)
     x, feature, time, bias, state = (*(operands.input(i) for i in range(3)), operands.optional(3), operands.input(4))
     output = operands.output()
@@ -72,8 +72,8 @@ def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
         raise UnsupportedError(f"fused activation '{activation}'; SVDF of int8 takes relu only")
     (si, zi), (so, zo), (ss, _) = per_tensor(x), per_tensor(output), per_tensor(state)
     prepared = None if feature.data is None else prepare_product(feature.data, 255)
-    to_state = _ratio(si, per_tensor(feature)[0], ss)
-    return Svdf(shapes, zi, zo, to_state, _ratio(ss, per_tensor(time)[0], so), prepared)
+    to_state = scalar_multiplier(si * per_tensor(feature)[0] / ss)
+    return Svdf(shapes, zi, zo, to_state, scalar_multiplier(ss * per_tensor(time)[0] / so), prepared)
 
 
 def run(
@@ -95,8 +95,3 @@ def run(
     scaled = multiply_by_quantized_multiplier(wrap_int32(sums), *params.time)
     result = saturate(scaled + params.output_zero_point, 8).astype(np.int8)
     return result, moved.reshape(*moved.shape[:2], -1)
-
-
-def _ratio(first: np.float32, second: np.float32, divisor: np.float32) -> tuple[int, int]:
-    multiplier, shift = quantize_multiplier(float(first * second / divisor))
-    return int(multiplier), int(shift)

@@ -1,0 +1,200 @@
+"""SUM, MEAN and REDUCE_PROD over some axes, in TFLite's integer arithmetic (docs/tflite.md).
+
+SUM of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, of s_i / s_o in float64) + z_o); the sum is an int32 that wraps.
+TFLite's reference kernel reads int8 and int16 data as uint8, whatever they are; the rule here is the one it states and
+follows for uint8. int32, int64 without quantisation: the sum in the tensor's type, which wraps.
+
+MEAN of int8, uint8, int16: y = clamp(MBQ(sum - z_i n, m', s - k) + z_o) with (m, s) of s_i / s_o in float64, k =
+min(floor(log2 n), 32, 31 + s) and m' = trunc((m << k) / n): the division by n goes into the multiplier. The
+accumulator is an int32 that wraps. int32, int64 without quantisation: int64 sum, divided toward zero.
+
+REDUCE_PROD of int8, int16: p = x_0 - z_i; for each further element p = MBQ64(p (x - z_i)); y = clamp(MBQ64(p) + z_o),
+all with the multiplier of s_i / s_o^(1/n) in float64: each step rescales, so that p stays an int32 (cut, not clamped).
+Integers without quantisation: the product in the tensor's type, which wraps.
+
+Source: TFLite kernels/reduce.cc (EvalSum, EvalMean, PrepareProd, EvalProd), internal/reference/reduce.h
+(QuantizedMeanOrSum, Mean, QuantizedReduceProd).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, rows_of, run_fold
+from tflq.interpreter.numerics.fixed_point import (
+    Integers,
+    multiply_by_quantized_multiplier_64,
+    scalar_multiplier,
+    wrap_int32,
+)
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, quantised_ends, require_same_type, require_type
+from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.registry import Kernel
+
+PLAIN_TYPES = (DType.INT32, DType.INT64)
+FLOAT32_EXACT = 1 << 24
+"""Integers up to here, and so all sums of integers that stay below, are exact in float32."""
+LARGEST_SHIFT = 14
+"""Beyond it MBQ64 shifts right by 0 or less, which C++ leaves undefined."""
+
+
+@dataclass(frozen=True)
+class QuantisedReduction:
+    """The params of one reduction.
+
+    Attributes:
+        reduction: axes and count.
+        dtype: of input and output.
+        input_zero_point: of the input.
+        output_zero_point: of the output.
+        multiplier: int32: of the whole for SUM, with 1 / n in it for MEAN, of one step for REDUCE_PROD; 0 where the
+            tensors are not quantised.
+        shift: positive is left.
+    """
+
+    reduction: Reduction
+    dtype: DType
+    input_zero_point: int = 0
+    output_zero_point: int = 0
+    multiplier: int = 0
+    shift: int = 0
+
+
+def _lower_sum(node: Node, operands: Operands) -> QuantisedReduction | PlainReduction:
+    """Decide the params of SUM.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take.
+        GraphError: a tensor without scale; an axis out of range, or computed at run time.
+    """
+    dtype = require_type(operands.input(0), (*EIGHT_BITS, DType.INT16, *PLAIN_TYPES))
+    if dtype in PLAIN_TYPES:
+        return lower_plain_reduction(node, operands, PLAIN_TYPES)
+    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+    multiplier, shift = scalar_multiplier(float(si) / float(so))
+    return QuantisedReduction(lower_reduction(node, operands), dtype, zi, zo, multiplier, shift)
+
+
+def _run_sum(params: QuantisedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run SUM: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
+    if isinstance(params, PlainReduction):
+        return run_fold(params, x, operation=np.add)
+    if x.size == 0:
+        return (np.zeros(shape_of_result(params.reduction, x), x.dtype),)
+    total = np.add.reduce(x, axis=tuple(axis + 1 for axis in params.reduction.axes), dtype=np.int64)
+    return (_rescaled(params, total).reshape(shape_of_result(params.reduction, x)),)
+
+
+def _lower_mean(node: Node, operands: Operands) -> QuantisedReduction:
+    """Decide the params of MEAN.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take.
+        GraphError: an axis out of range, or computed at run time.
+    """
+    source = operands.input(0)
+    dtype = require_type(source, (*EIGHT_BITS, DType.INT16, *PLAIN_TYPES))
+    require_same_type(source, operands.output())
+    reduction = lower_reduction(node, operands)
+    if dtype in PLAIN_TYPES:
+        return QuantisedReduction(reduction, dtype)
+    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+    wide, exponent = scalar_multiplier(float(si) / float(so))
+    count = max(1, reduction.count)
+    k = min(count.bit_length() - 1, 32, 31 + exponent)
+    return QuantisedReduction(reduction, dtype, zi, zo, (wide << k) // count, exponent - k)
+
+
+def _run_mean(params: QuantisedReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run MEAN: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
+    shape, count = shape_of_result(params.reduction, x), params.reduction.count
+    if count == 0:
+        return (np.zeros(shape, params.dtype.storage),)
+    total = _sum(params, x)
+    if params.dtype in PLAIN_TYPES:
+        quotient = np.abs(total) // count
+        return (np.where(total < 0, -quotient, quotient).astype(params.dtype.storage).reshape(shape),)
+    return (_rescaled(params, total).reshape(shape),)
+
+
+def _sum(params: QuantisedReduction, x: Array) -> Integers:
+    axes = tuple(axis + 1 for axis in params.reduction.axes)
+    if not axes:
+        return x.astype(np.int64)
+    largest = max(-params.dtype.minimum, params.dtype.maximum)
+    if params.reduction.count * largest < FLOAT32_EXACT:
+        return np.asarray(x.astype(np.float32).sum(axes), np.int64)
+    return np.asarray(x.sum(axes, dtype=np.int64))
+
+
+def _rescaled(params: QuantisedReduction, total: Integers) -> Array:
+    accumulator = wrap_int32(total - params.input_zero_point * params.reduction.count)
+    rescaled = mbq(accumulator, params.multiplier, params.shift) + params.output_zero_point
+    return np.clip(wrap_int32(rescaled), params.dtype.minimum, params.dtype.maximum).astype(params.dtype.storage)
+
+
+def _lower_product(node: Node, operands: Operands) -> QuantisedReduction | PlainReduction:
+    """Decide the params of REDUCE_PROD.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or scales beyond the shifts that C++ defines.
+        GraphError: a tensor without scale; an axis out of range, or computed at run time.
+    """
+    if not is_quantised(operands.input(0)):
+        return lower_plain_reduction(node, operands, (*PLAIN_TYPES, DType.UINT8, DType.INT8, DType.INT16))
+    dtype, si, zi, so, zo = quantised_ends(operands, (DType.INT8, DType.INT16))
+    reduction = lower_reduction(node, operands)
+    real = float(si) / math.pow(float(so), 1.0 / max(1, reduction.count))
+    multiplier, shift = scalar_multiplier(real)
+    if shift > LARGEST_SHIFT:
+        raise UnsupportedError(
+            f"scales {si} -> {so} of {reduction.count} factors give a multiplier of {real:.6g}; below 2^14 is defined"
+        )
+    return QuantisedReduction(reduction, dtype, zi, zo, multiplier, shift)
+
+
+def _run_product(params: QuantisedReduction | PlainReduction, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run REDUCE_PROD: T[S, *shape] -> T[S, *shape without the axes, or with 1 there]."""
+    if isinstance(params, PlainReduction):
+        return run_fold(params, x, operation=np.multiply)
+    shape = shape_of_result(params.reduction, x)
+    factors = rows_of(params.reduction, x).astype(np.int64) - params.input_zero_point
+    if factors.size == 0:
+        return (np.zeros(shape, x.dtype),)
+    product = factors[0]
+    for factor in factors[1:]:
+        product = _rescale(params, product * factor)
+    result = wrap_int32(_rescale(params, product) + params.output_zero_point)
+    return (np.clip(result, params.dtype.minimum, params.dtype.maximum).astype(x.dtype).reshape(shape),)
+
+
+def _rescale(params: QuantisedReduction, value: Array) -> Array:
+    return multiply_by_quantized_multiplier_64(value, params.multiplier, params.shift)
+
+
+KERNELS = {
+    "sum": Kernel(
+        _lower_sum,
+        _run_sum,
+        "SUM: y = clamp(MBQ(sum - z_i n) + z_o)",
+        "TFLite kernels/reduce.cc (EvalSum), internal/reference/reduce.h (QuantizedMeanOrSum)",
+    ),
+    "mean": Kernel(
+        _lower_mean,
+        _run_mean,
+        "MEAN: y = clamp(MBQ(sum - z_i n) + z_o), the division by n in the multiplier",
+        "TFLite kernels/reduce.cc (EvalMean), internal/reference/reduce.h (QuantizedMeanOrSum, Mean)",
+    ),
+    "reduce_prod": Kernel(
+        _lower_product,
+        _run_product,
+        "REDUCE_PROD: p = MBQ64(p (x - z_i)) element by element; y = clamp(MBQ64(p) + z_o)",
+        "TFLite kernels/reduce.cc (PrepareProd, EvalProd), internal/reference/reduce.h (QuantizedReduceProd)",
+    ),
+}
