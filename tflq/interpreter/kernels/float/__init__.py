@@ -8,12 +8,12 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "batch_matmul fully_connected l2_normalization log_softmax max_pool_2d resize_bilinear softmax svdf transpose_conv",
-    average_pool_2d="average_pool_2d l2_pool_2d",
+    "batch_matmul fully_connected l2_normalization log_softmax resize_bilinear softmax svdf transpose_conv",
     comparison="equal greater greater_equal less less_equal not_equal",
     convolution="conv_2d depthwise_conv_2d",
     lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
     pairs="add div mul prelu squared_difference sub",
+    pools="average_pool_2d l2_pool_2d max_pool_2d",
     reals="dequantize quantize",
     reduction="mean reduce_prod sum",
     relu="hard_swish leaky_relu relu relu6 relu_0_to_1 relu_n1_to_1",

@@ -8,11 +8,12 @@ PLAIN = places(
     __name__,
     """
     add_n bitcast bucketize cast cumsum fake_quant local_response_normalization multinomial pow reduce_window rfft2d
-    select select_v2 stablehlo_reduce_window stablehlo_rng_bit_generator
+    stablehlo_reduce_window stablehlo_rng_bit_generator
     """,
     unary="ceil cos floor logical_not neg round sign sin square zeros_like",
     complex_parts="complex_abs imag real",
     pairs="atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift",
+    select="select select_v2",
     stablehlo="""
     stablehlo_add stablehlo_and stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left
     """,

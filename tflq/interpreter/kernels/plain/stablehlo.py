@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from tflq.graph import Array, DType
-from tflq.interpreter.kernels.plain.elementwise import binary
+from tflq.interpreter.kernels.plain.elementwise import BinaryFunction, binary
+from tflq.interpreter.registry import Kernel
 
 INTEGERS = (
     DType.INT8, DType.INT16, DType.INT32, DType.INT64,
@@ -19,41 +22,40 @@ def _shift_left(_: DType, x: Array, y: Array) -> Array:
     return np.asarray(np.left_shift(x.astype(np.int32), count).astype(x.dtype))
 
 
+def _row(summary: str, file: str, allowed: Collection[DType], function: BinaryFunction) -> Kernel:
+    return binary(summary, f"TFLite kernels/{file}, stablehlo_elementwise.h", allowed, function, broadcasts=False)
+
+
 KERNELS = {
-    "stablehlo_add": binary(
+    "stablehlo_add": _row(
         "STABLEHLO_ADD: x + y; integers wrap, bools are joined by or",
-        "TFLite kernels/stablehlo_add.cc, stablehlo_elementwise.h",
+        "stablehlo_add.cc",
         NUMBERS,
         lambda _, x, y: np.asarray(np.add(x, y)),
-        broadcasts=False,
     ),
-    "stablehlo_and": binary(
-        "STABLEHLO_AND: x and y, bit by bit",
-        "TFLite kernels/stablehlo_and.cc, stablehlo_elementwise.h; in TFLite's optimised set only",
+    "stablehlo_and": _row(
+        "STABLEHLO_AND: x and y, bit by bit; in TFLite's optimised set only",
+        "stablehlo_and.cc",
         INTEGERS,
         lambda _, x, y: np.asarray(np.bitwise_and(x, y)),
-        broadcasts=False,
     ),
-    "stablehlo_maximum": binary(
+    "stablehlo_maximum": _row(
         "STABLEHLO_MAXIMUM: x < y ? y : x",
-        "TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h",
+        "stablehlo_min_max.cc",
         NUMBERS,
         lambda _, x, y: np.where(np.less(x, y), y, x),
-        broadcasts=False,
     ),
-    "stablehlo_minimum": binary(
+    "stablehlo_minimum": _row(
         "STABLEHLO_MINIMUM: y < x ? y : x",
-        "TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h",
+        "stablehlo_min_max.cc",
         NUMBERS,
         lambda _, x, y: np.where(np.less(y, x), y, x),
-        broadcasts=False,
     ),
-    "stablehlo_multiply": binary(
+    "stablehlo_multiply": _row(
         "STABLEHLO_MULTIPLY: x * y; integers wrap, bools are joined by and",
-        "TFLite kernels/stablehlo_multiply.cc, stablehlo_elementwise.h",
+        "stablehlo_multiply.cc",
         NUMBERS,
         lambda _, x, y: np.asarray(np.multiply(x, y)),
-        broadcasts=False,
     ),
     "stablehlo_shift_left": binary(
         "STABLEHLO_SHIFT_LEFT: x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 "

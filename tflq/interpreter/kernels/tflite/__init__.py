@@ -10,15 +10,15 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     """
-    abs average_pool_2d batch_matmul concatenation dequantize div fully_connected hard_swish l2_normalization leaky_relu
-    log_softmax max_pool_2d mul prelu quantize resize_bilinear softmax squared_difference svdf
-    transpose_conv
+    abs batch_matmul concatenation dequantize div fully_connected hard_swish l2_normalization leaky_relu log_softmax mul
+    prelu quantize resize_bilinear softmax squared_difference svdf transpose_conv
     """,
     clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
     comparison="equal greater greater_equal less less_equal not_equal",
     convolution="conv_2d depthwise_conv_2d",
     hybrid_rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",
     lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
+    pools="average_pool_2d max_pool_2d",
     quantised_function="elu exp gelu log",
     reduction="mean reduce_prod sum",
     roots="rsqrt sqrt",

@@ -12,10 +12,10 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import is_quantised, quantised_ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,22 +44,18 @@ def lower(node: Node, operands: Operands) -> Abs | Elementwise:  # noqa: ARG001
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
         GraphError: int8 without scale.
     """
-    source, output = operands.input(0), operands.output()
     dtype = lower_unary(operands, (DType.INT8, DType.INT16, DType.INT32)).dtype
-    if dtype is DType.INT32 or (dtype is DType.INT16 and not is_quantised(source)):
+    if dtype is DType.INT32 or (dtype is DType.INT16 and not is_quantised(operands.input(0))):
         return Elementwise(dtype)
-    require_same_type(source, output)
-    if dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
-    (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
-    multiplier, shift = quantize_multiplier(float(si / so)) if si != so else (0, 0)
+    _, si, zi, so, zo = quantised_ends(operands, (dtype,))
+    multiplier, shift = scalar_multiplier(si / so) if si != so else (0, 0)
 
     def entry(code: Integers) -> Integers:
         value = np.abs(code - zi)
         scaled = mbq(value, multiplier, shift) if si != so else value
         return np.clip(wrap_int32(scaled + zo), dtype.minimum, dtype.maximum)
 
-    return Abs(zi, zo, int(multiplier), int(shift), make_table(entry, dtype, dtype))
+    return Abs(zi, zo, multiplier, shift, make_table(entry, dtype, dtype))
 
 
 def run(params: Abs | Elementwise, x: Array) -> tuple[Array, ...]:

@@ -1,7 +1,8 @@
-"""AVERAGE_POOL_2D and L2_POOL_2D of float32, sums in the order (ky, kx) over the n taps inside the image.
+"""AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D of float32, taps in the order (ky, kx), of the n inside the image.
 
-f32(total / n) of the values; f32(sqrt(f32(total / n))) of their squares. Equal to TFLite bit for bit.
-Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool).
+Average: f32(total / n) of the values; L2: f32(sqrt(f32(total / n))) of their squares. Maximum: starts at the smallest
+finite number and takes x where max < x: so NaN never wins, and of 0.0 and -0.0 the first stays. Equal to TFLite bit for
+bit. Source: TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool, L2Pool, MaxPool).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.sequential import Floats
-from tflq.interpreter.kernels.float.convolution import float_bounds
+from tflq.interpreter.kernels.float.convolution import LARGEST, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.windows import pool_window
@@ -40,8 +41,23 @@ class FloatAveragePool:
     maximum: np.float32
 
 
-def lower(node: Node, operands: Operands) -> FloatAveragePool:
-    """Decide window and bounds.
+@dataclass(frozen=True)
+class FloatMaxPool:
+    """What MAX_POOL_2D of float32 needs.
+
+    Attributes:
+        window: kernel, stride, padding.
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    window: Window
+    minimum: np.float32
+    maximum: np.float32
+
+
+def lower_average(node: Node, operands: Operands) -> FloatAveragePool:
+    """Decide window, counts and bounds of an average.
 
     Raises:
         UnsupportedError: a type other than float32.
@@ -52,8 +68,14 @@ def lower(node: Node, operands: Operands) -> FloatAveragePool:
     return FloatAveragePool(window, window_counts(window, size).astype(np.float32), *float_bounds(node))
 
 
-def run(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
-    """Run it: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
+def _lower_max(node: Node, operands: Operands) -> FloatMaxPool:
+    """Decide window and bounds of a maximum; raises as `lower_average`."""
+    require_type(operands.input(0), (DType.FLOAT32,))
+    return FloatMaxPool(pool_window(node, operands)[0], *float_bounds(node))
+
+
+def run_average(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+    """Run AVERAGE_POOL_2D: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     return (clamp_in_place(window_means(params, x), params.minimum, params.maximum),)
 
 
@@ -77,17 +99,37 @@ def _run_l2(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
     return (clamp_in_place(roots, params.minimum, params.maximum),)
 
 
+def _run_max(params: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
+    """Run MAX_POOL_2D: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
+    window = params.window
+    output = window.output_size((x.shape[2], x.shape[3]))
+    seen = patches(padded(x.reshape(-1, *x.shape[2:]), window, -LARGEST, x.dtype), window, output)
+    largest = np.full((seen.shape[0], *output, x.shape[4]), -LARGEST, np.float32)
+    for ky in range(window.kernel[0]):
+        for kx in range(window.kernel[1]):
+            tap = seen[:, :, :, ky, kx]
+            np.copyto(largest, tap, where=np.greater(tap, largest))
+    clamped = clamp_in_place(largest, params.minimum, params.maximum)
+    return (clamped.reshape(*x.shape[:2], *output, x.shape[4]),)
+
+
 KERNELS = {
     "average_pool_2d": Kernel(
-        lower,
-        run,
+        lower_average,
+        run_average,
         "AVERAGE_POOL_2D of float32: f32(total / n) over the n taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool)",
     ),
     "l2_pool_2d": Kernel(
-        lower,
+        lower_average,
         _run_l2,
         "L2_POOL_2D of float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/pooling.h (L2Pool)",
+    ),
+    "max_pool_2d": Kernel(
+        _lower_max,
+        _run_max,
+        "MAX_POOL_2D of float32: the largest value over the taps inside the image",
+        "TFLite kernels/pooling.cc, internal/reference/pooling.h (MaxPool)",
     ),
 }
