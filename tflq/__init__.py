@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         convert_all as convert_all,
     )
     from tflq.api.cut import CutResult as CutResult, cut as cut
+    from tflq.api.demo import Demo as Demo, demo as demo
     from tflq.api.dequantize import DequantizeResult as DequantizeResult, dequantize as dequantize
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
+    from tflq.api.dut import DutOptions as DutOptions, dut as dut
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
     from tflq.api.models import fetch_models as fetch_models, models as models
@@ -57,8 +59,10 @@ _HOMES = {
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
     "tflq.api.cut": ("CutResult", "cut"),
+    "tflq.api.demo": ("Demo", "demo"),
     "tflq.api.dequantize": ("DequantizeResult", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),
+    "tflq.api.dut": ("DutOptions", "dut"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),
     "tflq.api.models": ("fetch_models", "models"),

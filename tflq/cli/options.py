@@ -221,12 +221,12 @@ LIMIT_OPTION = click.option(
 )
 
 
+DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+
+
 def reporting(function: _Function) -> _Function:
     """Add the options that every command has: --limit, --json and --debug."""
-    function = LIMIT_OPTION(function)
-    function = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(
-        function
-    )
+    function = DEBUG_OPTION(LIMIT_OPTION(function))
     return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
 
 

@@ -1,0 +1,85 @@
+"""`tflq.dut`: a virtual device under test on a pseudo-terminal, for mlcommons' runner and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tflq.api.options import CalibrationOptions, TargetOptions, changed
+from tflq.api.read_model import ModelSource, read_model
+from tflq.api.target import Arithmetic, choose_execution, complete
+from tflq.benchmarks.device import Device
+from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.pseudo_terminal import PseudoTerminal, linked
+from tflq.benchmarks.tasks import find_task
+
+
+@dataclass(frozen=True)
+class DutOptions:
+    """What the device is.
+
+    Attributes:
+        target: it runs this target's integers.
+        arithmetic: as of `RunOptions`.
+        calibration: ranges for the target.
+        time_us: the time of an inference that it states, answering no earlier; None for the measured one.
+        name: how it calls itself; None for tflq and the arithmetic.
+        link: a symbolic link to the port while it runs, for a name that stays the same.
+    """
+
+    target: TargetOptions | str | None = None
+    arithmetic: Arithmetic | None = None
+    calibration: CalibrationOptions = CalibrationOptions()
+    time_us: int | None = None
+    name: str | None = None
+    link: Path | None = None
+
+
+@dataclass(frozen=True)
+class VirtualDevice:
+    """A device that waits for a host.
+
+    Attributes:
+        port: that a host opens like that of a board.
+        terminal: its other end.
+        device: what answers.
+    """
+
+    port: str
+    terminal: PseudoTerminal
+    device: Device
+
+    def serve(self) -> None:
+        """Answer until interrupted, or until the terminal is stopped from another thread."""
+        self.terminal.serve(self.device)
+
+
+@contextmanager
+def dut(
+    model: ModelSource, task: str, options: DutOptions = DutOptions(), **changes: object
+) -> Iterator[VirtualDevice]:
+    """Yield a model behind the serial protocol of MLPerf Tiny; its port is open as long as the block runs.
+
+    Args:
+        model: to run.
+        task: what it is: kws01, vww01, ic01, ad01.
+        options: arithmetic, times and names.
+        **changes: fields of the options.
+
+    Raises:
+        OptionError, UnsupportedError: a task, target or model that do not fit, or a system without pseudo-terminals.
+    """
+    options = changed(options, changes)
+    target, chosen_task = complete(options.target, options.calibration), find_task(task)
+    execution = choose_execution(read_model(model), target, options.calibration, arithmetic=options.arithmetic)
+    inference = Inference(chosen_task, execution)
+    inference.check()
+    device = Device(inference, options.name or f"tflq {execution.name}", options.time_us)
+    terminal = PseudoTerminal()
+    try:
+        with linked(terminal.path, options.link):
+            yield VirtualDevice(str(options.link or terminal.path), terminal, device)
+    finally:
+        terminal.close()
