@@ -47,7 +47,7 @@ class RecordedNode:
         self.failure = ""
         self._results: Sequence[Any] = ()
         found = kernel(node.arithmetic or "", kernel_name(node))
-        self.source = source_of(found)
+        self.source = source_of(found, node.params)
         arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
         params = _params_for(node, operands, found, arrays)
         operations = Operations(self.tape, _tables(node, operands, found))
@@ -80,15 +80,16 @@ class RecordedNode:
         return int(result.ids[place])
 
 
-def source_of(found: Kernel) -> str:
-    """Return where a kernel's formula stands, from the docstring of the module that runs it."""
-    module = getattr(found.run, "__module__", "") or found.module
-    text = " ".join((getattr(sys.modules.get(module), "__doc__", None) or "").split())
-    pages = dict.fromkeys(re.findall(r"docs/\w+\.md(?:, [^)]*)?", text))
-    cited = re.search(r"Source: (.*)$", text)
-    if found.source:
-        return found.source
-    return "; ".join([*([cited.group(1).rstrip(".")] if cited else []), *pages]) or module
+def source_of(found: Kernel, params: object) -> str:
+    """Return where a kernel's formula stands: its own source, or what the docstrings of its modules cite."""
+    modules = [getattr(part, "__module__", "") for part in (found.run, found.lower, type(params))]
+    for module in (*modules, found.module):
+        text = " ".join((getattr(sys.modules.get(module), "__doc__", None) or "").split())
+        pages = dict.fromkeys(re.findall(r"docs/\w+\.md(?:, [^)]*)?", text))
+        cited = re.search(r"Source: (.*?)(?:\.$|\. [A-Z]|$)", text)
+        if not found.source and (cited or pages):
+            return "; ".join([*([cited.group(1)] if cited else []), *pages])
+    return found.source or modules[0]
 
 
 def _params_for(node: Node, operands: Operands, found: Kernel, arrays: list[Array | None]) -> object:

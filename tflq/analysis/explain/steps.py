@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -48,7 +49,7 @@ class _Use:
     is_shown: bool = False
 
 
-_QUIET = ("wrapped", "as int32")
+_QUIET = ("wrapped", "as int32", "nan_to_num")
 """Labels of steps that are shown only where they change a value."""
 _BOUNDS = ("minimum", "maximum")
 """Fields that stand in the formula of their clamp, and need no step."""
@@ -153,7 +154,11 @@ class Slice:
                 show(number, use)
         if not made.steps:
             value = self.values(np.array([self._element]))[0].item()
-            return (Step("stored value", "filled in by the operator", value),)
+            return (
+                Step(
+                    "stored value", "written by the operator: a filling, or a number that it decided in Python", value
+                ),
+            )
         last = made.steps[-1]
         return (*made.steps[:-1], Step("stored value", last.formula, last.value))
 
@@ -235,7 +240,7 @@ _WITH = {"sum": "plus", "difference": "minus", "product": "times", "quotient": "
 
 def _numbered(formula: str) -> str:
     """Let numbered operands of a formula be named, as format wants them in order otherwise."""
-    return formula.replace("{0", "{_0").replace("{1", "{_1").replace("{2", "{_2").replace("{3", "{_3")
+    return re.sub(r"\{(\d)", r"{_\1", formula)
 
 
 def nested(array: Array) -> Value:

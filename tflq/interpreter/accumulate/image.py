@@ -6,6 +6,7 @@ import numpy as np
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.recording.primitive import moves
 
 
 def padded(x: Array, window: Window, pad_value: int | float, dtype: np.dtype[np.generic]) -> Array:
@@ -49,6 +50,7 @@ def deal_columns(x: Array, window: Window, output: Pair, pad_value: int, dtype: 
     return image
 
 
+@moves
 def patches(image: Array, window: Window, output: Pair) -> Array:
     """See a padded image as patches.
 

@@ -7,6 +7,7 @@ begin with 0..127 and go on with -128..-1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,17 @@ def all_codes(dtype: DType) -> Integers:
     return raw.view(dtype.storage).astype(np.int64)
 
 
-def make_table(compute: Callable[[Integers], Integers], source: DType, target: DType) -> Table:
+def make_table(compute: Callable[[Integers], Array], source: DType, target: DType) -> Table:
     """Return compute(code) for each code of `source`, stored as `target`; read-only."""
     table = compute(all_codes(source)).astype(target.storage)
     table.setflags(write=False)
     note_table(table, compute)
     return table
+
+
+def is_used(table: Array | None) -> TypeGuard[Array]:
+    """Whether a table stands for its rule: where there is one, and nothing records how the rule runs."""
+    return table is not None and recorder() is None
 
 
 def look_up(table: Table, x: Array) -> Array:
@@ -52,7 +58,7 @@ def look_up(table: Table, x: Array) -> Array:
     return np.take(table, raw)
 
 
-def _by_rule(compute: Callable[[Integers], Integers], table: Table, x: Array) -> Array:
+def _by_rule(compute: Callable[[Integers], Array], table: Table, x: Array) -> Array:
     """Return what the table was made of, computed for x alone."""
     entries: Array = np.asarray(compute(x.astype(np.int64))).astype(table.dtype)
     return entries

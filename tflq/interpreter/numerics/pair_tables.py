@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from tflq.graph import Array
+from tflq.graph import Array, DType
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.recording.primitive import note_table, recorder
+
+
+def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, second: DType, target: DType) -> Array:
+    """Return compute(x, y) for all pairs of codes, by 256 raw(x) + raw(y), stored as `target`; read-only.
+
+    Args:
+        compute: takes int64[256, 1] and int64[1, 256], returns codes [256, 256].
+        first: 8-bit type of x.
+        second: 8-bit type of y.
+        target: of the result.
+    """
+    pairs: Array = compute(all_codes(first)[:, None], all_codes(second)[None]).astype(target.storage).reshape(-1)
+    pairs.setflags(write=False)
+    note_table(pairs, compute)
+    return pairs
 
 
 def look_up_pairs(pairs: Array, x: Array, y: Array) -> Array:
-    """Return pairs[256 raw(x) + raw(y)], x and y broadcast against each other.
+    """Return pairs[256 raw(x) + raw(y)], x and y broadcast against each other; while recording, what they are made of.
 
     Args:
         pairs: T8[65536].
         x: 8-bit integers.
         y: 8-bit integers, of the same rank.
     """
+    recording = recorder()
+    compute = None if recording is None else recording.computation(pairs)
+    if compute is not None:
+        found: Array = compute(x.astype(np.int64), y.astype(np.int64)).astype(pairs.dtype)
+        return found
     index = x.view(np.uint8).astype(np.uint16) << np.uint16(8)
     # Every index is below 65536: "clip" only spares numpy the check.
     return np.asarray(np.take(pairs, index | y.view(np.uint8), mode="clip"))

@@ -123,6 +123,12 @@ class Operations:
                 return tuple(self._add(part, rule.label, rule.formula, operands) for part in result)
             return self._add(result, rule.label, rule.formula, operands)
 
+    def move(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run a function that moves elements of its first argument."""
+        with recorded_by(None):
+            values, rest = function(*plain(args)), plain(args[1:])
+            return traced(values, function(self._ids(args[0]), *rest)) if is_traced(args[0]) else values
+
     def computation(self, table: Array) -> Compute | None:
         """Return what a table of equal entries was made of when the node was lowered."""
         with recorded_by(None):
@@ -138,8 +144,7 @@ class Operations:
             elif out and kwargs.get("dtype") is None:
                 kwargs["dtype"] = out[0].dtype
             if method == "at":
-                ufunc.at(plain(inputs[0]), *plain(inputs[1:]))
-                return self._into(inputs[0], self._opaque(ufunc.__name__ + ".at", plain(inputs[0])), True)
+                return self._scattered(ufunc, *inputs)
             results = getattr(ufunc, method)(*plain(inputs), **plain(kwargs))
             many = isinstance(results, tuple)
             made = [self._made(ufunc, method, inputs, kwargs, r) for r in (results if many else (results,))]
@@ -167,6 +172,8 @@ class Operations:
                 return traced(result, self._ids(result))
             if func is np.where and len(args) == 3:
                 return self._selected(result, *args)
+            if func is np.searchsorted:
+                return self._add(result, "place", "of {0} among the borders", {"0": self._ids(args[1])})
             if func in _EACH:
                 names = "{0}, {1}, {2}" if func is np.clip else "{0}"
                 label = "clamp" if func is np.clip else func.__name__
@@ -261,6 +268,20 @@ class Operations:
             a, b = (self._ids(v) for v in inputs)
             return self._add(result, *_words(ufunc), {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b})
         return self._opaque(f"{name}.{method}", result)
+
+    def _scattered(self, ufunc: np.ufunc, target: Any, where: Any, *values: Any) -> None:
+        """Keep `ufunc.at`: each element of the target follows from what it held and all that came to it."""
+        before = np.array(self._ids(target))
+        ufunc.at(plain(target), plain(where), *plain(values))
+        reached = np.arange(before.size).reshape(before.shape)[plain(where)]
+        came = np.broadcast_to(self._ids(values[0]), reached.shape) if values else reached[:0]
+
+        def taps(index: tuple[int, ...]) -> Taps:
+            flat = np.ravel_multi_index(index, before.shape)
+            return Taps(np.append(before[index], came[reached == flat]))
+
+        label = _UFUNC_REDUCED.get(ufunc.__name__, ufunc.__name__)
+        self._into(target, self._add(plain(target), label, "of {x}", {}, taps), True)
 
     def _cast(self, x: Traced, values: Array) -> Any:
         before, ids = plain(x), self._ids(x)

@@ -60,8 +60,8 @@ class Primitive:
     taps: Callable[..., TapsOf] | None = None
 
 
-Compute = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-"""Codes -> entries of a table."""
+Compute = Callable[..., NDArray[Any]]
+"""Codes -> entries of a table; two arrays of codes for a table of pairs."""
 
 
 class Recorder(Protocol):
@@ -69,6 +69,9 @@ class Recorder(Protocol):
 
     def call(self, rule: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a primitive and keep it as one operation."""
+
+    def move(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run a function that moves elements of its first argument, and move their numbers in the same way."""
 
     def computation(self, table: NDArray[Any]) -> Compute | None:
         """Return what a table's entries were computed by; None where it is not known."""
@@ -134,3 +137,14 @@ def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = Non
         return cast(F, call)
 
     return decorate
+
+
+def moves(function: F) -> F:
+    """Say that a function only moves elements of its first argument, in a way that numpy does not tell a recorder."""
+
+    @wraps(function)
+    def call(*args: object) -> object:
+        found = recorder()
+        return function(*args) if found is None else found.move(function, args)
+
+    return cast(F, call)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.graph import Array, Tensor
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 
 CurveRule = Callable[[Integers], Integers]
 _BLOCK = 1 << 15
@@ -21,7 +21,7 @@ def curve_table(rule: CurveRule, source: Tensor, output: Tensor) -> Table | None
 
 def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np.generic]) -> Array:
     """Apply a table, or the rule in blocks that fit the cache: codes [S, *shape] -> codes [S, *shape]."""
-    if table is not None:
+    if is_used(table):
         return np.asarray(look_up(table, x))
     flat = x.reshape(-1)
     result = np.empty(flat.shape, dtype)

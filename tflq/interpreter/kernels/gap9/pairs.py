@@ -8,8 +8,8 @@ import numpy as np
 
 from tflq.graph import Array, DType, Tensor
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.lookup_tables import is_used
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.samples import align
 
 PairRule = Callable[[Integers, Integers], Integers]
@@ -27,15 +27,12 @@ def pair_table(rule: PairRule, first: Tensor, second: Tensor, output: Tensor) ->
     """
     if first.dtype not in _BYTES or second.dtype not in _BYTES:
         return None
-    x, y = all_codes(first.dtype)[:, None], all_codes(second.dtype)[None, :]
-    table = rule(x, y).astype(output.dtype.storage).reshape(-1)
-    table.setflags(write=False)
-    return table
+    return make_pairs(rule, first.dtype, second.dtype, output.dtype)
 
 
 def run_pairs(table: Array | None, rule: PairRule, first: Array, second: Array, dtype: np.dtype[np.generic]) -> Array:
     """Apply a table, or the rule, to arrays that broadcast: [S or 1, *shape] twice."""
     x, y = align(first, second)
-    if table is not None:
+    if is_used(table):
         return look_up_pairs(table, np.ascontiguousarray(x), np.ascontiguousarray(y))
     return rule(x.astype(np.int64), y.astype(np.int64)).astype(dtype)

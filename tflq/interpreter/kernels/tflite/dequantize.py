@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
 
 NARROW = (DType.INT2, DType.INT4, DType.UINT4)
@@ -34,7 +34,7 @@ class Dequantize:
 
     scale: NDArray[np.floating]
     zero_point: Integers
-    table: NDArray[np.float32] | None = None
+    table: Table | None = None
 
 
 def lower(node: Node, operands: Operands) -> Dequantize:  # noqa: ARG001
@@ -55,14 +55,13 @@ def lower(node: Node, operands: Operands) -> Dequantize:  # noqa: ARG001
     params = Dequantize(np.array([scale], np.float64), np.array([zero_point], np.int64))
     if dtype not in EIGHT_BITS:
         return params
-    table = _evaluate(params, all_codes(dtype))
-    table.setflags(write=False)
+    table = make_table(lambda code: _evaluate(params, code), dtype, DType.FLOAT32)
     return Dequantize(params.scale, params.zero_point, table)
 
 
 def run(params: Dequantize, x: Array) -> tuple[Array, ...]:
     """Run DEQUANTIZE: T[S, *shape] -> float32[S, *shape]."""
-    if params.table is not None:
+    if is_used(params.table):
         return (look_up(params.table, x),)
     return (_evaluate(params, x.astype(np.int64)),)
 

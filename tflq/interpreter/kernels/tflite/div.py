@@ -23,8 +23,8 @@ from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_
 from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.lookup_tables import is_used
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_broadcast, require_same_type, require_type
 from tflq.interpreter.samples import align
 
@@ -74,11 +74,11 @@ def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
     params = Quotient((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype is DType.INT16:
         return params
-    codes = all_codes(dtype)
-    divisors = np.where(codes == z2, 1, codes - z2)  # the entry of a divisor of 0 is never read
-    pairs = _divide(params, (codes - z1)[:, None], divisors[None]).astype(dtype.storage).reshape(-1)
-    pairs.setflags(write=False)
-    return replace(params, pairs=pairs)
+
+    def quotient(x: Integers, y: Integers) -> Integers:
+        return _divide(params, x - z1, np.where(y == z2, 1, y - z2))  # the entry of a divisor of 0 is never read
+
+    return replace(params, pairs=make_pairs(quotient, dtype, dtype, dtype))
 
 
 def run(params: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
@@ -93,7 +93,7 @@ def run(params: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Ar
         raise UnsupportedError(f"div: a divisor is 0 (code {zero}); TFLite refuses it")
     if isinstance(params, PlainBinary):
         return (_divide_plain(params, x, y),)
-    if params.pairs is not None:
+    if is_used(params.pairs):
         return (look_up_pairs(params.pairs, x, y),)
     z1, z2 = params.input_zero_points
     return (_divide(params, x.astype(np.int64) - z1, y.astype(np.int64) - z2).astype(params.dtype.storage),)

@@ -26,8 +26,8 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.lookup_tables import is_used
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,
@@ -95,7 +95,9 @@ def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | Co
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
     multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
     params = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
-    return _with_pairs(params) if dtype in EIGHT_BITS else params
+    if dtype not in EIGHT_BITS:
+        return params
+    return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
 
 
 def run(params: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, second: Array) -> tuple[Array, ...]:
@@ -105,13 +107,13 @@ def run(params: QuantisedProduct | PlainBinary | ComplexProduct, first: Array, s
     if isinstance(params, PlainBinary):
         return run_plain(params, first, second)
     x, y = align(first, second)
-    if params.pairs is not None:
+    if is_used(params.pairs):
         return (look_up_pairs(params.pairs, x, y),)
     if params.narrowing:
         product = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(x, y, 16), 8)
         result = np.clip(product + params.output_zero_point, params.minimum, params.maximum)
     else:
-        result = _finish(params, x.astype(np.int64) * y.astype(np.int64))
+        result = _compute(params, x.astype(np.int64), y.astype(np.int64))
     return (result.astype(params.dtype.storage),)
 
 
@@ -125,14 +127,7 @@ def _narrowing(operands: Operands, params: QuantisedProduct) -> QuantisedProduct
     return params
 
 
-def _with_pairs(params: QuantisedProduct) -> QuantisedProduct:
-    codes = all_codes(params.dtype)
+def _compute(params: QuantisedProduct, x: Integers, y: Integers) -> Integers:
     z1, z2 = params.input_zero_points
-    pairs = _finish(params, np.multiply.outer(codes - z1, codes - z2)).astype(params.dtype.storage).reshape(-1)
-    pairs.setflags(write=False)
-    return replace(params, pairs=pairs)
-
-
-def _finish(params: QuantisedProduct, product: Integers) -> Integers:
-    rescaled = mbq(wrap_int32(product), params.multiplier, params.shift)
+    rescaled = mbq(wrap_int32((x - z1) * (y - z2)), params.multiplier, params.shift)
     return np.clip(wrap_int32(rescaled + params.output_zero_point), params.minimum, params.maximum)

@@ -15,8 +15,8 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.lookup_tables import is_used
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.prelu import require_alpha_fits
 from tflq.interpreter.samples import align
@@ -66,16 +66,13 @@ def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     params = Prelu(zi, za, zo, m1, e1, m2, e2, dtype)
     if dtype is DType.INT16:
         return params
-    codes = all_codes(dtype)
-    pairs = _compute(params, codes[:, None], codes[None]).astype(dtype.storage).reshape(-1)
-    pairs.setflags(write=False)
-    return replace(params, pairs=pairs)
+    return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
 
 
 def run(params: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
     """Run PRELU: T[S, *shape], alpha [S or 1, ...] -> T[S, *shape]."""
     x, alpha = align(x, alpha)
-    if params.pairs is not None:
+    if is_used(params.pairs):
         return (look_up_pairs(params.pairs, x, alpha),)
     return (_compute(params, x.astype(np.int64), alpha.astype(np.int64)).astype(params.dtype.storage),)
 

@@ -26,7 +26,7 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
 from tflq.interpreter.recording.primitive import recorder
 
@@ -103,7 +103,7 @@ def run(params: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: T[S, *shape] -> U[S, *shape]."""
     if isinstance(params, FromFloat):
         return (quantize_reals(x, params.scale, params.zero_point, params.dtype),)
-    if params.table is not None:
+    if is_used(params.table):
         return (look_up(params.table, x),)
     return (_requantise(params, x.astype(np.int64)).astype(params.dtype.storage),)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
@@ -23,8 +22,8 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.lookup_tables import all_codes, look_up
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 from tflq.interpreter.samples import align
 
@@ -45,7 +44,7 @@ class RescaledSum:
         minimum: smallest code after the fused activation.
         maximum: largest code.
         dtype: of all three tensors.
-        first: int32[256] or int32[65536]: v_1 of every code, by its raw bits.
+        first: int32[65536]: v_1 of every code, by its raw bits; int16 only.
         second: the same for the second input.
         pairs: int8[65536] or uint8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2); 8 bits only.
     """
@@ -61,8 +60,8 @@ class RescaledSum:
     minimum: int
     maximum: int
     dtype: DType
-    first: NDArray[np.int32]
-    second: NDArray[np.int32]
+    first: Table | None = None
+    second: Table | None = None
     pairs: Array | None = None
 
 
@@ -90,11 +89,10 @@ def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum
     )
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
-    codes = all_codes(dtype)
-    v1 = mbq(wrap_int32((codes - z1) << left_shift), m1, e1).astype(np.int32)
-    v2 = mbq(wrap_int32((codes - z2) << left_shift), m2, e2).astype(np.int32)
-    params = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype, v1, v2)
-    return _with_pairs(params) if dtype in EIGHT_BITS else params
+    params = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype)
+    if dtype in EIGHT_BITS:
+        return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
+    return replace(params, first=_table(params, 0), second=_table(params, 1))
 
 
 def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[Array, ...]:
@@ -109,18 +107,27 @@ def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[
         T[S, *shape].
     """
     x, y = align(first, second)
-    if params.pairs is not None:
+    if is_used(params.pairs):
         return (look_up_pairs(params.pairs, x, y),)
-    v1 = look_up(params.first, x).astype(np.int64)
-    v2 = look_up(params.second, y).astype(np.int64)
-    return (_finish(params, v1 + params.sign * v2).astype(params.dtype.storage),)
+    if is_used(params.first) and is_used(params.second):
+        v1 = look_up(params.first, x).astype(np.int64)
+        v2 = look_up(params.second, y).astype(np.int64)
+        return (_finish(params, v1 + params.sign * v2).astype(params.dtype.storage),)
+    return (_compute(params, x.astype(np.int64), y.astype(np.int64)).astype(params.dtype.storage),)
 
 
-def _with_pairs(params: RescaledSum) -> RescaledSum:
-    v1, v2 = params.first.astype(np.int64), params.second.astype(np.int64)
-    pairs = _finish(params, np.add.outer(v1, params.sign * v2)).astype(params.dtype.storage).reshape(-1)
-    pairs.setflags(write=False)
-    return replace(params, pairs=pairs)
+def _table(params: RescaledSum, k: int) -> Table:
+    return make_table(lambda codes: _fine(params, k, codes), params.dtype, DType.INT32)
+
+
+def _compute(params: RescaledSum, x: Integers, y: Integers) -> Integers:
+    return _finish(params, _fine(params, 0, x) + params.sign * _fine(params, 1, y))
+
+
+def _fine(params: RescaledSum, k: int, codes: Integers) -> Integers:
+    """Return v_k of codes of input k."""
+    fine = wrap_int32((codes - params.input_zero_points[k]) << params.left_shift)
+    return mbq(fine, params.input_multipliers[k], params.input_shifts[k])
 
 
 def _finish(params: RescaledSum, total: Integers) -> Integers:

@@ -14,10 +14,9 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier_smaller_than_one
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
-from tflq.interpreter.numerics.fixed_point import quantize_multiplier_smaller_than_one
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.samples import align
 
@@ -66,12 +65,12 @@ def lower(node: Node, operands: Operands) -> SquaredDifference | Elementwise:  #
         quantize_multiplier_smaller_than_one(real)
         for real in (float(s1) / twice, float(s2) / twice, twice * twice / divisor)
     )
-    codes = all_codes(DType.INT8)
-    v1 = mbq((codes - z1) << LEFT_SHIFT, m1, e1)
-    v2 = mbq((codes - z2) << LEFT_SHIFT, m2, e2)
-    squared = np.subtract.outer(v1, v2) ** 2
-    pairs = np.clip(mbq(squared, mo, eo) + zo, -128, 127).astype(np.int8).reshape(-1)
-    pairs.setflags(write=False)
+
+    def squared(x: Integers, y: Integers) -> Integers:
+        difference = mbq((x - z1) << LEFT_SHIFT, m1, e1) - mbq((y - z2) << LEFT_SHIFT, m2, e2)
+        return np.clip(mbq(difference**2, mo, eo) + zo, -128, 127)
+
+    pairs = make_pairs(squared, DType.INT8, DType.INT8, DType.INT8)
     return SquaredDifference((z1, z2), (m1, m2), (e1, e2), zo, mo, eo, pairs)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, Operands
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
-from tflq.interpreter.numerics.lookup_tables import Table, all_codes, look_up
+from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -37,9 +37,7 @@ def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TablePara
     source, output = operands.input(0), operands.output()
     for tensor in (source, output):
         require_type(tensor, EIGHT_BITS)
-    table: Array = saturate(rule(all_codes(source.dtype)), output.dtype)
-    table.setflags(write=False)
-    return TableParams(table)
+    return TableParams(make_table(lambda codes: saturate(rule(codes), output.dtype), source.dtype, output.dtype))
 
 
 def lower_curve(function: Function, operands: Operands) -> TableParams:

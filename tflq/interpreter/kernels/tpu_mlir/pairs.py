@@ -9,8 +9,7 @@ import numpy as np
 from tflq.graph import Array, Operands
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.lookup_tables import all_codes
-from tflq.interpreter.numerics.pair_tables import look_up_pairs
+from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_type
 from tflq.interpreter.samples import align
 
@@ -32,10 +31,7 @@ def pair_table(rule: PairRule, operands: Operands) -> Array:
     for tensor in (first, second, output):
         require_type(tensor, EIGHT_BITS)
     require_broadcast(first, second)
-    found = rule(all_codes(first.dtype)[:, None], all_codes(second.dtype)[None, :])
-    table: Array = saturate(found, output.dtype).reshape(-1)
-    table.setflags(write=False)
-    return table
+    return make_pairs(lambda x, y: saturate(rule(x, y), output.dtype), first.dtype, second.dtype, output.dtype)
 
 
 def run_pairs(table: Array, first: Array, second: Array) -> Array:
