@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         freeze as freeze,
         verify_baseline as verify_baseline,
     )
+    from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
     from tflq.api.convert import (
@@ -40,8 +41,15 @@ if TYPE_CHECKING:
     from tflq.api.read_model import read_model as read_model
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
     from tflq.api.samples import samples as samples
+    from tflq.api.search import SearchOptions as SearchOptions, SearchResult as SearchResult, search as search
+    from tflq.api.sensitivity import (
+        SensitivityOptions as SensitivityOptions,
+        SensitivityResult as SensitivityResult,
+        sensitivity as sensitivity,
+    )
     from tflq.api.targets import targets as targets
     from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
+    from tflq.api.trials import Span as Span
     from tflq.converters.tflite import (
         model_from_bytes as model_from_bytes,
         model_to_bytes as model_to_bytes,
@@ -55,6 +63,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "tflq.api.baseline": ("BaselineResult", "FreezeResult", "freeze", "verify_baseline"),
+    "tflq.api.backward": ("BackwardOptions", "BackwardResult"),
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
@@ -70,8 +79,11 @@ _HOMES = {
     "tflq.api.read_model": ("read_model",),
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
     "tflq.api.samples": ("samples",),
+    "tflq.api.search": ("SearchOptions", "SearchResult", "search"),
+    "tflq.api.sensitivity": ("SensitivityOptions", "SensitivityResult", "sensitivity"),
     "tflq.api.targets": ("targets",),
     "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),
+    "tflq.api.trials": ("Span",),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
     "tflq.interpreter": ("Engine", "lower"),

@@ -128,7 +128,7 @@ def test_accuracy_as_the_score(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with np.load(ROOT / "tflq" / "data" / "digits_test.npz") as file:
         images, labels = file["images"][:60, None], file["labels"][:60].astype(np.int64)
     data = LabelledSamples(GivenSamples([images]), labels, 10)
-    monkeypatch.setattr("tflq.cli.tune.labelled_samples", lambda *_: data)
+    monkeypatch.setattr("tflq.api.backward.load_named", lambda *_: data)
     status, report = _tune(Path(), capsys, "--drop", "0.05", "--accuracy", "digits=DIR")
     reference = measure(in_float(read_model(DIGITS)), data)
     assert (status, report["reference"]) == (0, reference.percent / 100)

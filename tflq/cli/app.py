@@ -30,7 +30,7 @@ COMMANDS = {
     "diff": "List what differs between two models: operators, tensors, quantisation, constants.",
     "sensitivity": "Measure what each layer alone does to accuracy and outputs at each of its widths.",
     "search": "Find the smallest mixed precision that keeps an accuracy.",
-    "tune": "Find from which layer on a network needs more bits, by halving from the back.",
+    "tune": "Find from which layer on a network needs more bits: an alias of `search --backward`.",
     "convert": "Quantise a model for a target and write its files.",
     "cut": "Write a part of a model as its own .tflite.",
     "dequantize": "Write the float network behind a quantised model.",

@@ -1,50 +1,56 @@
-"""`tflq search`: the smallest mixed precision that keeps a stated quality."""
+"""`tflq search`: the smallest mixed precision that keeps a quality, or from which layer on more bits are needed."""
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from tflq.api.backward import BackwardOptions, BackwardResult
+from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.search import SearchOptions, SearchResult, search
 from tflq.cli import output
-from tflq.cli.calibration_options import CalibrationChoice, calibration
-from tflq.cli.common import MODEL_ARGUMENT, reporting
-from tflq.cli.precision_options import (
-    DEFAULT_SAMPLES,
-    Span,
-    TrialChoice,
-    open_evaluator,
-    read_span,
-    read_subject,
-    trials,
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.cli.precision_options import accuracy_text, read_span, trials
+from tflq.errors import OutputError
+from tflq.precision.search import Point, PrecisionSearch
+from tflq.report.precision import requirement_text, result_text
+
+_SHOWN_BELOW = 10.0
+"""Points so far below what is required, in percent or dB, stay out of the printed table."""
+_NOT_BACKWARD = (
+    *("at_least", "min_sqnr", "in_float", "slack", "verify", "path", "points", "report"),
+    *("widths", "jobs", "scheduler", "results"),
 )
-from tflq.cli.precision_output import points_csv, print_search, result_text, search_json
-from tflq.cli.report_options import report_option, write_report
-from tflq.cli.target_options import target_settings
-
-if TYPE_CHECKING:
-    from tflq.cli.precision_options import Subject
-    from tflq.precision.problem import Problem
-    from tflq.precision.search import PrecisionSearch
-    from tflq.precision.trial import Result
-
-_DEFAULT_SLACK_DB = 3.0
+_BACKWARD = ("drop", "template_path")
+drop_option = click.option(
+    "--drop",
+    type=click.FloatRange(min=0),
+    default=BackwardOptions.drop,
+    show_default=True,
+    help="How much lower than in floating point the score may be.",
+)
+template_option = click.option(
+    "--write-template",
+    "template_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what was found, for --template of `tflq convert`.",
+)
 
 
 @click.command("search")
 @MODEL_ARGUMENT
-@click.option("-t", "--target", "target_name", required=True, metavar="TARGET", help="A target with a choice of bits.")
+@target_options("A target with a choice of bits.", required=True)
 @click.option("--at-least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Accuracy to keep; needs --data.")
 @click.option("--min-sqnr", type=float, metavar="DB", help="Ratio of the outputs to keep, against the model as it is.")
 @click.option("--float", "in_float", is_flag=True, help="Compare the outputs with the model in floating point instead.")
 @click.option(
     "--slack",
     type=click.FloatRange(min=0),
-    default=_DEFAULT_SLACK_DB,
+    default=SearchOptions.slack,
     show_default=True,
     metavar="DB",
     help="How much noisier than the first setting found a smaller one may be; inf lets the accuracy alone decide.",
@@ -60,120 +66,189 @@ _DEFAULT_SLACK_DB = 3.0
     "--results names another file.",
 )
 @click.option("--points", type=click.Path(path_type=Path), metavar="FILE.csv", help="Write all points, for a plot.")
-@target_settings
-@calibration
+@click.option(
+    "--backward",
+    is_flag=True,
+    help="The other strategy: find the last layer from which on all need more bits, by halving from the back; "
+    "with --drop and --write-template. Its samples are 32 random ones unless told, its score without --data is the "
+    "smallest cosine of the outputs and the float model's.",
+)
+@drop_option
+@template_option
+@calibration_options
 @trials
 @report_option
 @reporting
 def command(
     model: str,
-    target_name: str,
-    at_least: float | None,
-    min_sqnr: float | None,
-    in_float: bool,
-    slack: float,
-    verify: Span | None,
+    target: TargetOptions,
+    samples: SampleOptions,
+    backward: bool,
+    drop: float,
+    template_path: Path | None,
     path: Path | None,
     points: Path | None,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    calibration: CalibrationChoice,
-    choice: TrialChoice,
     report: Path | None,
     as_json: bool,
+    **options: object,
 ) -> int:
     """Find the smallest setting of MODEL's layers that keeps an accuracy, or a signal-to-noise ratio.
 
     The answer depends on model, samples and options, not on the number of processes or machines. An interrupted search
     goes on where it was. Exit status 1 if no setting keeps what is required, or --verify does not confirm it.
     """
-    from tflq.precision.search import search
-    from tflq.precision.trial import Requirement
-
-    _check(at_least, min_sqnr, verify, choice)
+    _refuse_of_other_strategy(backward)
+    if backward:
+        fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration")}
+        chosen = changed(BackwardOptions(drop), fields)
+        return search_backward(model, target, samples, chosen, template_path, as_json)
+    smallest = changed(SearchOptions(), options)
+    smallest.check()
     _require_folders(path, points, report)
-    if path is not None and choice.results is None:
-        choice = replace(choice, results=path.with_name(f"{path.name}.results"))
-    most = max((span.stop for span in (choice.span, verify) if span), default=DEFAULT_SAMPLES)
-    subject = read_subject(model, choice, calibration, most)
-    problem = subject.problem(target_name, (assignments, layers), choice.span, choice, in_float)
-    with open_evaluator(problem, choice) as evaluator:
-        found = search(evaluator, Requirement(at_least, min_sqnr), slack)
-    verified = _verified(subject, problem, found, verify, choice)
-    _write(path, points, problem, found, choice.span, verified)
+    if path is not None and smallest.results is None:
+        smallest = changed(smallest, {"results": path.with_name(f"{path.name}.results")})
+    found = search(model, target, samples, smallest, progress=output.progress)
+    if points is not None:
+        found.write_points(points)
+    if path is not None:
+        found.write_settings(path)
     if report is not None:
-        from tflq.report.precision import search_page
-
-        write_report(report, search_page(model, found, verified))
+        found.write_report(report)
     if as_json:
-        output.json_report(search_json(model, found, verified))
+        output.json_report(found.to_dict())
     else:
-        print_search(model, found, choice.span, verified)
+        _print(found)
         if path is not None:
-            output.line(f"written: {path}" if found.chosen else f"{path} was not written")
-    return 0 if found.chosen and (verified is None or found.requirement.holds(verified)) else 1
+            output.line(f"written: {path}" if found.found.chosen else f"{path} was not written")
+    return 0 if found.is_kept else 1
 
 
-def _check(at_least: float | None, min_sqnr: float | None, verify: Span | None, choice: TrialChoice) -> None:
-    if any(value is not None and math.isnan(value) for value in (at_least, min_sqnr)):
-        raise click.UsageError("--at-least and --min-sqnr are numbers; nan is none")
-    if at_least is None and min_sqnr is None:
-        raise click.UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
-    if at_least is not None and choice.data is None:
-        raise click.UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
-    if verify is None:
-        return
-    if choice.span is None:
-        raise click.UsageError(
-            "--verify needs samples that the search does not use: say which those are with --samples"
-        )
-    if verify.start < choice.span.stop and choice.span.start < verify.stop:
-        raise click.UsageError(f"--verify {verify} and --samples {choice.span} overlap; verify on other samples")
+def search_backward(
+    model: str,
+    target: TargetOptions,
+    samples: SampleOptions,
+    options: BackwardOptions,
+    template_path: Path | None,
+    as_json: bool,
+) -> int:
+    """Search backward, write the template and print; return the status: 1 where nothing is near enough."""
+    found = search(model, target, samples, options=options)
+    if template_path is not None:
+        found.write_template(template_path)
+    if as_json:
+        output.json_report(found.to_dict())
+    else:
+        _print_backward(found)
+    return 0 if found.is_kept else 1
+
+
+def _refuse_of_other_strategy(backward: bool) -> None:
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name in (_NOT_BACKWARD if backward else _BACKWARD):
+            option = max(parameter.opts, key=len)
+            raise click.UsageError(f"{option} is {'not ' * backward}for --backward")
 
 
 def _require_folders(*paths: Path | None) -> None:
     """Refuse before hours of work what could not be written after them."""
-    from tflq.errors import OutputError
-
     for path in paths:
         if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
             raise OutputError(f"{path}: cannot be written: name a file in a folder that exists and can be written")
 
 
-def _verified(
-    subject: Subject, problem: Problem, found: PrecisionSearch, span: Span | None, choice: TrialChoice
-) -> Result | None:
-    from tflq.precision.evaluate import evaluate
+def _print(result: SearchResult) -> None:
+    """Print the table, the layers of the setting and what it gives."""
+    found, verified = result.found, result.verified
+    which = f"samples {result.span}" if result.span else f"{found.samples} samples"
+    output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
+    output.line(f"required: {requirement_text(found.requirement)}")
+    _print_points(found)
+    point = found.chosen or found.best
+    if point is None:
+        output.line("the target refuses every setting")
+    else:
+        _print_layers(found, point)
+        output.line(_sentence(found, point))
+    if verified is not None:
+        kept = "kept" if found.requirement.holds(verified) else "NOT kept"
+        output.line(f"on the samples of --verify: {result_text(verified)}: {kept}")
+    output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
 
-    if span is None or found.chosen is None:
-        return None
-    other = subject.problem(problem.target, (problem.assignments, problem.rules), span, choice, problem.in_float)
-    return evaluate(other, found.chosen.result.trial)
+
+def _sentence(found: PrecisionSearch, point: Point) -> str:
+    facts = f"{point.size_bytes} bytes of {found.plan.counted}, {result_text(point.result)}"
+    if found.chosen is None:
+        return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
+    even = [p for p in found.uniform if found.requirement.holds(p.result)]
+    compared = f"; the smallest with equal bits: {max(even[0].bits)} bits, {even[0].size_bytes} bytes" if even else ""
+    return f"chosen: {facts}{compared}"
 
 
-def _write(
-    path: Path | None,
-    points: Path | None,
-    problem: Problem,
-    found: PrecisionSearch,
-    span: Span | None,
-    verified: Result | None,
-) -> None:
-    from tflq.converters.settings_file import SettingsFile, settings_bytes
-    from tflq.files import write_bytes
+def _print_points(found: PrecisionSearch) -> None:
+    output.line()
+    columns = ("bytes", "accuracy, %", "SQNR, dB", "bits of the layers", "")
+    rows = [
+        (
+            str(p.size_bytes),
+            accuracy_text(p.result),
+            f"{p.result.sqnr_db:.1f}",
+            " ".join(map(str, p.bits)),
+            _remark(found, p),
+        )
+        for p in found.points
+        if _is_shown(found, p)
+    ]
+    title = f"size against quality: the Pareto front, equal bits, and the setting ({len(found.points)} points in all)"
+    output.table(columns, rows, right=columns[:3], title=title)
+    output.line()
 
-    if points is not None:
-        write_bytes(points, points_csv(found))
-    if path is None or found.chosen is None:
-        return
-    layers = (*problem.rules, *problem.layer_texts(found.chosen.bits))
-    about = {
-        "size_bytes": found.chosen.size_bytes,
-        "counted": found.plan.counted,
-        "samples": str(span) if span else f"0:{found.samples}",
-        "required": {"accuracy_percent": found.requirement.accuracy_percent, "sqnr_db": found.requirement.sqnr_db},
-        "found": result_text(found.chosen.result),
-        "verified": None if verified is None else result_text(verified),
-    }
-    content = settings_bytes(SettingsFile(found.target, problem.assignments, layers), about)
-    write_bytes(path, content)
+
+def _is_shown(found: PrecisionSearch, point: Point) -> bool:
+    if point in (found.chosen, found.best):
+        return True
+    accuracy, asked = point.result.accuracy_percent, found.requirement
+    near = asked.accuracy_percent is None or accuracy is None or accuracy >= asked.accuracy_percent - _SHOWN_BELOW
+    loud = asked.sqnr_db is not None and point.result.sqnr_db < asked.sqnr_db - _SHOWN_BELOW
+    return (point.is_pareto or point.is_uniform) and near and not loud
+
+
+def _remark(found: PrecisionSearch, point: Point) -> str:
+    texts = ["Pareto"] if point.is_pareto else []
+    texts += ["equal bits"] if point.is_uniform else []
+    if point == found.chosen:
+        texts.append("chosen")
+    elif found.requirement.holds(point.result):
+        least = found.least_sqnr_db
+        texts.append("kept, too noisy" if least is not None and point.result.sqnr_db < least else "kept")
+    return ", ".join(texts)
+
+
+def _print_layers(found: PrecisionSearch, point: Point) -> None:
+    rows = [
+        (str(layer.index), layer.name, layer.operator, str(bits), str(layer.width(bits).size_bytes))
+        for layer, bits in zip(found.plan.layers, point.bits, strict=True)
+    ]
+    output.table(("#", "layer", "operator", "bits", "bytes"), rows, right=("#", "bits", "bytes"))
+    output.line()
+
+
+def _print_backward(result: BackwardResult) -> None:
+    found = result.found
+    rows = [(str(t.first), t.stage, f"{t.score:.6f}", f"{found.reference - t.score:.6f}") for t in found.tried]
+    output.table(("from layer", "promoted to", "score", "drop"), rows, right=("from layer", "score", "drop"))
+    output.line()
+    if found.chosen is None:
+        best = found.best
+        output.line(
+            f"nothing is within {found.largest_drop:g} of {found.reference:.6f}; nearest is {best.score:.6f}, layers "
+            f"from {best.first} on promoted to {best.stage}"
+        )
+    elif not found.rules:
+        output.line(f"no layer needs more: the drop is {found.reference - found.chosen.score:.6f}")
+    else:
+        node = result.subject.original.main.nodes[found.chosen.first]
+        output.line(f"from layer {found.chosen.first} ({node.operator} '{node.name}') on: {found.chosen.stage}")
+        output.line(f"--layer {found.rules[0]}")

@@ -4,80 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from tflq.api.options import SampleOptions, TargetOptions, changed
+from tflq.api.sensitivity import SensitivityOptions, SensitivityResult, sensitivity
 from tflq.cli import output
-from tflq.cli.calibration_options import CalibrationChoice, calibration
-from tflq.cli.common import MODEL_ARGUMENT, reporting
-from tflq.cli.precision_options import DEFAULT_SAMPLES, TrialChoice, open_evaluator, read_subject, trials
-from tflq.cli.precision_output import accuracy_text, decibels, layer_json, result_json
-from tflq.cli.report_options import report_option, write_report
-from tflq.cli.target_options import target_settings
-
-if TYPE_CHECKING:
-    from tflq.precision.sensitivity import Sensitivity
-    from tflq.precision.trial import Result
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.cli.precision_options import accuracy_text, trials
+from tflq.precision.sensitivity import Sensitivity
+from tflq.precision.trial import Result
 
 
 @click.command("sensitivity")
 @MODEL_ARGUMENT
-@click.option("-t", "--target", "target_name", required=True, metavar="TARGET", help="A target with a choice of bits.")
+@target_options("A target with a choice of bits.", required=True)
 @click.option("--spared", is_flag=True, help="The reverse: all layers have the bits, each alone is left at its widest.")
 @click.option(
     "--float", "in_float", is_flag=True, help="Floating point takes the place of the widest, for the reference, too."
 )
-@target_settings
-@calibration
+@calibration_options
 @trials
 @report_option
 @reporting
 def command(
     model: str,
-    target_name: str,
-    spared: bool,
-    in_float: bool,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    calibration: CalibrationChoice,
-    choice: TrialChoice,
+    target: TargetOptions,
+    samples: SampleOptions,
     report: Path | None,
     as_json: bool,
+    **options: object,
 ) -> None:
     """Measure accuracy and signal-to-noise ratio of MODEL with each layer alone at each of its widths.
 
     The other layers are at their widest. The ratio compares the outputs with those of the model as it is and needs no
     labels.
     """
-    from tflq.precision.sensitivity import sensitivity
-
-    most = choice.span.stop if choice.span else DEFAULT_SAMPLES
-    subject = read_subject(model, choice, calibration, most)
-    problem = subject.problem(target_name, (assignments, layers), choice.span, choice, in_float)
-    with open_evaluator(problem, choice) as evaluator:
-        found = sensitivity(evaluator, is_spared=spared)
+    found = sensitivity(model, target, samples, changed(SensitivityOptions(), options), progress=output.progress)
     if report is not None:
-        from tflq.report.precision import sensitivity_page
-
-        write_report(report, sensitivity_page(model, found))
+        found.write_report(report)
     if as_json:
-        output.json_report(_report(model, found))
+        output.json_report(found.to_dict())
     else:
-        _print(model, found)
+        _print(found)
 
 
-def _print(model: str, found: Sensitivity) -> None:
+def _print(result: SensitivityResult) -> None:
+    found = result.sensitivity
     widest = "in floating point" if found.in_float else "at the widest"
     how = f"each layer alone left {widest}" if found.is_spared else f"each layer alone narrowed, the others {widest}"
-    output.line(f"{model} for {found.target}: {how}; {found.samples} samples")
+    output.line(f"{result.model} for {found.target}: {how}; {found.samples} samples")
     if any(base.right is not None for base in found.bases.values()):
         _table(found, "accuracy, %", accuracy_text)
-    _table(found, "SQNR of the outputs, dB", lambda result: decibels(result.sqnr_db))
+    _table(found, "SQNR of the outputs, dB", lambda result: f"{result.sqnr_db:.1f}")
     for row in found.rows:
-        for bits, result in row.results.items():
-            if result.refused:
-                output.line(f"{row.layer.name} at {bits} bits: {result.refused}")
+        for bits, tried in row.results.items():
+            if tried.refused:
+                output.line(f"{row.layer.name} at {bits} bits: {tried.refused}")
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
 
 
@@ -90,20 +73,3 @@ def _table(found: Sensitivity, title: str, cell: Callable[[Result], str]) -> Non
         rows.append([str(row.layer.index), row.layer.name, row.layer.operator, *cells])
     output.line()
     output.table(("#", "layer", "operator", *columns), rows, right=("#", *columns), title=title)
-
-
-def _report(model: str, found: Sensitivity) -> dict[str, output.Json]:
-    return {
-        "model": model,
-        "target": found.target,
-        "samples": found.samples,
-        "spared": found.is_spared,
-        "float": found.in_float,
-        "without": {str(bits): result_json(found.bases[bits]) for bits in found.widths},
-        "layers": [
-            {**layer_json(row.layer), "results": {str(bits): result_json(r) for bits, r in row.results.items()}}
-            for row in found.rows
-        ],
-        "evaluated": found.evaluated,
-        "known": found.known,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.sensitivity import Sensitivity
-from tflq.precision.trial import Result
+from tflq.precision.trial import Requirement, Result
 from tflq.report.page import Block, Chart, Page, Section, Table
 from tflq.report.svg import Dot, Mark, bars, scatter
 from tflq.report.words import decibels
@@ -36,6 +36,21 @@ def search_page(model: str, found: PrecisionSearch, verified: Result | None) -> 
         facts.append(("on samples kept apart", _cell(verified)))
     sections = [_front(found), *_setting(found)]
     return Page(f"Precision of {model} for {found.target}", _chosen(found), facts, sections)
+
+
+def requirement_text(requirement: Requirement) -> str:
+    """Say what is required."""
+    accuracy, ratio = requirement.accuracy_percent, requirement.sqnr_db
+    texts = [f"accuracy of at least {accuracy:g} %"] if accuracy is not None else []
+    return " and ".join(texts + ([f"SQNR of at least {ratio:g} dB"] if ratio is not None else []))
+
+
+def result_text(result: Result) -> str:
+    """Say what a setting gave."""
+    ratio = f"SQNR {result.sqnr_db:.1f} dB"
+    if result.right is None:
+        return ratio
+    return f"{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {ratio}"
 
 
 def _sensitive(found: Sensitivity) -> str:

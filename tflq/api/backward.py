@@ -1,0 +1,165 @@
+"""The strategy of `tflq.search` that finds from which layer on a network needs more bits (docs/search.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tflq.analysis.executions import Execution, for_target, in_float
+from tflq.analysis.inputs import Samples
+from tflq.analysis.similarity import measured_similarities, similarities
+from tflq.api.calibrate import calibrate
+from tflq.api.convert import samples_or_calibration, write_template
+from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, TableResult
+from tflq.api.trials import Span
+from tflq.benchmarks.accuracy import LabelledSamples, measure
+from tflq.benchmarks.scoring import load_named
+from tflq.converters.precision import find_promotable
+from tflq.converters.settings import Settings, parse_settings
+from tflq.converters.targets import Target
+from tflq.graph import Model
+from tflq.precision.backward import Backward, BackwardSearch, Rules
+from tflq.precision.strategy import follow
+
+DEFAULT_SAMPLES = 32
+
+
+@dataclass(frozen=True)
+class BackwardOptions:
+    """The strategy that finds from which layer on a network needs more bits, by halving from the back.
+
+    First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
+    cannot hold: that says how far the network is from what 16 bits give.
+
+    Attributes:
+        drop: how much lower than in floating point the score may be.
+        data: the score is the share of right answers on these labelled samples, "[TASK=]DIR"; None for the smallest
+            cosine of the outputs and the float model's.
+        span: which of the samples; all where it is None.
+        calibration: ranges of the model's tensors.
+    """
+
+    drop: float = 0.01
+    data: str | None = None
+    span: Span | None = None
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """A model whose last layers can be promoted.
+
+    Attributes:
+        original: as it was read.
+        ranged: the same with ranges.
+        target: promotable.
+        options: the user's settings.
+        samples: that outputs are compared on.
+    """
+
+    original: Model
+    ranged: Model
+    target: Target
+    options: TargetOptions
+    samples: Samples
+
+    def settings(self, rules: Rules) -> Settings:
+        """Return the settings with these rules behind the user's."""
+        return parse_settings(self.target.settings, self.options.settings, (*self.options.layers, *rules))
+
+    def execution(self, rules: Rules) -> Execution:
+        """Quantise with these rules."""
+        return for_target(self.ranged.main, self.target, self.settings(rules))
+
+    def score(self, rules: Rules, data: LabelledSamples | None) -> float:
+        """Return the share of right answers on labelled samples; without any, the cosine of the outputs."""
+        return self.cosine(rules) if data is None else measure(self.execution(rules), data).percent / 100
+
+    def cosine(self, rules: Rules) -> float:
+        """Return the smallest cosine of the outputs and the float model's."""
+        tried = self.execution(rules)
+        return similarities(tried, self.original, self.samples).of_outputs(tried)
+
+    def write_template(self, path: str | Path, rules: Rules) -> None:
+        """Write the template of the model with these rules."""
+        measured = measured_similarities(self.execution(rules), self.ranged, self.samples)
+        write_template(path, self.target, self.settings(rules), self.ranged, measured)
+
+
+@dataclass(frozen=True)
+class BackwardResult(TableResult):
+    """From which layer on more bits are needed.
+
+    Attributes:
+        model: how reports call it.
+        found: every trial, and the chosen one.
+        subject: that was searched.
+    """
+
+    model: str
+    found: BackwardSearch
+    subject: Promoted
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a setting is near enough to floating point."""
+        return self.found.chosen is not None
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The setting, as `TargetOptions.layers` takes it."""
+        return (*self.subject.options.layers, *self.found.rules)
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the setting and every trial."""
+        found = self.found
+        return {
+            "model": self.model,
+            "target": self.subject.target.name,
+            "reference": found.reference,
+            "largest_drop": found.largest_drop,
+            "first": None if found.chosen is None else found.chosen.first,
+            "stage": None if found.chosen is None else found.chosen.stage,
+            "score": found.best.score if found.chosen is None else found.chosen.score,
+            "layers": list(found.rules),
+            "tried": self.rows(),
+        }
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each trial, in order."""
+        return [{"first": t.first, "stage": t.stage, "score": t.score} for t in self.found.tried]
+
+    def write_template(self, path: str | Path) -> None:
+        """Write what was found for --template of `tflq convert`; nothing where nothing is near enough.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        if self.found.chosen is not None:
+            self.subject.write_template(path, self.found.rules)
+
+
+def backward(
+    model: ModelSource, wanted: TargetOptions, samples: SampleSource, options: BackwardOptions, progress: Progress
+) -> BackwardResult:
+    """Search backward; arguments and errors as for `search`, `wanted` complete."""
+    target = find_promotable(wanted.name or "")
+    original = read_model(model)
+    span, data = options.span, None
+    count = span.stop if span else DEFAULT_SAMPLES
+    chosen = samples_or_calibration(original, samples, options.calibration, count, all_given=True)
+    ranged = calibrate(original, options.calibration, progress=progress)
+    if options.data is not None:
+        data = load_named(options.data, original.main)
+        if span is not None:
+            data = LabelledSamples(span.of(data.samples), data.labels[span.start : span.stop], data.classes)
+    elif span is not None:
+        chosen = span.of(chosen)
+    subject = Promoted(original, ranged, target, wanted, chosen)
+    reference = 1.0 if data is None else measure(in_float(original), data).percent / 100
+    strategy = Backward(len(original.main.nodes), target.promotions, reference, options.drop)
+    found = follow(strategy, lambda _, settings: [subject.score(rules, data) for rules in settings])
+    return BackwardResult(name_of(model), found, subject)

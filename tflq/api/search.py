@@ -1,0 +1,242 @@
+"""`tflq.search`: settings of a model's layers that keep a quality, by one of two strategies (docs/search.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+from tflq.api.backward import BackwardOptions, BackwardResult, backward
+from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource, name_of
+from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.sensitivity import layer_report, result_report
+from tflq.api.target import complete
+from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
+from tflq.converters.settings_file import SettingsFile, settings_bytes
+from tflq.errors import UsageError
+from tflq.files import write_bytes
+from tflq.precision import search as precision
+from tflq.precision.evaluate import evaluate
+from tflq.precision.problem import Problem
+from tflq.precision.search import Point, PrecisionSearch
+from tflq.precision.trial import Requirement, Result
+from tflq.report import Page
+from tflq.report.precision import result_text, search_page
+
+
+@dataclass(frozen=True)
+class SearchOptions(TrialOptions):
+    """The strategy that finds the smallest mixed precision, with the fields of `TrialOptions`.
+
+    Attributes:
+        at_least: accuracy in percent to keep; it needs `data`.
+        min_sqnr: signal-to-noise ratio of the outputs to keep, in dB.
+        slack: how much noisier than the first setting found a smaller one may be, in dB; inf lets the accuracy alone
+            decide.
+        verify: try the setting on these other samples, too.
+    """
+
+    at_least: float | None = None
+    min_sqnr: float | None = None
+    slack: float = 3.0
+    verify: Span | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be searched.
+
+        Raises:
+            UsageError: nothing to keep, accuracy without labels, samples to verify on that the search uses.
+        """
+        if any(value is not None and math.isnan(value) for value in (self.at_least, self.min_sqnr)):
+            raise UsageError("--at-least and --min-sqnr are numbers; nan is none")
+        if self.at_least is None and self.min_sqnr is None:
+            raise UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
+        if self.at_least is not None and self.data is None:
+            raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
+        if self.verify is None:
+            return
+        if self.span is None:
+            raise UsageError("--verify needs samples that the search does not use: say which those are with --samples")
+        if self.verify.start < self.span.stop and self.span.start < self.verify.stop:
+            raise UsageError(f"--verify {self.verify} and --samples {self.span} overlap; verify on other samples")
+
+
+@dataclass(frozen=True)
+class SearchResult(PageResult, TableResult):
+    """The smallest setting that was found.
+
+    Attributes:
+        model: how reports call it.
+        found: every setting that was tried, and the chosen one.
+        problem: what was searched.
+        span: of the samples that decided; None for all.
+        verified: the chosen setting on other samples; None where it was not tried.
+    """
+
+    model: str
+    found: PrecisionSearch
+    problem: Problem
+    span: Span | None
+    verified: Result | None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a setting keeps what is required, and other samples confirm it."""
+        kept = self.verified is None or self.found.requirement.holds(self.verified)
+        return self.found.chosen is not None and kept
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The setting, as `TargetOptions.layers` takes it; the user's alone where none was found."""
+        chosen = self.found.chosen
+        return (*self.problem.rules, *(() if chosen is None else self.problem.layer_texts(chosen.bits)))
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the setting and all points of a plot of size against quality."""
+        found, best = self.found, self.found.best
+        return {
+            "model": self.model,
+            "target": found.target,
+            "samples": found.samples,
+            "required": self._required(),
+            "slack_db": found.slack_db,
+            "least_sqnr_db": found.least_sqnr_db,
+            "counted": found.plan.counted,
+            "fixed_bytes": found.plan.fixed_bytes,
+            "layers": [layer_report(layer) for layer in found.plan.layers],
+            "chosen": None if found.chosen is None else _point(found.chosen),
+            "best": None if best is None else _point(best),
+            "verified": None if self.verified is None else result_report(self.verified),
+            "points": self.rows(),
+            "evaluated": found.evaluated,
+            "known": found.known,
+        }
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each setting that was tried and not refused, the smallest first."""
+        return [_point(point) for point in self.found.points]
+
+    def page(self) -> Page:
+        """Return the page: the Pareto front and the setting."""
+        return search_page(self.model, self.found, self.verified)
+
+    def write_settings(self, path: str | Path) -> None:
+        """Write the setting for `TargetOptions.file` and --settings; nothing where none was found.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        found = self.found
+        if found.chosen is None:
+            return
+        about = {
+            "size_bytes": found.chosen.size_bytes,
+            "counted": found.plan.counted,
+            "samples": str(self.span) if self.span else f"0:{found.samples}",
+            "required": self._required(),
+            "found": result_text(found.chosen.result),
+            "verified": None if self.verified is None else result_text(self.verified),
+        }
+        write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
+
+    def write_points(self, path: str | Path) -> None:
+        """Write all points as CSV for plotting programs: a line of names, then one for each point.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("size_bytes", "right", "samples", "sqnr_db", "pareto", "equal_bits", "chosen", "bits"))
+        for p in self.found.points:
+            facts = (p.size_bytes, p.result.right, p.result.samples, p.result.sqnr_db)
+            flags = (int(p.is_pareto), int(p.is_uniform), int(p == self.found.chosen))
+            writer.writerow((*facts, *flags, " ".join(map(str, p.bits))))
+        write_bytes(path, text.getvalue().encode())
+
+    def _required(self) -> Json:
+        asked = self.found.requirement
+        return {"accuracy_percent": asked.accuracy_percent, "sqnr_db": asked.sqnr_db}
+
+
+@overload
+def search(
+    model: ModelSource,
+    target: TargetOptions | str,
+    samples: SampleSource = ...,
+    options: SearchOptions = ...,
+    *,
+    progress: Progress = ...,
+    **changes: object,
+) -> SearchResult: ...
+
+
+@overload
+def search(
+    model: ModelSource,
+    target: TargetOptions | str,
+    samples: SampleSource = ...,
+    *,
+    options: BackwardOptions,
+    progress: Progress = ...,
+    **changes: object,
+) -> BackwardResult: ...
+
+
+def search(
+    model: ModelSource,
+    target: TargetOptions | str,
+    samples: SampleSource = None,
+    options: SearchOptions | BackwardOptions = SearchOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> SearchResult | BackwardResult:
+    """Find a setting of a model's layers that keeps a quality; the kind of options is the strategy.
+
+    The answer depends on model, samples and options, not on the number of processes or machines.
+
+    Args:
+        model: to search.
+        target: one with a choice of bits, and its settings.
+        samples: that judge, 64 random ones where none are named (32 for `BackwardOptions`); or labelled ones by `data`.
+        options: `SearchOptions` for the smallest setting, `BackwardOptions` for the last layer that needs more bits.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        UsageError, OptionError, InputError, FormatError, UnsupportedError: options, samples or a model that do not fit.
+    """
+    options = changed(options, changes)
+    wanted = complete(target, options.calibration)
+    if isinstance(options, BackwardOptions):
+        return backward(model, wanted, samples, options, progress)
+    options.check()
+    subject = read_subject(model, wanted, samples, options, progress, options.span, options.verify)
+    problem = subject.problem(options.span)
+    with open_evaluator(problem, options, progress) as evaluator:
+        found = precision.search(evaluator, Requirement(options.at_least, options.min_sqnr), options.slack)
+    return SearchResult(name_of(model), found, problem, options.span, _verified(subject, found, options.verify))
+
+
+def _verified(subject: Subject, found: PrecisionSearch, span: Span | None) -> Result | None:
+    if span is None or found.chosen is None:
+        return None
+    return evaluate(subject.problem(span), found.chosen.result.trial)
+
+
+def _point(point: Point) -> dict[str, Json]:
+    return {
+        "size_bytes": point.size_bytes,
+        "bits": list(point.bits),
+        "right": point.result.right,
+        "accuracy_percent": point.result.accuracy_percent,
+        "sqnr_db": point.result.sqnr_db,
+        "pareto": point.is_pareto,
+        "equal_bits": point.is_uniform,
+    }

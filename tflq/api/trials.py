@@ -1,0 +1,146 @@
+"""What `sensitivity` and `search` share: which samples judge a setting, and where settings are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.api.calibrate import calibrate
+from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions
+from tflq.api.read_model import ModelSource, read_model
+from tflq.api.samples import samples as choose_samples
+from tflq.benchmarks.scoring import load_named
+from tflq.errors import InputError, UsageError
+from tflq.graph import Graph, Model
+from tflq.precision.evaluator import Evaluator
+from tflq.precision.problem import Problem, make_problem
+from tflq.precision.results_file import ResultsFile
+from tflq.precision.workers import open_workers
+
+DEFAULT_SAMPLES = 64
+
+
+@dataclass(frozen=True)
+class Span:
+    """Samples start..stop-1."""
+
+    start: int
+    stop: int
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.stop}"
+
+    def of(self, samples: Samples) -> GivenSamples:
+        """Return these of some samples.
+
+        Raises:
+            InputError: there are not so many.
+        """
+        if self.stop > samples.count:
+            raise InputError(f"samples {self} were asked for; there are 0:{samples.count}")
+        return GivenSamples(samples.take(self.start, self.stop))
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """How settings of a model are tried.
+
+    Attributes:
+        data: labelled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, or a folder
+            with y_labels.csv.
+        span: which of the samples; all where it is None.
+        widths: try only these bits; all that the target offers where it is empty.
+        in_float: the outputs are compared with the model in floating point; else with the model as it is.
+        jobs: processes to use; those of more than one import the program that calls, which must not run then.
+        scheduler: address of a dask scheduler whose workers are used instead.
+        results: a file that keeps each result as it comes; what is in it is not run again.
+        calibration: ranges of the model's tensors.
+    """
+
+    data: str | None = None
+    span: Span | None = None
+    widths: tuple[int, ...] = ()
+    in_float: bool = False
+    jobs: int = 1
+    scheduler: str | None = None
+    results: Path | None = None
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with the samples that judge it.
+
+    Attributes:
+        model: as it is.
+        ranged: its main graph, with ranges for the target.
+        samples: all that the user named.
+        labels: their classes, or None.
+        target: name and settings, complete.
+        options: the user's.
+    """
+
+    model: Model
+    ranged: Graph
+    samples: Samples
+    labels: NDArray[np.int64] | None
+    target: TargetOptions
+    options: TrialOptions
+
+    def problem(self, span: Span | None) -> Problem:
+        """Return the problem for some of the samples.
+
+        Raises:
+            InputError: there are not so many samples.
+            OptionError, UnsupportedError: as `make_problem`.
+        """
+        taken = span or Span(0, self.samples.count)
+        return make_problem(
+            self.model,
+            self.ranged,
+            self.target.name or "",
+            (self.target.settings, self.target.layers),
+            taken.of(self.samples),
+            None if self.labels is None else self.labels[taken.start : taken.stop],
+            against_float=self.options.in_float,
+            widths=self.options.widths,
+        )
+
+
+def read_subject(
+    source: ModelSource,
+    target: TargetOptions,
+    samples: SampleSource,
+    options: TrialOptions,
+    progress: Progress,
+    *spans: Span | None,
+) -> Subject:
+    """Read a model and its samples, as many random ones as the spans need where no others are named.
+
+    Raises:
+        UsageError: labelled samples and others.
+        InputError, OptionError, FormatError: a model, samples or ranges that do not fit.
+    """
+    model = read_model(source)
+    ranged = calibrate(model, options.calibration, progress=progress).main
+    if options.data is None:
+        most = max((span.stop for span in spans if span), default=DEFAULT_SAMPLES)
+        return Subject(model, ranged, choose_samples(model, samples, count=most), None, target, options)
+    if not (samples is None or (isinstance(samples, SampleOptions) and samples.is_random)):
+        raise UsageError("--data and --input both name samples; give one of them")
+    data = load_named(options.data, model.main)
+    return Subject(model, ranged, data.samples, data.labels, target, options)
+
+
+@contextmanager
+def open_evaluator(problem: Problem, options: TrialOptions, progress: Progress) -> Iterator[Evaluator]:
+    """Yield what evaluates trials, with the workers and the file of results that the options name."""
+    kept = ResultsFile(options.results, problem.digest)
+    with open_workers(problem, options.jobs, options.scheduler) as evaluate:
+        yield Evaluator(problem, evaluate, kept, progress)
