@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from tflq.interpreter.kernels.move import MOVERS
-from tflq.interpreter.registry import Arithmetic
+from tflq.interpreter.registry import Arithmetic, places
 
-_HERE = "tflq.interpreter.kernels.nnie"
-_OPERATORS = (
-    "add",
-    "average_pool_2d",
-    "concatenation",
-    "conv_2d",
-    "depthwise_conv_2d",
-    "fully_connected",
-    "mean",
-    "mul",
+_OWN = places(
+    __name__,
+    inputs="add average_pool_2d concatenation mean mul",
+    weighted="conv_2d depthwise_conv_2d fully_connected",
 )
-
-ARITHMETIC = Arithmetic("nnie", {**MOVERS, **{operator: f"{_HERE}.{operator}" for operator in _OPERATORS}}, "float")
+ARITHMETIC = Arithmetic("nnie", {**MOVERS, **_OWN}, "float")

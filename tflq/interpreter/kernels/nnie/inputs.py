@@ -1,14 +1,19 @@
-"""What every quantising layer does first: its inputs become logarithmic codes with one z for all of them."""
+"""Layers without weights: ADD, MUL, CONCATENATION, AVERAGE_POOL_2D and MEAN (docs/nnie.md, 5).
+
+What every quantising layer does first: its inputs become logarithmic codes with one z for all of them. Then the float
+kernel runs on what the codes stand for, with sums of float32.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from tflq.errors import InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.nnie.logarithm import Floats, Scheme, fake_quantise, scheme_of, z_of
 from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.registry import Kernel, kernel
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,20 @@ def input_quantiser(node: Node, operands: Operands) -> InputQuantiser:
     return InputQuantiser(scheme, z, formula, operands.where)
 
 
-def lower_quantised(node: Node, operands: Operands, lower: Callable[[Node, Operands], object]) -> Quantised:
-    """Decide z and what the float kernel needs."""
-    return Quantised(input_quantiser(node, operands), lower(node, operands))
+def _row(operator: str) -> Kernel:
+    """Return a row: quantise all float inputs with the one z, and run the float kernel."""
+
+    def lower(node: Node, operands: Operands) -> Quantised:
+        return Quantised(input_quantiser(node, operands), kernel("float", operator).lower(node, operands))
+
+    def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
+        # The axes of MEAN are no floats and stay.
+        seen = (params.inputs.apply(cast(Floats, x)) if x.dtype.kind == "f" else x for x in arrays)
+        return kernel("float", operator).run(params.inner, *seen)
+
+    return Kernel(
+        lower, run, f"{operator} of what logarithmic codes with one z stand for, in float32", "docs/nnie.md, 5"
+    )
 
 
-def run_quantised(params: Quantised, run: Callable[..., tuple[Array, ...]], *arrays: Floats) -> tuple[Array, ...]:
-    """Quantise all inputs with the one z and run the float kernel."""
-    return run(params.inner, *(params.inputs.apply(x) for x in arrays))
+KERNELS = {operator: _row(operator) for operator in ("add", "average_pool_2d", "concatenation", "mean", "mul")}

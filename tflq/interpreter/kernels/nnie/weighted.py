@@ -1,0 +1,128 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of dequantised logarithmic codes (docs/nnie.md, 5).
+
+Weights have one z for all channels. Sums of float32 run in TFLite's order, with a float bias: the float kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import GraphError, InputError, UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.float import fully_connected
+from tflq.interpreter.kernels.float.convolution import FloatConvolution, run_convolution
+from tflq.interpreter.kernels.float.convolution import lower_convolution as lower_float
+from tflq.interpreter.kernels.nnie.inputs import InputQuantiser, input_quantiser
+from tflq.interpreter.kernels.nnie.logarithm import Floats, dequantise, quantise, true_form, z_of
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedLayer:
+    """What a layer with weights decides.
+
+    Attributes:
+        inputs: how it sees its inputs.
+        weight_z: z_w, from the layer's largest |w|.
+        sign: int8[*shape of the weights].
+        codes: int16[*shape], q.
+        stored: uint8[*shape] in true form for 8 bits; None for 16, whose packing is unpublished.
+        weights: float32[*shape], what the codes stand for.
+    """
+
+    inputs: InputQuantiser
+    weight_z: int
+    sign: NDArray[np.int8]
+    codes: NDArray[np.int16]
+    stored: NDArray[np.uint8] | None
+    weights: Floats
+
+
+def lower_weights(node: Node, operands: Operands) -> WeightedLayer:
+    """Decide z_a and z_w and quantise the weights, operand 1, which must be constant.
+
+    Raises:
+        GraphError: weights computed at run time, or infinite.
+        UnsupportedError: as `input_quantiser` and `z_of`.
+    """
+    inputs = input_quantiser(node, operands)
+    weights = np.asarray(operands.constant(1), np.float32)
+    if weights.size == 0:
+        raise GraphError(f"{operands.where}: weights of shape {weights.shape} hold nothing")
+    try:
+        z = z_of(np.abs(weights).max(), inputs.scheme, inputs.formula)
+        sign, codes = quantise(weights, z, inputs.scheme, inputs.formula)
+    except (InputError, UnsupportedError) as error:
+        raise GraphError(f"weights '{operands.input(1).name}': {error}") from None
+    stored = true_form(sign, codes) if inputs.scheme.bits == 8 else None
+    return WeightedLayer(inputs, z, sign, codes, stored, dequantise(sign, codes, z, inputs.scheme))
+
+
+@dataclass(frozen=True, eq=False)
+class LogarithmicConvolution:
+    """A convolution.
+
+    Attributes:
+        layer: z, codes and what they stand for.
+        window: window, groups and clamp.
+        channels_last: whether the weights are depthwise, [1, KH, KW, O].
+    """
+
+    layer: WeightedLayer
+    window: FloatConvolution
+    channels_last: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LogarithmicProduct:
+    """A fully connected layer.
+
+    Attributes:
+        layer: z, codes and what they stand for.
+        product: what the float kernel decided.
+    """
+
+    layer: WeightedLayer
+    product: fully_connected.FloatFullyConnected
+
+
+def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> LogarithmicConvolution:
+    """Decide codes and window; raises as `lower_weights` and the float kernel."""
+    return LogarithmicConvolution(
+        lower_weights(node, operands), lower_float(node, operands, channels_last), channels_last
+    )
+
+
+def lower_product(node: Node, operands: Operands) -> LogarithmicProduct:
+    """Decide codes and shapes; raises as `lower_weights` and the float kernel."""
+    return LogarithmicProduct(lower_weights(node, operands), fully_connected.lower(node, operands))
+
+
+def run_logarithmic_convolution(
+    params: LogarithmicConvolution, x: Floats, _weights: Array, bias: Floats | None = None
+) -> tuple[Array, ...]:
+    """Run a convolution: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
+    weights = params.layer.weights[None]
+    shaped = np.swapaxes(weights, -4, -1) if params.channels_last else weights
+    return run_convolution(params.window, params.layer.inputs.apply(x), shaped, bias)
+
+
+def run_product(
+    params: LogarithmicProduct, x: Floats, _weights: Array, bias: Floats | None = None
+) -> tuple[Array, ...]:
+    """Run a fully connected layer: [S, ..., K], bias [O] -> [S, rows, O], float32."""
+    quantised = params.layer.inputs.apply(x)
+    return fully_connected.run(params.product, quantised, params.layer.weights[None], bias)
+
+
+_dense, _depthwise = (partial(lower_convolution, channels_last=last) for last in (False, True))
+_RULE, _SOURCE = "float32 sums of products of what logarithmic codes stand for", "docs/nnie.md, 5"
+KERNELS = {
+    "conv_2d": Kernel(_dense, run_logarithmic_convolution, _RULE, _SOURCE),
+    "depthwise_conv_2d": Kernel(_depthwise, run_logarithmic_convolution, _RULE, _SOURCE),
+    "fully_connected": Kernel(lower_product, run_product, _RULE, _SOURCE),
+}
