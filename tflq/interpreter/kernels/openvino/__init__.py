@@ -6,14 +6,12 @@ from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.kernels.plain import PLAIN
 from tflq.interpreter.registry import Arithmetic, places
 
-_ALONE = """
-    add concatenation dequantize fake_quantize mul quantize sub
-"""
-
 _OWN = places(
     __name__,
-    _ALONE,
+    "concatenation",
+    conversions="quantize dequantize fake_quantize",
     linear="conv_2d depthwise_conv_2d fully_connected",
+    pairs="add sub mul",
     pooling="average_pool_2d max_pool_2d mean",
 )
 ARITHMETIC = Arithmetic("openvino", {**MOVERS, **PLAIN, **_OWN}, "float")

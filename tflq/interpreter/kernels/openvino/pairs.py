@@ -1,4 +1,4 @@
-"""Elementwise operators of two operands, each with its own range (non-unified): reals in float64, then levels.
+"""ADD, SUB and MUL of two operands, each with its own range (non-unified): reals in float64, then levels.
 
 An operand is codes, per tensor or per channel, or real numbers (a constant: ScaleShift).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from tflq.interpreter.kernels.openvino.levels import (
 )
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_broadcast, require_type
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
 Rule = Callable[[Doubles, Doubles], Doubles]
@@ -65,7 +67,7 @@ def lower_pair(node: Node, operands: Operands) -> PairParams:
     )
 
 
-def run_pair(numbers: PairParams, rule: Rule, first: Array, second: Array) -> tuple[Array, ...]:
+def run_pair(numbers: PairParams, first: Array, second: Array, *, rule: Rule) -> tuple[Array, ...]:
     """Run it: [S or 1, *shape] twice, shapes broadcast -> codes or float32 [S, *shape]."""
     x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
     real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
@@ -74,3 +76,10 @@ def run_pair(numbers: PairParams, rule: Rule, first: Array, second: Array) -> tu
 
 def _real(x: Array, affine: Affine | None) -> Array:
     return x.astype(np.float64) if affine is None else real_values(x, affine)
+
+
+def _row(rule: Rule, sign: str) -> Kernel:
+    return Kernel(lower_pair, partial(run_pair, rule=rule), f"level(a {sign} b), in float64", "docs/openvino.md, 2")
+
+
+KERNELS = {"add": _row(np.add, "+"), "sub": _row(np.subtract, "-"), "mul": _row(np.multiply, "*")}
