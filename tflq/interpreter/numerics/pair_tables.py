@@ -10,6 +10,7 @@ from tflq.graph import Array, DType
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.recording.primitive import note_table, recorder
+from tflq.interpreter.samples import align
 
 
 def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, second: DType, target: DType) -> Array:
@@ -43,3 +44,9 @@ def look_up_pairs(pairs: Array, x: Array, y: Array) -> Array:
     index = x.view(np.uint8).astype(np.uint16) << np.uint16(8)
     # Every index is below 65536: "clip" only spares numpy the check.
     return np.asarray(np.take(pairs, index | y.view(np.uint8), mode="clip"))
+
+
+def run_pairs(pairs: Array, first: Array, second: Array) -> Array:
+    """Apply a table to arrays of 8 bits that broadcast: [S or 1, *shape] twice -> [S, *shape]."""
+    x, y = align(first, second)
+    return look_up_pairs(pairs, np.ascontiguousarray(x), np.ascontiguousarray(y))

@@ -8,11 +8,12 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.kernels.gap9.curve import curve_table, run_curve
+from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import norm
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table
+from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +76,18 @@ def run(params: ReluParams, x: Array) -> tuple[Array, ...]:
     return (x if params.idle else np.maximum(x, x.dtype.type(params.lower_bound)),)
 
 
-def samples_last(params: ReluParams, operands: Operands) -> float | None:
+def samples_last(params: object, operands: Operands) -> float | None:
     """Return 0 where codes are compared with one bound, which goes as fast in any order; None for tables."""
+    assert isinstance(params, ReluParams)
     return 0.0 if params.mul_bias is None and len(operands.input(0).shape) == 4 else None
 
 
 def _equal(x: Affine, y: Affine) -> bool:
     return bool(np.allclose(x.scale, y.scale)) and np.array_equal(x.zero_point, y.zero_point)
+
+
+_RULE = "y = clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o), with equal types max(x, Z_i)"
+KERNELS = {
+    "relu": Kernel(lower, run, _RULE, "docs/gap9.md, 1.4", samples_last=samples_last),
+    "relu6": Kernel(lower, run, f"{_RULE}, in a type that ends at 6", "docs/gap9.md, 1.4"),
+}

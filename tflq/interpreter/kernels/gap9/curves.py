@@ -1,0 +1,215 @@
+"""LOGISTIC, TANH, HARD_SWISH and LEAKY_RELU in GAP9's arithmetic (docs/gap9.md, 11).
+
+Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
+from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
+from tflq.interpreter.kernels.gap9.sigmoid_tanh import sigmoid_q15, tanh_q15
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
+from tflq.interpreter.registry import Kernel
+
+CurveRule = Callable[[Integers], Integers]
+Q12, Q15 = 2.0**-12, 2.0**-15
+ALONE_SHIFT = 8
+"""An int8 input is shifted left by this and read as Q12: as x / 16, whatever its scale says."""
+_BLOCK = 1 << 15
+_LOWEST_SLOPE, _HIGHEST_SLOPE = -1.0, 0.996
+
+
+@dataclass(frozen=True, eq=False)
+class CurveParams:
+    """The integers of one sigmoid or tanh.
+
+    Attributes:
+        is_tanh: which of the two.
+        left_shift: 8 for int8 inputs, 0 for Q12.
+        mul_bias: M, N about 2^-15 / S_y.
+        zero_point: of the output.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        table: for inputs of 8 bits.
+    """
+
+    is_tanh: bool
+    left_shift: int
+    mul_bias: MulBias
+    zero_point: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Table | None = None
+
+    def exact(self, x: Integers) -> Integers:
+        """clip(norm(curve(x << left_shift) * M, N) + Z_y)."""
+        q15 = (tanh_q15 if self.is_tanh else sigmoid_q15)(x << self.left_shift)
+        y = norm(q15 * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
+        return np.clip(y, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, eq=False)
+class HardSwishParams:
+    """The integers of one hard swish.
+
+    Attributes:
+        offset: rnd(3 / S_i), the code of 3.
+        upper_bound: rnd(6 / S_i), the code of 6.
+        mul_bias: M, N about S_i^2 / (6 * S_y).
+        zero_point: of the output.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        table: for inputs of 8 bits.
+    """
+
+    offset: int
+    upper_bound: int
+    mul_bias: MulBias
+    zero_point: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Table | None = None
+
+    def exact(self, x: Integers) -> Integers:
+        """clip(norm(x * clip(x + offset, 0, upper_bound) * M, N) + Z_y)."""
+        product = x * np.clip(x + self.offset, 0, self.upper_bound)
+        y = norm(product * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
+        return np.clip(y, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyReluParams:
+    """The integers of one leaky ReLU.
+
+    Attributes:
+        slope: L = trunc(0.5 + alpha * 128), Q7 in int8.
+        zero_point: of the output; the input's is 0.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        table: for inputs of 8 bits.
+    """
+
+    slope: int
+    zero_point: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Table | None = None
+
+    def exact(self, x: Integers) -> Integers:
+        """clip((x > 0 ? x : norm(x * L, 7)) + Z_y); M = 1 and N = 0, the scales being equal."""
+        y = np.where(x > 0, x, norm(x * self.slope, 7)) + self.zero_point
+        return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
+
+
+def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurveParams:  # noqa: ARG001
+    """Decide the integers of LOGISTIC or TANH.
+
+    Raises:
+        UnsupportedError: an input with a zero point; an input of 32 bits that is not Q12.
+    """
+    x, output = operands.input(0), operands.output()
+    wide = x.affine.bits == 32
+    if int(x.affine.zero_point[0]) or (wide and float(x.affine.scale[0]) != Q12):
+        raise UnsupportedError(f"input '{x.name}' must be symmetric, and 2^-12 its scale where it has 32 bits")
+    y = output.affine
+    params = CurveParams(
+        is_tanh,
+        0 if wide else ALONE_SHIFT,
+        mul_bias(Q15 / float(y.scale[0])),
+        int(y.zero_point[0]),
+        y.minimum_code,
+        y.maximum_code,
+        output.dtype.storage,
+    )
+    return replace(params, table=curve_table(params.exact, x, output))
+
+
+def lower_hard_swish(node: Node, operands: Operands) -> HardSwishParams:  # noqa: ARG001
+    """Decide the integers of HARD_SWISH.
+
+    Raises:
+        UnsupportedError: an input with a zero point, or an output of 16 bits, where the vendor's int32 product wraps.
+    """
+    x, output = operands.input(0), operands.output()
+    if int(x.affine.zero_point[0]):
+        raise UnsupportedError(f"input '{x.name}' has zero point {x.affine.zero_point[0]}; hard swish takes 0")
+    if output.affine.bits > 8:
+        raise UnsupportedError(
+            f"output '{output.name}' has {output.affine.bits} bits; hard swish takes 8, its product would overflow"
+        )
+    s_i, y = float(x.affine.scale[0]), output.affine
+    params = HardSwishParams(
+        int(round_half_up(3 / s_i)),
+        int(round_half_up(6 / s_i)),
+        mul_bias(s_i * s_i / (6 * float(y.scale[0]))),
+        int(y.zero_point[0]),
+        y.minimum_code,
+        y.maximum_code,
+        output.dtype.storage,
+    )
+    return replace(params, table=curve_table(params.exact, x, output))
+
+
+def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
+    """Decide the integers of LEAKY_RELU.
+
+    Raises:
+        UnsupportedError: alpha outside [-1, 0.996), which would wrap its 8 bits; an input with a zero point; other
+            scales.
+    """
+    x, output = operands.input(0), operands.output()
+    alpha = node.attributes.real("alpha")
+    if not _LOWEST_SLOPE <= alpha < _HIGHEST_SLOPE:
+        raise UnsupportedError(f"alpha is {alpha}; allowed is {_LOWEST_SLOPE} to below {_HIGHEST_SLOPE}")
+    if int(x.affine.zero_point[0]) or not np.allclose(x.affine.scale, output.affine.scale):
+        raise UnsupportedError(f"input '{x.name}' must have zero point 0 and the scale of the output")
+    y = output.affine
+    slope = int(np.trunc(0.5 + alpha * 128))
+    params = LeakyReluParams(slope, int(y.zero_point[0]), y.minimum_code, y.maximum_code, output.dtype.storage)
+    return replace(params, table=curve_table(params.exact, x, output))
+
+
+def run(params: CurveParams | HardSwishParams | LeakyReluParams, x: Array) -> tuple[Array, ...]:
+    """Run any of them: int32 or int8 [S, *shape] -> codes [S, *shape]."""
+    return (run_curve(params.table, params.exact, x, params.dtype),)
+
+
+def curve_table(rule: CurveRule, source: Tensor, output: Tensor) -> Table | None:
+    """Return rule(code) for each code of an input of 8 or 16 bits, stored as the output; None for 32 bits."""
+    return make_table(rule, source.dtype, output.dtype) if source.dtype.bits <= 16 else None
+
+
+def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Apply a table, or the rule in blocks that fit the cache: codes [S, *shape] -> codes [S, *shape]."""
+    if is_used(table):
+        return np.asarray(look_up(table, x))
+    flat = x.reshape(-1)
+    result = np.empty(flat.shape, dtype)
+    for i in range(0, flat.size, _BLOCK):
+        result[i : i + _BLOCK] = rule(flat[i : i + _BLOCK].astype(np.int64))
+    return result.reshape(x.shape)
+
+
+_sigmoid, _tanh = (partial(lower_sigmoid_tanh, is_tanh=flag) for flag in (False, True))
+_SOURCE = "docs/gap9.md, 11"
+KERNELS = {
+    "logistic": Kernel(_sigmoid, run, "y = clip(norm(sigmoid(x in Q12) * M, N) + Z_y)", _SOURCE),
+    "tanh": Kernel(_tanh, run, "y = clip(norm(tanh(x in Q12) * M, N) + Z_y)", _SOURCE),
+    "hard_swish": Kernel(lower_hard_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
+    "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
+}

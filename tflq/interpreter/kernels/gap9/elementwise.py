@@ -1,0 +1,176 @@
+"""ADD, SUB and MUL in GAP9's arithmetic (docs/gap9.md, 10).
+
+Of a sum, the operand of larger scale is brought to the other's. A product takes symmetric types. Two inputs of 8 bits
+run as a table of all pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
+from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
+from tflq.interpreter.operands.checks import EIGHT_BITS
+from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import align
+
+_LARGEST_BIAS = 32767
+
+
+@dataclass(frozen=True, eq=False)
+class SumParams:
+    """The integers of one addition or subtraction.
+
+    Attributes:
+        sign: +1, or -1 for Sub.
+        scaled: index of the operand of larger scale, which is multiplied first; 0 if they are equal.
+        input_mul_bias: M1, N1 about S_scaled / S_other.
+        mul_bias: M2, N2 about S_other / S_y.
+        bias: added at the end, from the zero points.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        table: all pairs of 8-bit codes, None for wider ones.
+    """
+
+    sign: int
+    scaled: int
+    input_mul_bias: MulBias
+    mul_bias: MulBias
+    bias: int
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Array | None = None
+
+    def exact(self, first: Integers, second: Integers) -> Integers:
+        """clip(norm((x_o + norm(x_s * M1, N1)) * M2, N2) + bias), the sign going with the second operand."""
+        operands = [first, second]
+        scaled, m1 = operands[self.scaled], self.input_mul_bias
+        operands[self.scaled] = norm(scaled * m1.multiplier[0], m1.shift[0])
+        total = operands[0] + self.sign * operands[1]
+        y = norm(total * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.bias
+        return np.clip(y, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductOfTensors:
+    """The integers of one product.
+
+    Attributes:
+        mul_bias: M, N about S_a * S_b / S_y.
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the output.
+        table: all pairs of 8-bit codes.
+    """
+
+    mul_bias: MulBias
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+    table: Array | None = None
+
+    def exact(self, first: Integers, second: Integers) -> Integers:
+        """clip(norm(a * b * M, N))."""
+        y = norm(first * second * self.mul_bias.multiplier[0], self.mul_bias.shift[0])
+        return np.clip(y, self.minimum, self.maximum)
+
+
+def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
+    """Decide the integers of ADD or SUB.
+
+    bias = round(Z_y - (S_o / S_y) * (+-Z_o +- (S_s / S_o) * Z_s)), each sign that of its operand; round half to even.
+
+    Args:
+        node: its attribute `sub` is "exact" (default), or "nntool": + stays on both zero points of a Sub, as the
+            vendor's tool does it (wrong for unsigned types).
+        operands: two inputs and the output, in GAP9's types.
+        sign: of the second operand.
+
+    Raises:
+        UnsupportedError: a bias beyond 16 bits, or a ratio of scales without M and N.
+    """
+    tensors = (operands.input(0), operands.input(1))
+    types = tuple(t.affine for t in tensors)
+    output = operands.output()
+    y = output.affine
+    scales = [float(t.scale[0]) for t in types]
+    scaled = 1 if scales[1] > scales[0] else 0
+    s_s, s_o, s_y = scales[scaled], scales[1 - scaled], float(y.scale[0])
+    bias = _bias(types, y, scaled, 1 if node.attributes.text("sub", "exact") == "nntool" else sign)
+    params = SumParams(
+        sign,
+        scaled,
+        mul_bias(s_s / s_o),
+        mul_bias(s_o / s_y),
+        bias,
+        y.minimum_code,
+        y.maximum_code,
+        output.dtype.storage,
+    )
+    return replace(params, table=_table(params, *tensors, output))
+
+
+def lower_product(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: ARG001
+    """Decide the integers of MUL.
+
+    Raises:
+        UnsupportedError: a zero point other than 0, or a ratio of scales without M and N.
+    """
+    tensors, output = (operands.input(0), operands.input(1)), operands.output()
+    for tensor in (*tensors, output):
+        if int(tensor.affine.zero_point[0]):
+            raise UnsupportedError(f"'{tensor.name}' has zero point {tensor.affine.zero_point[0]}; a product takes 0")
+    a, b, y = (float(t.affine.scale[0]) for t in (*tensors, output))
+    affine = output.affine
+    params = ProductOfTensors(mul_bias(a * b / y), affine.minimum_code, affine.maximum_code, output.dtype.storage)
+    return replace(params, table=_table(params, *tensors, output))
+
+
+def run_pair(params: PairParams, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run ADD, SUB or MUL: codes [S or 1, *shape] twice, shapes broadcast -> codes [S, *shape]."""
+    if params.table is not None:
+        return (run_pairs(params.table, first, second),)
+    x, y = align(first, second)
+    return (params.exact(x.astype(np.int64), y.astype(np.int64)).astype(params.dtype),)
+
+
+def _table(params: PairParams, first: Tensor, second: Tensor, output: Tensor) -> Array | None:
+    """Return all pairs; None where an input is wider than a byte."""
+    if first.dtype not in EIGHT_BITS or second.dtype not in EIGHT_BITS:
+        return None
+    return make_pairs(params.exact, first.dtype, second.dtype, output.dtype)
+
+
+def _bias(types: tuple[Affine, ...], y: Affine, scaled: int, sign: int) -> int:
+    zero_points = [int(t.zero_point[0]) for t in types]
+    if not any(zero_points) and not int(y.zero_point[0]):
+        return 0
+    signs = (1, sign)
+    other = 1 - scaled
+    s_s, s_o, s_y = (float(a.scale[0]) for a in (types[scaled], types[other], y))
+    shifted = signs[other] * zero_points[other] + (s_s / s_o) * (signs[scaled] * zero_points[scaled])
+    bias = float(np.round(int(y.zero_point[0]) - (s_o / s_y) * shifted))
+    if abs(bias) > _LARGEST_BIAS:
+        raise UnsupportedError(
+            f"the zero points add up to a bias of {bias:.0f}, 16 bits end at {_LARGEST_BIAS}: the scales of the "
+            f"operands and the output differ too much ({s_s / s_o:.4g}, {s_o / s_y:.4g}); widen the range of the output"
+        )
+    return int(bias)
+
+
+PairParams = SumParams | ProductOfTensors
+_SUM, _SOURCE = "y = clip(norm((x_o {} norm(x_s * M1, N1)) * M2, N2) + bias)", "docs/gap9.md, 10"
+KERNELS = {
+    "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
+    "sub": Kernel(partial(lower_sum, sign=-1), run_pair, _SUM.format("-"), _SOURCE),
+    "mul": Kernel(lower_product, run_pair, "y = clip(norm(a * b * M, N))", _SOURCE),
+}
