@@ -13,7 +13,7 @@ from tflq.converters.tpu_mlir.options import KNOWN, options_of
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.quantise import quantise_graph
 from tflq.graph import Graph
-from tflq.interpreter.kernels.tpu_mlir.quantize import encode
+from tflq.interpreter.kernels.tpu_mlir.conversions import encode
 from tflq.schemas.tpu_mlir import specification
 
 __all__ = ["TPU_MLIR"]

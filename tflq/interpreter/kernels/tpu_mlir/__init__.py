@@ -5,15 +5,14 @@ from __future__ import annotations
 from tflq.interpreter.kernels.move import MOVERS
 from tflq.interpreter.registry import Arithmetic, places
 
-_ALONE = """
-    add dequantize elu exp hard_swish leaky_relu logistic mul prelu quantize relu softmax sqrt sub
-    tanh
-"""
-
 _OWN = places(
     __name__,
-    _ALONE,
+    "softmax",
+    conversions="quantize dequantize",
+    curves="elu exp hard_swish logistic relu sqrt tanh",
+    elementwise="add mul sub",
     linear="conv_2d depthwise_conv_2d fully_connected",
     pooling="average_pool_2d max_pool_2d mean",
+    slopes="leaky_relu prelu",
 )
 ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

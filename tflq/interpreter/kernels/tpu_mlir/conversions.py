@@ -1,7 +1,10 @@
-"""Into integers: from reals, and from one integer type to another (docs/tpu_mlir.md, 2 and 5).
+"""QUANTIZE and DEQUANTIZE: into integers, from one integer type to another, out of integers (docs/tpu_mlir.md, 2, 5).
 
+Into integers:
 float32: sat(rha(x / f32(S)) + Z). float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16.
 8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
+Out of integers, and between the two widths of reals:
+8 bits -> float32: f32(q - Z) * f32(S). 8 bits -> float16: f16((q - Z) * f16(S)). Reals: one rounding.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.curve import TableParams, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_away, shift_half_up
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
+from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 8
+_REALS = (DType.FLOAT32, DType.FLOAT16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +42,14 @@ class QuantizeParams:
     table: TableParams | None = None
 
 
-def lower(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
-    """Decide how.
+def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
+    """Decide how QUANTIZE works.
 
     Raises:
         UnsupportedError: other types, or a ratio of scales without multiplier.
     """
     source, output = operands.input(0), operands.output()
-    require_type(source, (DType.FLOAT32, DType.FLOAT16, *EIGHT_BITS))
+    require_type(source, (*_REALS, *EIGHT_BITS))
     require_type(output, EIGHT_BITS)
     y = output.affine
     if source.dtype.is_floating:
@@ -60,8 +65,8 @@ def lower(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
     return QuantizeParams(y, output.dtype, found, table_of(rule, operands))
 
 
-def run(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run it: float32, float16 or codes [S, *shape] -> codes [S, *shape]."""
+def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
+    """Run QUANTIZE: float32, float16 or codes [S, *shape] -> codes [S, *shape]."""
     if params.table is not None:
         return run_curve(params.table, x)
     return (encode(x, params.affine, params.dtype),)
@@ -76,3 +81,44 @@ def encode(real: Array, affine: Affine, dtype: DType) -> Array:
         else:
             steps = real.astype(np.float32) / np.float32(affine.scale[0])
     return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class DequantizeParams:
+    """The numbers of one conversion.
+
+    Attributes:
+        affine: of integers; None for reals.
+        dtype: of the output.
+    """
+
+    affine: Affine | None
+    dtype: DType
+
+
+def lower_dequantize(node: Node, operands: Operands) -> DequantizeParams:  # noqa: ARG001
+    """Decide how DEQUANTIZE works.
+
+    Raises:
+        UnsupportedError: other types.
+    """
+    source, output = operands.input(0), operands.output()
+    require_type(source, (*_REALS, *EIGHT_BITS))
+    require_type(output, _REALS)
+    return DequantizeParams(source.affine if source.dtype.is_integer else None, output.dtype)
+
+
+def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
+    """Run DEQUANTIZE: codes or reals [S, *shape] -> float32 or float16 [S, *shape]."""
+    kind = params.dtype.storage
+    with np.errstate(over="ignore"):
+        if params.affine is None:
+            return (x.astype(kind),)
+        steps = (x.astype(np.int16) - np.int16(params.affine.zero_point[0])).astype(kind)
+        return (np.multiply(steps, params.affine.scale[0].astype(kind), dtype=kind),)
+
+
+KERNELS = {
+    "quantize": Kernel(lower_quantize, run_quantize, "sat(rha(x / f32(S)) + Z)", "docs/tpu_mlir.md, 2 and 5"),
+    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32(q - Z) * f32(S)", "docs/tpu_mlir.md, 2"),
+}

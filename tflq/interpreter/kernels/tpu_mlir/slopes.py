@@ -1,7 +1,8 @@
-"""PRELU: int8 slopes with one shift where the mode is symmetric, float16 where it is not (docs/tpu_mlir.md, 5).
+"""LEAKY_RELU and PRELU: int8 where the mode is symmetric, float16 where it is not (docs/tpu_mlir.md, 5).
 
-symmetric: r is the first with max|alpha| * 2^(r+1) >= 127, slope = trunc(alpha * 2^r); q < 0: up(q * slope, r).
-float16: x < 0: f16(x * f16(alpha)).
+LEAKY_RELU, symmetric: q >= 0: q; else up(q * m, s), 8-bit m about alpha. float16: x < 0: f16(f32(x) * f32(alpha)).
+PRELU, symmetric: one shift for int8 slopes; r is the first with max|alpha| * 2^(r+1) >= 127, slope =
+trunc(alpha * 2^r); q < 0: up(q * slope, r). float16: x < 0: f16(x * f16(alpha)).
 """
 
 from __future__ import annotations
@@ -12,14 +13,61 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_same_type
 from tflq.interpreter.operands.prelu import require_alpha_fits
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
+MULTIPLIER_BITS = 8
 _LARGEST_SLOPE = 127
 _LARGEST_SHIFT = 31
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyReluParams:
+    """The numbers of one LEAKY_RELU.
+
+    Attributes:
+        alpha: float32.
+        rescale: m and s about alpha; None in float16.
+        table: None in float16.
+    """
+
+    alpha: np.float32
+    rescale: Multiplier | None = None
+    table: TableParams | None = None
+
+
+def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
+    """Decide the numbers of LEAKY_RELU.
+
+    Raises:
+        UnsupportedError: alpha is not positive, or the types differ.
+    """
+    alpha = np.float32(node.attributes.real("alpha"))
+    if not 0 < alpha < np.inf:
+        raise UnsupportedError(f"alpha is {alpha}; positive slopes are known: write a negative one as prelu or mul")
+    require_same_type(operands.output(), operands.input(0))
+    if operands.output().dtype is DType.FLOAT16:
+        return LeakyReluParams(alpha)
+    found = find_multiplier(float(alpha), MULTIPLIER_BITS)
+    table = table_of(
+        lambda q: np.where(q >= 0, q, shift_half_up(q * found.multiplier[0], found.shift[0])),
+        operands,
+    )
+    return LeakyReluParams(alpha, found, table)
+
+
+def run_leaky_relu(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:
+    """Run LEAKY_RELU: int8 or float16 [S, *shape] -> the same type and shape."""
+    if params.table is not None:
+        return run_curve(params.table, x)
+    real = np.asarray(x, np.float16)
+    return (np.where(real < 0, (real.astype(np.float32) * params.alpha).astype(np.float16), real),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +85,7 @@ class PReluParams:
     dtype: DType
 
 
-def lower(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
+def lower_prelu(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     """Decide slopes and shift.
 
     Raises:
@@ -61,7 +109,7 @@ def lower(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     return PReluParams(slope, shift, source.dtype)
 
 
-def run(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]:
+def run_prelu(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]:
     """Run PRELU: int8 or float16 [S, *shape] -> the same type and shape."""
     aligned, slope = align(x, params.slope[None])
     if params.dtype is DType.FLOAT16:
@@ -71,3 +119,9 @@ def run(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]:
     codes = aligned.astype(np.int64)
     scaled = shift_half_up(codes * slope.astype(np.int64, copy=False), params.shift)
     return (saturate(np.where(codes < 0, scaled, codes), params.dtype),)
+
+
+KERNELS = {
+    "leaky_relu": Kernel(lower_leaky_relu, run_leaky_relu, "q >= 0: q; else up(q * m, s)", "docs/tpu_mlir.md, 5"),
+    "prelu": Kernel(lower_prelu, run_prelu, "q >= 0: q; else up(q * slope, r)", "docs/tpu_mlir.md, 5"),
+}
