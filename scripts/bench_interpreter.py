@@ -3,6 +3,7 @@
 
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 10] [MODEL ...]
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --targets
+    python scripts/bench_interpreter.py --costs
 
 Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
 forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. The peers take turns, as often
@@ -142,6 +143,49 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
         print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")
 
 
+def measure_costs(samples: int, repeats: int) -> None:
+    """Print what samples first and last cost on this machine beside what tflq weighs (execution/costs.py)."""
+    import numpy as np
+
+    from tflq.interpreter.accumulate import Window, accumulate_in_order, prepare_convolution
+    from tflq.interpreter.accumulate.samples_last import products_per_output
+    from tflq.interpreter.execution.costs import COSTS
+    from tflq.interpreter.execution.layout import is_samples_last, to_samples_last
+
+    rng, side, channels = np.random.default_rng(0), 24, 64
+
+    def window(k: int) -> Window:
+        return Window((k, k), top=k // 2, bottom=k // 2, left=k // 2, right=k // 2)
+
+    def ns(shape: tuple[int, ...], groups: int, last: bool) -> float:
+        """Return a sample's nanoseconds for each output pixel of a convolution with weights [O, K, K, C/groups]."""
+        x = rng.integers(-128, 128, (samples, 1, side, side, shape[3] * groups), np.int8)
+        x = to_samples_last(x) if last else x
+        assert is_samples_last(x) == last
+        prepared = prepare_convolution(rng.integers(-9, 9, shape), window(shape[1]), groups, 128, side)
+        spent = min(timed(lambda: accumulate_in_order(prepared, x, 0)) for _ in range(repeats + 1))
+        return 1e9 * spent / samples / side**2
+
+    x = rng.integers(-128, 128, (samples, 1, side, side, channels), np.int8)
+    reordering = 1e9 * min(timed(lambda: to_samples_last(x)) for _ in range(repeats)) / x.size
+    small, large = (ns((channels, k, k, 1), channels, False) / channels for k in (3, 5))
+    tap = (large - small) / (25 - 9)
+    band = ns((channels, 3, 3, 1), channels, True) / channels / products_per_output(window(3), (side, side))
+    rows = [
+        ("reordering", reordering, COSTS.reordering),
+        ("depthwise_output", small - 9 * tap, COSTS.depthwise_output),
+        ("depthwise_tap", tap, COSTS.depthwise_tap),
+        ("band_product", band, COSTS.band_product),
+    ]
+    for count, dense in zip((16, 32, 64), COSTS.dense, strict=True):
+        for order, wanted in (("first", dense.first), ("last", dense.last)):
+            found = ns((count, 3, 3, count), 1, order == "last") / (9 * count**2)
+            rows.append((f"dense, {count} channels, {order}", found, wanted))
+    print(f"\n{'nanoseconds':28}{'here':>10}{'in use':>10}")
+    for name, found, used in rows:
+        print(f"{name:28}{found:10.4f}{used:10.4f}")
+
+
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say what is measured: models, samples, repeats."""
     parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all of them if none is named")
@@ -165,7 +209,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_models(parser)
     parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
+    parser.add_argument("--costs", action="store_true", help="measure what samples first and last cost instead")
     options = parser.parse_args()
+    if options.costs:
+        restart_clean()
+        measure_costs(options.samples, options.repeats)
+        return
     paths = model_paths(parser, options.models)
     restart_clean()
     import numpy as np

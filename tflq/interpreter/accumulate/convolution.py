@@ -23,6 +23,7 @@ from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwis
 from tflq.interpreter.accumulate.image import padded, strided_view
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.execution.costs import COSTS
 from tflq.interpreter.recording.primitive import primitive
 
 PATCH_BYTES = 1 << 21
@@ -141,19 +142,15 @@ def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> A
 
 
 def _outputs_at_a_time(window: Window, depth: int, outputs: int, width: int) -> int:
-    """Return the divisor of the width that costs least by a model of this kind of machine.
-
-    Nanoseconds for each output pixel: 1/55 for each product, more where the matrix is narrow, 4 for each copied run of
-    columns and 1/20 for each of its elements. Only their ratios matter.
-    """
+    """Return the divisor of the width that costs least: products, more where the matrix is narrow, and copied runs."""
     if window.is_pointwise or window.dilation[1] > 1 or _adds_rows(window, depth):
         return 1
 
     def cost(m: int) -> float:
         run = ((m - 1) * window.stride[1] + window.kernel[1]) * depth
         products = window.kernel[0] * run * outputs
-        copies = window.kernel[0] / m * (4 + run / 20)
-        return float(products / 55 * (1 + 8 / (m * outputs)) + copies)
+        copies = window.kernel[0] / m * (COSTS.copied_run + run * COSTS.copied_element)
+        return float(products * COSTS.patch_product * (1 + COSTS.narrow / (m * outputs)) + copies)
 
     divisors = [m for m in range(1, min(width, 16) + 1) if width % m == 0]
     return min(divisors, key=cost)

@@ -20,6 +20,7 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise
 from tflq.interpreter.accumulate.image import deal_columns, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
+from tflq.interpreter.execution.costs import COSTS
 from tflq.interpreter.execution.layout import is_samples_last, logical, stored
 
 PATCH_BYTES = 1 << 20
@@ -45,18 +46,22 @@ def can_run_samples_last(prepared: Convolution, image: Pair) -> bool:
 def samples_last_gain(prepared: Convolution, image: Pair) -> float:
     """Estimate how many nanoseconds a sample gains by samples last; negative where it loses.
 
-    Only ratios matter: 1/70 for each product with a band matrix, 0.6 and 1/7 a tap for each output otherwise; dense
-    products are slower, since few output channels make a low matrix.
+    Depthwise ones gain where products with a band matrix cost less than taps; dense ones lose (costs.py).
     """
     height, width = prepared.window.output_size(image)
     outputs = height * width * prepared.channels[1]
     if prepared.depthwise is not None:
-        length = _band_length(prepared.window, image, _rows_at_a_time(prepared.window, image))
-        return outputs * (0.6 + prepared.window.taps / 7 - length / 70)
+        length = products_per_output(prepared.window, image)
+        first = COSTS.depthwise_output + prepared.window.taps * COSTS.depthwise_tap
+        return outputs * (first - length * COSTS.band_product)
     products = outputs * prepared.channels[0] * prepared.window.taps
-    channels = prepared.channels[1]
-    slower = 1 / 40 - 1 / 85 if channels <= 16 else 1 / 73 - 1 / 103 if channels <= 32 else 1 / 90 - 1 / 107
-    return -products * slower
+    dense = next(d for d in COSTS.dense if prepared.channels[1] <= d.channels)
+    return -products * (dense.last - dense.first)
+
+
+def products_per_output(window: Window, image: Pair) -> int:
+    """Return how many products with a band matrix an output of a depthwise convolution takes."""
+    return _band_length(window, image, _rows_at_a_time(window, image))
 
 
 def accumulate_in_order(prepared: Convolution, x: Array, pad_value: int) -> Array:
@@ -193,10 +198,10 @@ def _band_length(window: Window, image: Pair, rows: int) -> int:
 
 @lru_cache
 def _rows_at_a_time(window: Window, image: Pair) -> int:
-    """Return the divisor of the output's rows that costs least: 1/70 a product, 5 a call of the BLAS a sample."""
+    """Return the divisor of the output's rows that costs least in products and calls of the BLAS (costs.py)."""
     height, width = window.output_size(image)
 
     def cost(rows: int) -> float:
-        return _band_length(window, image, rows) / 70 + 5 / (rows * width)
+        return _band_length(window, image, rows) * COSTS.band_product + COSTS.band_call / (rows * width)
 
     return min((r for r in range(1, min(height, 64) + 1) if height % r == 0), key=cost)

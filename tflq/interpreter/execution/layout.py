@@ -13,11 +13,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.graph import ABSENT, Array, Graph
+from tflq.interpreter.execution.costs import COSTS
 
 SAMPLES_LAST_FROM = 32
 """Fewer samples make the runs too short."""
-_REORDERING = 0.5
-"""Nanoseconds for each element of a tensor that comes into another order."""
 
 
 def is_samples_last(x: Array) -> bool:
@@ -59,5 +58,5 @@ def nodes_with_samples_last(graph: Graph, gains: Mapping[int, float]) -> frozens
     read = {t for i in gains for t in graph.nodes[i].inputs if t != ABSENT and not graph.tensors[t].is_constant}
     elsewhere = {t for i, node in enumerate(graph.nodes) if i not in gains for t in node.inputs} | set(graph.outputs)
     crossing = (read - made) | (made & elsewhere)
-    total -= _REORDERING * sum(graph.tensors[t].size for t in crossing)
+    total -= COSTS.reordering * sum(graph.tensors[t].size for t in crossing)
     return frozenset(gains) if total > 0 else frozenset()
