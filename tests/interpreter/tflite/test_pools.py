@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D against TFLite."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D against TFLite."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
 
 
+@pytest.mark.parametrize("operator", ["average_pool_2d", "max_pool_2d"])
 @pytest.mark.parametrize("dtype", QUANTISED)
 @kernel_settings
 @given(data=st.data(), where=geometries(1), channels=st.integers(1, 5), activation=activations, seed=seeds)
-def test_against_tflite(oracle, dtype, data, where, channels, activation, seed):
-    graph = pool_graph("average_pool_2d", dtype, data.draw(quantisations(dtype)), where, channels, activation)
+def test_against_tflite(oracle, operator, dtype, data, where, channels, activation, seed):
+    graph = pool_graph(operator, dtype, data.draw(quantisations(dtype)), where, channels, activation)
     check_against_oracle(oracle, graph, random_inputs(np.random.default_rng(seed), graph, 5))
 
 
