@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.conformance import draws as d
 from tests.conformance.case import Case, StandIn, node_case
 from tests.conformance.cells import Cell, Kind
-from tests.conformance.draws import (
-    Draw,
-    affine,
-    axis_of,
-    data,
-    flag,
-    int32,
-    ints,
-    numbers,
-    pick,
-    quantisation,
-    result,
-    shape_of,
-    whole,
-)  # fmt: skip
+from tests.conformance.draws import Draw
 from tests.support.nodes import Operand, Result, sampled
 from tests.support.reductions import axes_of
 from tflq.graph import DType
@@ -30,13 +17,13 @@ _SCALES = {"reduce_prod": (-10, 1)}
 
 
 def reduction(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 5, 6)
+    shape = d.shape_of(draw, 5, 6)
     low, high = _SCALES.get(cell.operator, (-8, 3))
-    source = quantisation(draw, cell.kind, low, high)
-    target = source if cell.operator in _SAME else quantisation(draw, cell.kind, low, high)
-    axes = int32(draw(axes_of(shape)))
-    x = data(draw, cell, shape, source)
-    return node_case(cell.operator, [x, axes], [result(cell, target)], keep_dims=flag(draw))
+    source = d.quantisation(draw, cell.kind, low, high)
+    target = source if cell.operator in _SAME else d.quantisation(draw, cell.kind, low, high)
+    axes = d.int32(draw(axes_of(shape)))
+    x = d.data(draw, cell, shape, source)
+    return node_case(cell.operator, [x, axes], [d.result(cell, target)], keep_dims=d.flag(draw))
 
 
 def sum_of_signed(draw: Draw, cell: Cell) -> Case:
@@ -45,18 +32,18 @@ def sum_of_signed(draw: Draw, cell: Cell) -> Case:
     The judge is the same sum of uint8: with every code and zero point of int8 moved by 128; with codes and results of
     int16 that uint8 holds too.
     """
-    shape, keep = shape_of(draw, 4, 5), flag(draw)
-    axes = int32(draw(axes_of(shape)))
+    shape, keep = d.shape_of(draw, 4, 5), d.flag(draw)
+    axes = d.int32(draw(axes_of(shape)))
     u8 = Kind(DType.UINT8, True)
-    narrow = [quantisation(draw, u8, -8, 3) for _ in range(2)]
-    codes = numbers(draw, DType.UINT8, shape)
+    narrow = [d.quantisation(draw, u8, -8, 3) for _ in range(2)]
+    codes = d.numbers(draw, DType.UINT8, shape)
     assert narrow[0] is not None
     assert narrow[1] is not None
     by_eight = cell.dtype is DType.INT8
     if not by_eight:
-        narrow = [affine(DType.UINT8, float(q.scale[0])) for q in narrow if q is not None]
+        narrow = [d.affine(DType.UINT8, float(q.scale[0])) for q in narrow if q is not None]
     moved = [
-        affine(cell.dtype, float(q.scale[0]), int(q.zero_point[0]) - 128 * by_eight) for q in narrow if q is not None
+        d.affine(cell.dtype, float(q.scale[0]), int(q.zero_point[0]) - 128 * by_eight) for q in narrow if q is not None
     ]
     x = (codes ^ np.uint8(128)).view(np.int8) if by_eight else codes.astype(np.int16)
     judge = _sum(codes, narrow[0], axes, Result(DType.UINT8, narrow[1]), keep)
@@ -76,25 +63,25 @@ def _sum(x: np.ndarray, q: object, axes: Operand, target: Result, keep: bool) ->
 
 
 def arg_extreme(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 4, 7)
-    kind = DType(str(pick(draw, ["int32", "int64"])))
-    x = data(draw, cell, shape, quantisation(draw, cell.kind), bound=pick(draw, [None, 3]))
-    return node_case(cell.operator, [x, ints(draw, axis_of(draw, shape))], [kind], output_type=kind.value)
+    shape = d.shape_of(draw, 4, 7)
+    kind = DType(str(d.pick(draw, ["int32", "int64"])))
+    x = d.data(draw, cell, shape, d.quantisation(draw, cell.kind), bound=d.pick(draw, [None, 3]))
+    return node_case(cell.operator, [x, d.ints(draw, d.axis_of(draw, shape))], [kind], output_type=kind.value)
 
 
 def cumsum(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 4, 7)
-    options = {"exclusive": flag(draw), "reverse": flag(draw)}
-    return node_case("cumsum", [data(draw, cell, shape), int32(axis_of(draw, shape))], [cell.dtype], **options)
+    shape = d.shape_of(draw, 4, 7)
+    options = {"exclusive": d.flag(draw), "reverse": d.flag(draw)}
+    return node_case("cumsum", [d.data(draw, cell, shape), d.int32(d.axis_of(draw, shape))], [cell.dtype], **options)
 
 
 def reduce_window(draw: Draw, cell: Cell) -> Case:
     """REDUCE_WINDOW: window, strides and dilations of the window are constants of int64."""
-    shape = shape_of(draw, 3, 6)
-    window = [whole(draw, 1, n) for n in shape]
+    shape = d.shape_of(draw, 3, 6)
+    window = [d.whole(draw, 1, n) for n in shape]
     names = ["add", "mul", "minimum", "maximum"] if cell.dtype is not DType.BOOL else ["all", "any"]
-    start = numbers(draw, cell.dtype, ())[0]
-    constants = [window, *([whole(draw, 1, 2) for _ in shape] for _ in range(2))]
-    operands = [data(draw, cell, shape), sampled(np.broadcast_to(start, (3,)).copy())]
+    start = d.numbers(draw, cell.dtype, ())[0]
+    constants = [window, *([d.whole(draw, 1, 2) for _ in shape] for _ in range(2))]
+    operands = [d.data(draw, cell, shape), sampled(np.broadcast_to(start, (3,)).copy())]
     operands += [Operand(np.array(c, np.int64), True) for c in constants]
-    return node_case("reduce_window", operands, [cell.dtype], reduce_function=str(pick(draw, names)))
+    return node_case("reduce_window", operands, [cell.dtype], reduce_function=str(d.pick(draw, names)))

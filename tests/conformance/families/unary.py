@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from tests.conformance import draws as d
 from tests.conformance.case import Case, node_case
 from tests.conformance.cells import Cell
-from tests.conformance.draws import (
-    Draw,
-    affine,
-    data,
-    flag,
-    numbers,
-    pick,
-    quantisation,
-    result,
-    shape_of,
-    whole,
-)  # fmt: skip
+from tests.conformance.draws import Draw
 from tests.support.nodes import Result, sampled
 from tflq.graph import Affine, Attribute, DType
 
@@ -39,14 +29,14 @@ _ROOTS = ("sqrt", "rsqrt")
 
 
 def function(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 3, 40) if cell.operator in _ROWS else shape_of(draw, 4, 9)
+    shape = d.shape_of(draw, 3, 40) if cell.operator in _ROWS else d.shape_of(draw, 4, 9)
     low, high = _SCALES.get(cell.operator, (-12, 2))
-    source = quantisation(draw, cell.kind, low, high)
-    x = data(draw, cell, shape, source)
+    source = d.quantisation(draw, cell.kind, low, high)
+    x = d.data(draw, cell, shape, source)
     if source is not None and cell.operator in _ROOTS:
         x = sampled(np.maximum(x.value, x.value.dtype.type(source.zero_point[0])), source)
     target = _target(draw, cell, source, low, high)
-    return node_case(cell.operator, [x], [result(cell, target)], **_attributes(draw, cell))
+    return node_case(cell.operator, [x], [d.result(cell, target)], **_attributes(draw, cell))
 
 
 def _target(draw: Draw, cell: Cell, source: Affine | None, low: int, high: int) -> Affine | None:
@@ -54,23 +44,23 @@ def _target(draw: Draw, cell: Cell, source: Affine | None, low: int, high: int) 
     if source is None or cell.operator == "neg":
         return source
     if stated is not None:
-        return affine(cell.dtype, *stated)
-    return quantisation(draw, cell.kind, low, high)
+        return d.affine(cell.dtype, *stated)
+    return d.quantisation(draw, cell.kind, low, high)
 
 
 def _attributes(draw: Draw, cell: Cell) -> dict[str, Attribute]:
     if cell.operator == "gelu":
-        return {"approximate": flag(draw)}
+        return {"approximate": d.flag(draw)}
     if cell.operator == "leaky_relu":
         return {"alpha": float(np.float32(draw(st.floats(-1, 2, width=32))))}
     if cell.operator == "softmax":
-        return {"beta": float(np.float32(pick(draw, [1.0, 0.1, 0.5, 2.0])))}
+        return {"beta": float(np.float32(d.pick(draw, [1.0, 0.1, 0.5, 2.0])))}
     return {}
 
 
 def raw(draw: Draw, cell: Cell) -> Case:
     """Operators that give the type of their input and look at no scale, or give no data at all."""
-    x = data(draw, cell, shape_of(draw))
+    x = d.data(draw, cell, d.shape_of(draw))
     if cell.operator in ("real", "imag", "complex_abs"):
         return node_case(cell.operator, [x], [DType.FLOAT32 if cell.dtype is DType.COMPLEX64 else DType.FLOAT64])
     return node_case(cell.operator, [x], [cell.dtype])
@@ -78,23 +68,23 @@ def raw(draw: Draw, cell: Cell) -> Case:
 
 def about(draw: Draw, cell: Cell) -> Case:
     """RANK and SHAPE."""
-    x = data(draw, cell, shape_of(draw))
+    x = d.data(draw, cell, d.shape_of(draw))
     if cell.operator == "rank":
         return node_case("rank", [x], [DType.INT32])
-    kind = DType.INT64 if flag(draw) else DType.INT32
+    kind = DType.INT64 if d.flag(draw) else DType.INT32
     return node_case("shape", [x], [kind], out_type=kind.value)
 
 
 def normalization(draw: Draw, cell: Cell) -> Case:
-    shape = (whole(draw, 1, 2), whole(draw, 1, 4), whole(draw, 1, 4), whole(draw, 1, 12))
-    options = {"radius": whole(draw, 0, 5), "bias": 1.0, "alpha": pick(draw, [0.25, 1.0]), "beta": 0.5}
-    return node_case(cell.operator, [data(draw, cell, shape)], [cell.dtype], **options)
+    shape = (d.whole(draw, 1, 2), d.whole(draw, 1, 4), d.whole(draw, 1, 4), d.whole(draw, 1, 12))
+    options = {"radius": d.whole(draw, 0, 5), "bias": 1.0, "alpha": d.pick(draw, [0.25, 1.0]), "beta": 0.5}
+    return node_case(cell.operator, [d.data(draw, cell, shape)], [cell.dtype], **options)
 
 
 def fake_quant(draw: Draw, cell: Cell) -> Case:
-    low, high = -float(whole(draw, 0, 20)) / 4, float(whole(draw, 1, 20)) / 4
-    options: dict[str, Attribute] = {"min": low, "max": high, "num_bits": whole(draw, 2, 16), "narrow_range": False}
-    return node_case(cell.operator, [data(draw, cell, shape_of(draw))], [cell.dtype], **options)
+    low, high = -float(d.whole(draw, 0, 20)) / 4, float(d.whole(draw, 1, 20)) / 4
+    options: dict[str, Attribute] = {"min": low, "max": high, "num_bits": d.whole(draw, 2, 16), "narrow_range": False}
+    return node_case(cell.operator, [d.data(draw, cell, d.shape_of(draw))], [cell.dtype], **options)
 
 
 def cast(draw: Draw, cell: Cell) -> Case:
@@ -112,9 +102,9 @@ def cast(draw: Draw, cell: Cell) -> Case:
         "bool",
         "complex64",
     ]
-    target = DType(str(pick(draw, names)))
+    target = DType(str(d.pick(draw, names)))
     stated = {"in_data_type": cell.dtype.value, "out_data_type": target.value}
-    return node_case("cast", [data(draw, cell, shape_of(draw))], [target], **stated)
+    return node_case("cast", [d.data(draw, cell, d.shape_of(draw))], [target], **stated)
 
 
 def bitcast(draw: Draw, cell: Cell) -> Case:
@@ -123,45 +113,45 @@ def bitcast(draw: Draw, cell: Cell) -> Case:
         for t in DType
         if t.bits == cell.dtype.bits and t.storage.kind in "iuf" and "loat8" not in t.value and "bfloat" not in t.value
     ]
-    return node_case("bitcast", [data(draw, cell, shape_of(draw))], [pick(draw, kinds)])
+    return node_case("bitcast", [d.data(draw, cell, d.shape_of(draw))], [d.pick(draw, kinds)])
 
 
 def bucketize(draw: Draw, cell: Cell) -> Case:
-    boundaries = np.sort(numbers(draw, DType.FLOAT32, (whole(draw, 0, 6),))[0])
-    x = data(draw, cell, shape_of(draw), bound=20)
+    boundaries = np.sort(d.numbers(draw, DType.FLOAT32, (d.whole(draw, 0, 6),))[0])
+    x = d.data(draw, cell, d.shape_of(draw), bound=20)
     return node_case("bucketize", [x], [DType.INT32], boundaries=boundaries)
 
 
 def quantize(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 4, 9)
+    shape = d.shape_of(draw, 4, 9)
     if cell.dtype is FLOAT32 or cell.dtype is DType.INT4:
-        target = cell.dtype if cell.is_quantised else DType(str(pick(draw, ["int8", "uint8", "int16"])))
+        target = cell.dtype if cell.is_quantised else DType(str(d.pick(draw, ["int8", "uint8", "int16"])))
         q = _channels(draw, target, shape)
-        reals = numbers(draw, INT16, shape).astype(np.float32) / 100 * q.scale[0]
+        reals = d.numbers(draw, INT16, shape).astype(np.float32) / 100 * q.scale[0]
         return node_case("quantize", [sampled(reals)], [Result(target, q)], shape=shape)
     kinds = {INT8: (INT8, UINT8, INT16), UINT8: (INT8, UINT8, INT16), INT16: (INT8, INT16, DType.INT32)}
     target = draw(st.sampled_from(kinds.get(cell.dtype, (INT8, INT16))))
     low = -20 if cell.dtype.bits > 8 else -12
-    source, into = quantisation(draw, cell.kind, low, 0), quantisation(draw, target, low, 2)
-    return node_case("quantize", [data(draw, cell, shape, source)], [Result(target, into)])
+    source, into = d.quantisation(draw, cell.kind, low, 0), d.quantisation(draw, target, low, 2)
+    return node_case("quantize", [d.data(draw, cell, shape, source)], [Result(target, into)])
 
 
 def dequantize(draw: Draw, cell: Cell) -> Case:
-    shape = shape_of(draw, 4, 9)
+    shape = d.shape_of(draw, 4, 9)
     q = None
     if cell.is_quantised:
-        q = _channels(draw, cell.dtype, shape) if cell.dtype.bits == 8 else quantisation(draw, cell.kind)
-    return node_case("dequantize", [data(draw, cell, shape, q)], [DType.FLOAT32])
+        q = _channels(draw, cell.dtype, shape) if cell.dtype.bits == 8 else d.quantisation(draw, cell.kind)
+    return node_case("dequantize", [d.data(draw, cell, shape, q)], [DType.FLOAT32])
 
 
 def _channels(draw: Draw, dtype: DType, shape: tuple[int, ...]) -> Affine:
     """One scale, or one for each channel of some axis."""
-    one = quantisation(draw, dtype)
+    one = d.quantisation(draw, dtype)
     assert one is not None
-    axis = whole(draw, -1, len(shape) - 1)
+    axis = d.whole(draw, -1, len(shape) - 1)
     if axis < 0:
         return one
-    rng = np.random.default_rng(whole(draw, 0, 999))
+    rng = np.random.default_rng(d.whole(draw, 0, 999))
     count = shape[axis]
     zeros = rng.integers(dtype.minimum, dtype.maximum, count) if dtype.bits <= 8 else np.zeros(count, np.int64)
     scale = (one.scale[0] * rng.uniform(0.5, 1, count)).astype(np.float32)
