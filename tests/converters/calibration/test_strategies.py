@@ -11,8 +11,7 @@ from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import GAUSS_ALPHA, LAPLACE_ALPHA, MSE_STEPS, bounds_of, squared_error
 from tflq.errors import OptionError
 
-RNG = np.random.default_rng(11)
-BATCHES = [(RNG.laplace(0.3, 1.0 + 0.2 * i, (8, 500))).astype(np.float32) for i in range(5)]
+BATCHES = [np.random.default_rng([11, i]).laplace(0.3, 1.0 + 0.2 * i, (8, 500)).astype(np.float32) for i in range(5)]
 ALL = np.concatenate(BATCHES).astype(np.float64)
 
 

@@ -8,15 +8,21 @@ import numpy as np
 
 from tflq.graph import DType, Graph, GraphBuilder
 
-RNG = np.random.default_rng(21)
+
+class SeededBuilder(GraphBuilder):
+    """Draws the constants of one graph, always the same ones."""
+
+    def __init__(self, name: str = "net") -> None:
+        super().__init__(name)
+        self.rng = np.random.default_rng(21)
 
 
-def constant(b: GraphBuilder, *shape: int) -> int:
-    return b.constant(f"c{RNG.integers(1 << 40)}", RNG.normal(0, 0.5, shape).astype(np.float32))
+def constant(b: SeededBuilder, *shape: int) -> int:
+    return b.constant(f"c{b.rng.integers(1 << 40)}", b.rng.normal(0, 0.5, shape).astype(np.float32))
 
 
 def conv(
-    b: GraphBuilder,
+    b: SeededBuilder,
     x: int,
     size: tuple[int, int, int],
     output: tuple[int, int, int],
@@ -60,7 +66,7 @@ def pool(
     )
 
 
-def fully_connected(b: GraphBuilder, x: int, depth: int, outputs: int, activation: str = "none") -> int:
+def fully_connected(b: SeededBuilder, x: int, depth: int, outputs: int, activation: str = "none") -> int:
     inputs = [x, constant(b, outputs, depth), constant(b, outputs)]
     return b.add(
         "fully_connected",
@@ -72,8 +78,8 @@ def fully_connected(b: GraphBuilder, x: int, depth: int, outputs: int, activatio
     )
 
 
-def start(*shape: int) -> tuple[GraphBuilder, int]:
-    b = GraphBuilder("net")
+def start(*shape: int) -> tuple[SeededBuilder, int]:
+    b = SeededBuilder()
     return b, b.input("x", (1, *shape), DType.FLOAT32)
 
 

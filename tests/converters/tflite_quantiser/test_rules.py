@@ -19,7 +19,6 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import Affine, Array, DType, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
 
-RNG = np.random.default_rng(5)
 FLOAT = DType.FLOAT32
 bounds = st.floats(-(2.0**100), 2.0**100, width=32)
 
@@ -77,8 +76,8 @@ def _classifier() -> Model:
     """Returns x -> fully_connected -> softmax -> reshape, and concatenation of softmax with x."""
     b = GraphBuilder("classifier")
     x = b.input("x", (1, 8), FLOAT)
-    w = b.constant("w", RNG.normal(size=(4, 8)).astype(np.float32))
-    bias = b.constant("b", RNG.normal(size=4).astype(np.float32))
+    w = b.constant("w", samples(4, 8, seed=5))
+    bias = b.constant("b", samples(4, seed=6))
     y = b.add("fully_connected", [x, w, bias], (1, 4), FLOAT, fused_activation_function="none")
     p = b.add("softmax", [y], (1, 4), FLOAT, beta=1.0)
     shape = b.constant("shape", np.array([4], np.int32))
@@ -132,7 +131,7 @@ def _trained(grid: Array | None = None) -> Model:
     b = GraphBuilder("trained")
     x = b.input("x", (1, 6), FLOAT)
     seen = b.add("fake_quant", [x], (1, 6), FLOAT, min=-2.0, max=3.0, num_bits=8, narrow_range=False)
-    v = b.constant("w", RNG.uniform(-1, 1, (3, 6)).astype(np.float32) if grid is None else grid)
+    v = b.constant("w", np.random.default_rng(5).uniform(-1, 1, (3, 6)).astype(np.float32) if grid is None else grid)
     if grid is None:
         v = b.add("fake_quant", [v], (3, 6), FLOAT, min=-0.5, max=0.5, num_bits=4, narrow_range=True)
     y = b.add("fully_connected", [seen, v], (1, 3), FLOAT, fused_activation_function="relu")
@@ -173,7 +172,7 @@ def test_contradicting_fake_quant_is_refused() -> None:
 def test_half_precision_weights_count_as_constants(oracle: Oracle) -> None:
     b = GraphBuilder("half")
     x = b.input("x", (1, 6), FLOAT)
-    half = b.constant("w", RNG.normal(size=(3, 6)).astype(np.float16))
+    half = b.constant("w", samples(3, 6, seed=5).astype(np.float16))
     w = b.add("dequantize", [half], (3, 6), FLOAT)
     y = b.add("fully_connected", [x, w], (1, 3), FLOAT, fused_activation_function="none")
     found = quantise(Model([b.build([y])]), [samples(5, 1, 6)])
@@ -208,7 +207,7 @@ def test_padding_with_minus_infinity_does_not_widen_the_range(oracle: Oracle) ->
 def test_one_constant_for_several_layers_is_written_once(oracle: Oracle) -> None:
     b = GraphBuilder("shared")
     x = b.input("x", (1, 4), FLOAT)
-    w = b.constant("w", RNG.normal(size=(4, 4)).astype(np.float32))
+    w = b.constant("w", samples(4, 4, seed=5))
     y = b.add("fully_connected", [x, w], (1, 4), FLOAT, fused_activation_function="none")
     z = b.add("fully_connected", [y, w], (1, 4), FLOAT, fused_activation_function="none")
     found = quantise(Model([b.build([z])]), [samples(5, 1, 4)])

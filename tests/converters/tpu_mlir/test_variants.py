@@ -11,8 +11,7 @@ from tests.support.tpu_mlir_golden import quantised as golden_graph
 from tflq.graph import Array, DType
 from tflq.interpreter import Engine
 
-rng = np.random.default_rng(0)
-X: Array = rng.uniform(-1, 1, (3, *IMAGE)).astype(np.float32)
+X: Array = np.random.default_rng(0).uniform(-1, 1, (3, *IMAGE)).astype(np.float32)
 SAME = {"a": (-1.0, 1.0), "b": (-1.0, 1.0), "y": (-2.0, 2.0)}
 
 
