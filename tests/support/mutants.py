@@ -50,6 +50,8 @@ class Mutation:
         stop: the byte behind the last one.
         text: what takes their place.
         what: the change in words.
+        functions: first lines (with decorators) of the functions around the place, as Python's code objects have them;
+            empty at the level of the module or of a class.
     """
 
     line: int
@@ -57,6 +59,7 @@ class Mutation:
     stop: int
     text: bytes
     what: str
+    functions: tuple[int, ...] = ()
 
     def apply(self, source: bytes) -> bytes:
         """Return the changed file."""
@@ -77,6 +80,7 @@ class _Finder(ast.NodeVisitor):
     def __init__(self, source: bytes) -> None:
         self.source = source
         self.mutations: list[Mutation] = []
+        self._functions: tuple[int, ...] = ()
         self._lines = [0]
         for line in source.splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
@@ -138,8 +142,11 @@ class _Finder(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
             self.visit(default)
+        outside = self._functions
+        self._functions = (*outside, min([node.lineno, *(d.lineno for d in node.decorator_list)]))
         for statement in node.body:
             self.visit(statement)
+        self._functions = outside
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for statement in node.body:
@@ -162,7 +169,7 @@ class _Finder(ast.NodeVisitor):
             self._add(left, place, place + len(symbol), other.encode(), f"{symbol} -> {other}")
 
     def _add(self, node: ast.expr | ast.stmt, start: int, stop: int, text: bytes, what: str) -> None:
-        self.mutations.append(Mutation(node.lineno, start, stop, text, what))
+        self.mutations.append(Mutation(node.lineno, start, stop, text, what, self._functions))
 
     def _start(self, node: ast.expr) -> int:
         return self._lines[node.lineno - 1] + node.col_offset

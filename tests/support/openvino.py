@@ -15,7 +15,8 @@ from tflq.graph import Array, Graph, Model
 from tflq.interpreter import Engine
 
 COMPUTING = ("Convolution", "FullyConnected", "MatMul")
-IN_INT8 = ("u8", "i8")
+INTEGER = ("u8", "i8")
+"""Which of them it is depends on the processor: with AMX a range around zero is i8, without it u8."""
 
 
 class Runtime:
@@ -34,15 +35,10 @@ class Runtime:
         """Run samples [S, *shape of the network's input], one by one, and return the first output."""
         return np.stack([np.array(self.model(list(sample))[0]) for sample in zip(*inputs, strict=True)])
 
-    def precisions(self) -> list[tuple[str, str]]:
-        """Return type and precision of each convolution and product that is executed."""
-        found = []
-        for op in self.model.get_runtime_model().get_ordered_ops():
-            facts = op.get_rt_info()
-            kind = facts["layerType"].astype(str)
-            if kind in COMPUTING:
-                found.append((kind, facts["runtimePrecision"].astype(str)))
-        return found
+    def in_integers(self) -> list[bool]:
+        """Return, for each convolution and product that is executed, whether it computes in integers."""
+        facts = [op.get_rt_info() for op in self.model.get_runtime_model().get_ordered_ops()]
+        return [f["runtimePrecision"].astype(str) in INTEGER for f in facts if f["layerType"].astype(str) in COMPUTING]
 
 
 def files_of(artefacts: Mapping[str, bytes]) -> tuple[bytes, bytes]:

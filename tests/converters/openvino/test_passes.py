@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +18,8 @@ from tests.converters.openvino.networks import (
     per_channel_range,
     with_ranges,
 )
-from tests.support.openvino import IN_INT8, Runtime, as_model, channels_first, converted
+from tests.support.openvino import Runtime, as_model, channels_first, converted
+from tests.support.tracked import ROOT
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.passes.ranges import nudged
 from tflq.converters.openvino.reader import model_from_bytes
@@ -35,17 +39,17 @@ def draw(graph: Graph, count: int = 8) -> np.ndarray:
 
 
 def check_against_runtime(
-    graph: Graph, assignments: Strings | None = None, layers: Strings | None = None, precisions: Strings | None = None
+    graph: Graph,
+    assignments: Strings | None = None,
+    layers: Strings | None = None,
+    in_integers: list[bool] | None = None,
 ) -> None:
     """Compare outputs with the runtime: the share of elements that differ by more than float order is small."""
     model = Model([graph], source="small.tflite")
     engine, xml, weights = converted(model, assignments or [], layers or [])
     runtime = Runtime(xml, weights)
-    found = [precision for _, precision in runtime.precisions()]
-    if precisions is None:
-        assert set(found) <= set(IN_INT8)
-    else:
-        assert found == precisions
+    found = runtime.in_integers()
+    assert all(found) if in_integers is None else found == in_integers
     x = draw(graph)
     ours = channels_first(engine.run([x])[engine.graph.outputs[0]])
     theirs = runtime.run([channels_first(x)])
@@ -83,7 +87,17 @@ def test_mixed_precision() -> None:
     first = graph.nodes[0]
     assert (first.operator, first.attributes.text("engine")) == ("conv_2d", "f32")
     assert graph.tensors[first.inputs[1]].dtype is DType.FLOAT32
-    check_against_runtime(image_network(), layers=["0:precision=float"], precisions=["f32", "u8", "i8"])
+    check_against_runtime(image_network(), layers=["0:precision=float"], in_integers=[False, True, True])
+
+
+@pytest.mark.parametrize("instructions", ["AVX2", "AVX512_CORE_VNNI", "AVX512_CORE_AMX"])
+def test_mixed_precision_of_other_processors(instructions: str) -> None:
+    """A larger processor computes as a smaller one does; a smaller one goes by what it has."""
+    pytest.importorskip("openvino", reason="openvino is not installed (tflq[openvino] has it)")
+    body = f"from {__name__} import test_mixed_precision as test; test()"
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    done = subprocess.run([sys.executable, "-c", body], env=environment, capture_output=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_four_bits_are_sixteen_levels() -> None:
@@ -184,7 +198,7 @@ def test_unsigned_weights_become_signed() -> None:
     assert np.array_equal(codes.data.reshape(-1), np.arange(12) * 20 - 128)
     assert not codes.affine.zero_point.any()
     _, xml, weights = converted(model)
-    assert {p for _, p in Runtime(xml, weights).precisions()} <= set(IN_INT8)
+    assert all(Runtime(xml, weights).in_integers())
 
 
 @pytest.mark.parametrize(

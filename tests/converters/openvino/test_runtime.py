@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.kws import clips, right
-from tests.support.openvino import IN_INT8, Runtime, channels_first, converted
+from tests.support.openvino import Runtime, channels_first, converted
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.settings import parse_settings
@@ -41,10 +41,10 @@ def test_every_filter_runs_in_int8(
     model = read_model(data_path("models", f"{name}.tflite"))
     _, xml, weights = converted(model, assignments)
     runtime = Runtime(xml, weights)
-    found = runtime.precisions()
+    found = runtime.in_integers()
     record_property("processor", runtime.processor)
     assert len(found) == MODELS[name]
-    assert {precision for _, precision in found} <= set(IN_INT8), f"OpenVINO {runtime.version} on {runtime.processor}"
+    assert all(found), f"OpenVINO {runtime.version} on {runtime.processor}"
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n != "pretrainedResnet_quant"])
