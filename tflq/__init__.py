@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tflq.api.dequantize import DequantizeResult as DequantizeResult, dequantize as dequantize
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
     from tflq.api.dut import DutOptions as DutOptions, dut as dut
+    from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
     from tflq.api.models import fetch_models as fetch_models, models as models
@@ -72,6 +73,7 @@ _HOMES = {
     "tflq.api.dequantize": ("DequantizeResult", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),
     "tflq.api.dut": ("DutOptions", "dut"),
+    "tflq.api.explain": ("ExplainOptions", "ExplainResult", "explain"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),
     "tflq.api.models": ("fetch_models", "models"),

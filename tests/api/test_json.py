@@ -24,6 +24,10 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
     ),
     "dequantize": (lambda: tflq.dequantize(DIGITS, "f.tflite"), ("dequantize", DIGITS, "-o", "f.tflite")),
     "diff": (lambda: tflq.diff(DIGITS, DIGITS), ("diff", DIGITS, DIGITS)),
+    "explain": (
+        lambda: tflq.explain(DIGITS, "22", (0, 3), TEN, sample=4, against="@gap9-ne16"),
+        tuple(f"explain {DIGITS} --tensor 22 --index 0,3 -n 10 --seed 3 --sample 4 --against @gap9-ne16".split()),
+    ),
     "export": (
         lambda: tflq.export(DIGITS, "v", TEN, vectors="hex", target="gap9-ne16", layers=("CONV_2D",)),
         tuple(f"export {DIGITS} -o v -n 10 --seed 3 --vectors hex -t gap9-ne16 -l CONV_2D".split()),

@@ -10,12 +10,15 @@ from tflq.analysis.compare import ComparedTensor, Comparison
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.options import calibration_options, report_option, reporting, sample_options, target_options
-
-SIDE_HELP = (
-    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump "
-    "(.npz, .npy, .bin). A second one without a model (@float, @gap9-ne16) takes the first one's."
+from tflq.cli.options import (
+    SIDE_HELP,
+    calibration_options,
+    report_option,
+    reporting,
+    sample_options,
+    target_options,
 )
+
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
 

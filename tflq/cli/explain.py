@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from tflq.analysis.explain import Explanation, Pair, SideBySide, Step, Value
+from tflq.analysis.explain.side_by_side import at
+from tflq.api.explain import ExplainOptions, explain
+from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.calibration_options import CalibrationChoice, calibration, refuse_calibration_without_target
-from tflq.cli.common import MODEL_ARGUMENT, choose_samples, reporting, sampling
-from tflq.cli.explanation_output import against_report, explanation_report, print_explanation, print_side_by_side
-from tflq.cli.sides import SIDE_HELP, Choices, Named, model_of, parse_side, running
-from tflq.cli.target_options import refuse_settings_without_target, target_settings
+from tflq.cli.options import (
+    MODEL_ARGUMENT,
+    SIDE_HELP,
+    calibration_options,
+    reporting,
+    sample_options,
+    target_options,
+)
 
-if TYPE_CHECKING:
-    from tflq.analysis.compare import Running
-    from tflq.analysis.explain import Explainer, Explanation
+_NUMBERS_A_LINE = 16
 
 
 def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
@@ -33,107 +36,104 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
 @click.option("--tensor", required=True, metavar="NAME", help="A tensor's name, its number, or its operator's name.")
 @click.option("--index", required=True, metavar="i,j,k", callback=_index, help="The element, in the model's own axes.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the samples.")
-@sampling(1)
+@sample_options(1)
 @click.option("--arithmetic", type=click.Choice(("tflite",)), help="TFLite's integers, the default.")
-@click.option("-t", "--target", "target_name", metavar="TARGET", help="The integers of this target.")
+@click.option("-t", "--target", "target__name", metavar="TARGET", help="The integers of this target.")
 @click.option("--against", metavar="B", help="Another computation of the same element, side by side.")
-@target_settings
-@calibration
+@target_options()
+@calibration_options
 @reporting
 def command(
-    model: str,
-    tensor: str,
-    index: tuple[int, ...],
-    sample: int,
-    inputs: tuple[str, ...],
-    real: bool,
-    samples: int | None,
-    seed: int,
-    arithmetic: str | None,
-    target_name: str | None,
-    against: str | None,
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    as_json: bool,
-    calibration: CalibrationChoice,
+    model: str, tensor: str, index: tuple[int, ...], samples: SampleOptions, as_json: bool, **options: object
 ) -> int:
     """Show every step of one element of MODEL: inputs, weights, products, bias, multiplier, roundings, clamp.
 
     Exit status 1 if --against differs.
     """
-    if target_name is not None and arithmetic is not None:
-        raise click.UsageError("--target brings its own arithmetic; leave --arithmetic away")
-    a = parse_side(f"{model}@{target_name}" if target_name else model)
-    b = None if against is None else parse_side(against, may_lack_model=True)
-    if a.is_dump or (b is not None and b.is_dump):
-        raise click.UsageError("a dump has no computation to explain; name a model")
-    if not a.is_target and not (b is not None and b.is_target):
-        refuse_settings_without_target(assignments, layers)
-        refuse_calibration_without_target(calibration)
-    choices = Choices(assignments, layers, calibration, real)
-    return _explain(a, b, (tensor, index, sample), (inputs, samples, seed), choices, as_json)
-
-
-def _explain(
-    a: Named,
-    b: Named | None,
-    place: tuple[str, tuple[int, ...], int],
-    sampled: tuple[tuple[str, ...], int | None, int],
-    choices: Choices,
-    as_json: bool,
-) -> int:
-    from tflq.analysis.explain import side_by_side
-    from tflq.errors import OptionError
-
-    tensor, index, sample = place
-    inputs, samples, seed = sampled
-    model = model_of(a)
-    chosen = choose_samples(model, inputs, choices.real, samples or sample + 1, seed)
-    if sample >= chosen.count:
-        raise OptionError(f"--sample {sample}: there are {chosen.count} samples, counted from 0")
-    first_side = running(a, model, chosen, model, choices)
-    explainer = _explainer(first_side, sample)
-    t = explainer.find(tensor)
-    first = _checked(explainer.explain(t, index))
-    if b is None:
-        if as_json:
-            output.json_report(explanation_report(first))
-        else:
-            print_explanation(first)
-        return 0
-    second_side = running(b, model_of(b, model), chosen, model, choices)
-    other = _explainer(second_side, sample)
-    second = _checked(other.explain(_counterpart(first_side, second_side, t, other), index))
-    found = side_by_side(first, second)
+    found = explain(model, tensor, index, samples, changed(ExplainOptions(), options), progress=output.progress)
     if as_json:
-        output.json_report(against_report(found))
+        output.json_report(found.to_dict())
+    elif found.against is None:
+        _print(found.explanation)
     else:
-        print_side_by_side(found, a.text, b.text)
-    return 0 if first.stored == second.stored else 1
+        _print_side_by_side(found.against, *found.names)
+    return 0 if found.is_equal else 1
 
 
-def _explainer(side: Running, sample: int) -> Explainer:
-    from tflq.analysis.explain import Explainer
-
-    return Explainer(side.execution.engine, side.inputs(sample, sample + 1), sample)
-
-
-def _counterpart(first: Running, second: Running, t: int, other: Explainer) -> int:
-    """Return the tensor of the other graph that is the same one."""
-    from tflq.analysis.compare import match
-
-    found = {m.first.index: m.second.index for m in match(first.columns, second.columns).matches}
-    return found[t] if t in found else other.find(first.execution.graph.tensors[t].name)
-
-
-def _checked(found: Explanation) -> Explanation:
-    """Refuse to show a computation that does not end in what the engine computed."""
-    from tflq.errors import TflqError
-
+def _print(found: Explanation) -> None:
+    """Print each part: a heading, then the steps with formula and value."""
     for part in found.parts:
-        if not part.is_sound:
-            raise TflqError(
-                f"the explanation of '{part.tensor}' {list(part.index)} ends in {part.steps[-1].value}, the "
-                f"interpreter stores {part.stored}; please report it"
-            )
-    return found
+        output.line(_heading(part))
+        width = max(len(step.label) for step in part.steps)
+        for step in part.steps:
+            for line in _lines(step, width):
+                output.line(line)
+        output.line()
+    real = "" if found.real is None else f", as a real number {found.real:.6g}"
+    output.line(f"'{found.tensor}' {list(found.index)} of sample {found.sample} is {found.stored}{real}")
+
+
+def _print_side_by_side(found: SideBySide, first: str, second: str) -> None:
+    """Print both computations next to each other; the step where they part is marked."""
+    output.line(f"A: {first}: {_heading(found.first)}")
+    output.line(f"B: {second}: {_heading(found.second)}")
+    output.line()
+    parting = found.parting
+    rows = [_row(pair, pair is parting) for pair in found.pairs]
+    output.table(("", "step", "A", "B", "formula of A"), rows, right=("A", "B"))
+    output.line()
+    output.line(found.words())
+
+
+def _heading(part: Explanation) -> str:
+    """Name the element, its node and where the formula stands."""
+    return (
+        f"'{part.tensor}' {list(part.index)}, sample {part.sample}: {part.node} ({part.operator}, arithmetic "
+        f"{part.arithmetic}); formula: {part.source}"
+    )
+
+
+def _lines(step: Step, width: int) -> list[str]:
+    """Write a step: a number behind its formula, rows of numbers below it."""
+    head = f"  {step.label:<{width}}  "
+    if not isinstance(step.value, tuple):
+        return [f"{head}{step.formula + ' = ' if step.formula else ''}{step.value}"]
+    return [f"{head}{step.formula}".rstrip(), *(f"  {'':<{width}}    {row}" for row in _rows(step.value))]
+
+
+def _rows(value: Value) -> list[str]:
+    if not isinstance(value, tuple):
+        return [str(value)]
+    if any(isinstance(item, tuple) for item in value):
+        inner = [_rows(item) for item in value]
+        if all(len(rows) == 1 for rows in inner) and all(isinstance(item, tuple) and len(item) == 1 for item in value):
+            return [" ".join(rows[0] for rows in inner)]
+        return [line for rows in inner for line in rows]
+    numbers = [str(item) for item in value]
+    width = max(map(len, numbers), default=0)
+    return [
+        " ".join(f"{n:>{width}}" for n in numbers[i : i + _NUMBERS_A_LINE])
+        for i in range(0, len(numbers), _NUMBERS_A_LINE)
+    ]
+
+
+def _row(pair: Pair, is_parting: bool) -> tuple[str, ...]:
+    mark = "->" if is_parting else "*" if pair.differs else ""
+    formula = pair.first.formula if pair.first is not None else ""
+    return mark, _label(pair), _cell(pair, pair.first), _cell(pair, pair.second), formula
+
+
+def _label(pair: Pair) -> str:
+    return f"{pair.label} {list(pair.place)}" if pair.place else pair.label
+
+
+def _cell(pair: Pair, step: Step | None) -> str:
+    if step is None:
+        return ""
+    value = at(step.value, pair.place) if pair.place else step.value
+    return "equal" if isinstance(value, tuple) and not pair.differs and pair.first and pair.second else _short(value)
+
+
+def _short(value: Value) -> str:
+    text = str(value)
+    return text if len(text) <= 24 else f"{text[:21]}..."

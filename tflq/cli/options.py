@@ -39,6 +39,11 @@ INPUT_HELP = (
     "images or WAV files (docs/data.md). Repeat it for each input."
 )
 
+SIDE_HELP = (
+    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump "
+    "(.npz, .npy, .bin). A second one without a model (@float, @gap9-ne16) takes the first one's."
+)
+
 
 def record(name: str, kind: Callable[..., object], *options: _Decorator) -> _Decorator:
     """Return a decorator that adds options and gives the function one record of their values.
