@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         verify_baseline as verify_baseline,
     )
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
+    from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
     from tflq.api.compare import CompareOptions as CompareOptions, CompareResult as CompareResult, compare as compare
     from tflq.api.convert import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from tflq.api.targets import targets as targets
     from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
     from tflq.api.trials import Span as Span
+    from tflq.benchmarks.board import Board as Board
     from tflq.converters.tflite import (
         model_from_bytes as model_from_bytes,
         model_to_bytes as model_to_bytes,
@@ -65,6 +67,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "tflq.api.baseline": ("BaselineResult", "FreezeResult", "freeze", "verify_baseline"),
     "tflq.api.backward": ("BackwardOptions", "BackwardResult"),
+    "tflq.api.bench": ("BenchOptions", "BenchResult", "bench"),
     "tflq.api.calibrate": ("calibrate",),
     "tflq.api.compare": ("CompareOptions", "CompareResult", "compare"),
     "tflq.api.convert": ("ConvertAllResult", "ConvertOptions", "ConvertResult", "convert", "convert_all"),
@@ -86,6 +89,7 @@ _HOMES = {
     "tflq.api.targets": ("targets",),
     "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),
     "tflq.api.trials": ("Span",),
+    "tflq.benchmarks.board": ("Board",),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
     "tflq.interpreter": ("Engine", "lower"),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.analysis.executions import Execution
 from tflq.benchmarks.accuracy import LabelledSamples
-from tflq.benchmarks.host import Host, Reply
-from tflq.benchmarks.performance import SECONDS, Performance, Window
+from tflq.benchmarks.host import Host, Identity, Reply
+from tflq.benchmarks.performance import INPUTS, SECONDS, Performance, Window
 from tflq.benchmarks.protocol import READY, agree
-from tflq.benchmarks.scoring import DataSet
+from tflq.benchmarks.rows import Row
+from tflq.benchmarks.scoring import DataSet, first_samples, run_data, score
+from tflq.benchmarks.serial_port import open_port
+from tflq.benchmarks.tasks import Task
 from tflq.errors import DeviceError
 from tflq.files import read_bytes
 from tflq.graph import Array
@@ -66,6 +71,78 @@ class Comparison:
     def equal(self) -> int:
         """Number of samples without a difference."""
         return self.samples - len(self.differences)
+
+
+@dataclass(frozen=True)
+class Board:
+    """Where a board is: its port, its speed in baud, and the silence in seconds after which it counts as dead."""
+
+    port: str
+    baud: int = 115200
+    timeout: float = 5.0
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """What a device did.
+
+    Attributes:
+        identity: who it says that it is.
+        row: its score or its times.
+        comparison: its results beside the interpreter's.
+        log: the conversation, but for the bytes of samples.
+    """
+
+    identity: Identity
+    row: Row
+    comparison: Comparison
+    log: Sequence[str]
+
+
+def run_board(
+    board: Board,
+    task: Task,
+    execution: Execution,
+    data: DataSet,
+    seconds: float | None,
+    progress: Callable[[str, int], AbstractContextManager[Callable[[int], object]]],
+) -> BoardRun:
+    """Let a board run a data set, and compare its results with the interpreter's.
+
+    Args:
+        board: where it is.
+        task: that it must run.
+        execution: that judges it.
+        data: all samples for its score, the first five for its times.
+        seconds: how long each input is timed; None for the score.
+        progress: shows how far it is.
+
+    Raises:
+        DeviceError: no board, silence, another task, or answers outside the protocol.
+    """
+    log: list[str] = []
+    stream = open_port(board.port, board.baud)
+    try:
+        host = Host(stream, board.port, board.timeout, remember(log))
+        identity = host.identify()
+        name = identity.name
+        if identity.model != task.name:
+            raise DeviceError(f"{board.port}: the board '{name}' runs {identity.model}, TASK is {task.name}")
+        chosen = data if seconds is None else first_samples(data, INPUTS)
+        with progress(f"board {name}", data.samples.count if seconds is None else INPUTS) as advance:
+            if seconds is None:
+                texts = run_samples(host, samples_of(chosen), advance)
+            else:
+                found, texts = time_board(host, name, samples_of(chosen), seconds, advance)
+        expected = run_data(execution, chosen)
+        if seconds is None:
+            values = as_numbers(texts, expected.shape[1])
+            row = Row(name, score(name, values, data), values=values)
+        else:
+            row = Row(name, found)
+    finally:
+        stream.close()
+    return BoardRun(identity, row, compare(samples_of(chosen), texts, expected), log)
 
 
 def remember(log: list[str]) -> Callable[[str], object]:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from tflq.api.bench import BenchOptions, BenchResult, bench
+from tflq.api.options import changed
+from tflq.benchmarks.accuracy import Accuracy
+from tflq.benchmarks.anomaly import Detection
+from tflq.benchmarks.board import Board, BoardRun
+from tflq.benchmarks.performance import Performance
 from tflq.cli import output
-from tflq.cli.bench_board import board_options, measure_board
-from tflq.cli.bench_output import BenchReport, show, write_results
-from tflq.cli.calibration_options import (
-    CalibrationChoice,
-    calibrated,
-    calibration,
-    refuse_calibration_without_target,
+from tflq.cli.options import (
+    THREADS_OPTION,
+    calibration_options,
+    record,
+    report_option,
+    reporting,
+    target_options,
 )
-from tflq.cli.common import THREADS_OPTION, read_model, reporting
-from tflq.cli.report_options import report_option, write_report
-from tflq.cli.target_options import choose_target, refuse_settings_without_target, target_settings
 
-if TYPE_CHECKING:
-    from tflq.benchmarks.rows import Candidate, Row
-    from tflq.benchmarks.scoring import DataSet
-    from tflq.cli.bench_board import BoardChoice
-    from tflq.converters.settings import Settings
-    from tflq.converters.targets import Target
+STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
+_SHOWN = 5
+"""Samples of a board that differ, in the text."""
 
-ALL = "all"
+
+def _board(port: str | None, baud: int | None, timeout: float | None) -> Board | None:
+    """Return where the board is; None without --port."""
+    if port is not None:
+        return Board(port, baud or Board.baud, timeout or Board.timeout)
+    if baud is not None or timeout is not None:
+        raise click.UsageError("--baud and --timeout are for a board; add --port")
+    return None
 
 
 @click.command("bench")
-@click.argument("task_name", metavar="[TASK]", required=False)
-@click.option("-m", "--model", "path", required=True, type=click.Path(), help="The .tflite file.")
+@click.argument("task", metavar="[TASK]", required=False)
+@click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
 @click.option(
     "-d",
     "--data",
-    "folder",
     required=True,
     type=click.Path(path_type=Path),
     help="The folder with the samples and y_labels.csv, or a data description .json (docs/data.md).",
@@ -45,17 +51,17 @@ ALL = "all"
 @click.option(
     "-t",
     "--target",
-    "target_names",
+    "targets",
     multiple=True,
     metavar="TARGET",
     help="Quantise for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
 )
-@target_settings
-@calibration
+@target_options()
+@calibration_options
 @click.option(
     "--mode",
     type=click.Choice(("accuracy", "performance")),
-    default="accuracy",
+    default=BenchOptions.mode,
     show_default=True,
     help="performance: the speed of the simulation on this computer, median of five inputs.",
 )
@@ -79,129 +85,140 @@ ALL = "all"
     metavar="DIR",
     help="Write the results in the layout of mlcommons' published ones too.",
 )
-@board_options
+@record(
+    "board",
+    _board,
+    click.option(
+        "--port",
+        "board__port",
+        metavar="PORT",
+        help="Let the board on this serial port answer, such as /dev/ttyACM0.",
+    ),
+    click.option(
+        "--baud",
+        "board__baud",
+        type=click.IntRange(min=1),
+        help=f"Speed of the port; {Board.baud} unless told.",
+    ),
+    click.option(
+        "--timeout",
+        "board__timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help=f"How long the board may be silent; {Board.timeout:g} unless told.",
+    ),
+)
 @report_option
 @reporting
 def command(
-    task_name: str | None,
-    path: str,
-    folder: Path,
-    count: int | None,
-    target_names: tuple[str, ...],
-    assignments: tuple[str, ...],
-    layers: tuple[str, ...],
-    mode: str,
-    seconds: float | None,
-    threads: int,
+    task: str | None,
+    model: str,
+    data: Path,
+    board: Board | None,
     per_class: bool,
-    at_least: float | None,
     results_folder: Path | None,
     report: Path | None,
     as_json: bool,
-    calibration: CalibrationChoice,
-    board: BoardChoice | None,
+    **options: object,
 ) -> int:
     """Measure a model on TASK (kws01, vww01, ic01, ad01 or sww01): as it is and for each target.
 
     Without TASK the data set is any folder with y_labels.csv whose files hold what the model's input takes. With
     --port a board answers instead, and its results are compared with the interpreter's; the status is 1 if they differ.
     """
-    from tflq.benchmarks.rows import candidates
-    from tflq.benchmarks.scoring import load_data
-    from tflq.benchmarks.tasks import find_task
-
-    _refuse_contradictions(mode, seconds, at_least, task_name, results_folder)
-    task = find_task(task_name) if task_name is not None else None
-    if not target_names:
-        refuse_settings_without_target(assignments, layers)
-        refuse_calibration_without_target(calibration)
-    targets = _targets(target_names, assignments, layers)
-    model = read_model(path)
-    data = load_data(task, folder, model.main, count)
-    _check_threshold(at_least, data)
-    chosen = candidates(model, calibrated(model, calibration), targets, keep_refused=ALL in target_names)
-    for candidate in chosen:
-        if candidate.execution is not None:
-            candidate.execution.engine.threads = threads
-    asked = BenchReport(task, path, mode, (*assignments, *layers), per_class)
-    if board is not None:
-        if report is not None:
-            raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
-        return measure_board(board, asked, chosen, data, seconds, results_folder, as_json)
-    rows = _measure(chosen, data, mode, seconds)
-    show(asked, rows, as_json)
-    if report is not None:
-        _write_page(report, asked, rows, data)
-    if results_folder is not None:
-        write_results(asked, results_folder, rows, data)
-    return 1 if at_least is not None and _is_below(rows, at_least) else 0
-
-
-def _write_page(path: Path, asked: BenchReport, rows: list[Row], data: DataSet) -> None:
-    from tflq.report.bench import bench_page
-
-    facts = [
-        ("model", asked.path),
-        ("mode", asked.mode),
-        ("samples", str(data.samples.count)),
-        ("source", asked.source),
-    ]
-    facts += [("settings", " ".join(asked.settings))] if asked.settings else []
-    quality = asked.task.quality if asked.task and asked.mode == "accuracy" else None
-    write_report(path, bench_page(f"{asked.title}: {asked.path}", facts, rows, quality))
-
-
-def _refuse_contradictions(
-    mode: str, seconds: float | None, at_least: float | None, task_name: str | None, results: Path | None
-) -> None:
-    if mode == "accuracy" and seconds is not None:
-        raise click.UsageError("--seconds is for --mode performance")
-    if mode == "performance" and at_least is not None:
-        raise click.UsageError("--at-least is for --mode accuracy")
-    if task_name is None and results is not None:
+    if task is None and results_folder is not None:
         raise click.UsageError("--results has a folder for each task of MLPerf Tiny; name TASK")
+    if board is not None and report is not None:
+        raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
+    found = bench(model, data, task, changed(BenchOptions(board=board), options), progress=output.progress)
+    if as_json:
+        output.json_report(found.to_dict())
+    else:
+        _print(found, per_class)
+    if report is not None:
+        found.write_report(report)
+    if results_folder is not None:
+        for folder in found.write_results(results_folder):
+            output.warn(f"written: {folder}")
+    return 0 if found.is_kept else 1
 
 
-def _targets(
-    names: tuple[str, ...], assignments: tuple[str, ...], layers: tuple[str, ...]
-) -> list[tuple[Target, Settings]]:
-    from tflq.converters.targets import target_names
-
-    if ALL not in names:
-        return [choose_target(name, assignments, layers) for name in names]
-    if len(names) > 1:
-        raise click.UsageError("--target all is every target; leave the others away")
-    if assignments or layers:
-        raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
-    return [choose_target(name, (), ()) for name in target_names()]
-
-
-def _measure(chosen: list[Candidate], data: DataSet, mode: str, seconds: float | None) -> list[Row]:
-    from tflq.benchmarks.performance import INPUTS, SECONDS
-    from tflq.benchmarks.rows import measure_accuracy, measure_performance
-
-    count = sum(candidate.execution is not None for candidate in chosen)
-    if mode == "performance":
-        with output.Bar("bench", INPUTS * count) as bar:
-            return measure_performance(chosen, data, seconds or SECONDS, bar.advance)
-    with output.Bar("bench", data.samples.count * count) as bar:
-        return measure_accuracy(chosen, data, bar.advance)
+def _print(found: BenchResult, per_class: bool) -> None:
+    output.line(f"{found.title}: {found.model}")
+    if found.settings:
+        output.line(f"settings: {' '.join(found.settings)}")
+    if found.mode == "performance":
+        _print_performance(found)
+    else:
+        _print_scores(found, per_class)
+    for row in found.measured:
+        if row.found is None:
+            output.line(f"{row.name} refuses the model: {row.refusal}")
+    if found.board is not None:
+        _print_comparison(*found.board)
 
 
-def _check_threshold(at_least: float | None, data: DataSet) -> None:
-    from tflq.benchmarks.anomaly import LabelledWindows
+def _print_performance(found: BenchResult) -> None:
+    measured = [row.found for row in found.measured if isinstance(row.found, Performance)]
+    output.table(
+        ("as", "inferences/s", "ms", "slowest", "fastest", "inferences", "MLPerf Tiny's 10 s each"),
+        [_performance(row) for row in measured],
+        right=("inferences/s", "ms", "slowest", "fastest", "inferences"),
+    )
+    output.line(f"median of five inputs, one inference after the other; {found.source}")
 
-    if at_least is not None and at_least > 1 and isinstance(data, LabelledWindows):
-        raise click.UsageError(f"--at-least {at_least:g}: the score is an AUC, 0..1")
+
+def _performance(row: Performance) -> tuple[str, ...]:
+    rates = [window.throughput for window in row.windows]
+    return (
+        row.name,
+        f"{row.throughput:.3f}",
+        f"{1000 / row.throughput:.3f}",
+        f"{min(rates):.3f}",
+        f"{max(rates):.3f}",
+        str(sum(window.inferences for window in row.windows)),
+        f"not conforming: {row.shortfall}" if row.shortfall else "met",
+    )
 
 
-def _is_below(rows: list[Row], at_least: float) -> bool:
-    from tflq.benchmarks.accuracy import Accuracy
-    from tflq.benchmarks.anomaly import Detection
+def _print_scores(found: BenchResult, per_class: bool) -> None:
+    quality = found.task.quality if found.task else None
+    last = (f"MLPerf Tiny's {quality}",) if quality else ()
+    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection))]
+    verdicts = [(("met" if s.meets(quality) else "missed"),) if quality else () for s in scores]
+    counts = ("right", "of", "accuracy") if isinstance(scores[0], Accuracy) else ("normal", "anomalies", "windows")
+    cells = [(*_score(s), *verdict) for s, verdict in zip(scores, verdicts, strict=True)]
+    output.table(("as", *counts, "AUC", *last), cells, right=(*counts, "AUC"))
+    if found.task is not None and quality is None:
+        output.line(STREAM)
+    if per_class:
+        _print_classes([s for s in scores if isinstance(s, Accuracy)])
 
-    values = [
-        row.found.percent if isinstance(row.found, Accuracy) else row.found.auc or 0.0
-        for row in rows
-        if isinstance(row.found, (Accuracy, Detection))
-    ]
-    return any(value < at_least for value in values)
+
+def _score(found: Accuracy | Detection) -> tuple[str, ...]:
+    auc = "" if found.auc is None else f"{found.auc:.3f}"
+    if isinstance(found, Accuracy):
+        return found.name, str(found.right), str(found.total), f"{found.percent:.1f} %", auc
+    return found.name, str(found.normal), str(found.anomalies), str(found.windows), auc
+
+
+def _print_classes(scores: Sequence[Accuracy]) -> None:
+    if not scores:
+        return
+    names = [score.name for score in scores]
+    rows = []
+    for number, of in enumerate(scores[0].classes):
+        shares = [100 * s.classes[number].right / of.total if of.total else None for s in scores]
+        rows.append((str(number), str(of.total), *("" if s is None else f"{s:.1f} %" for s in shares)))
+    output.table(("class", "of", *names), rows, right=("class", "of", *names))
+
+
+def _print_comparison(run: BoardRun, reference: str) -> None:
+    found = run.comparison
+    output.line(f"beside {reference}: the results of {found.equal} of {found.samples} samples are equal")
+    if found.differences:
+        columns = ("sample", f"board '{run.row.name}'", reference)
+        shown = found.differences[:_SHOWN]
+        output.table(columns, [(d.sample, " ".join(d.device), " ".join(d.interpreter)) for d in shown])
+        if len(found.differences) > _SHOWN:
+            output.line(f"and {len(found.differences) - _SHOWN} more; --json lists all")

@@ -1,0 +1,279 @@
+"""`tflq.bench`: accuracy and performance on a labelled data set: as is, for targets, or of a board."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tflq import __version__
+from tflq.api.calibrate import calibrate, refuse_calibration_without_target
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
+from tflq.benchmarks.accuracy import Accuracy
+from tflq.benchmarks.anomaly import Detection, LabelledWindows
+from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
+from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
+from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
+from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance
+from tflq.benchmarks.scoring import DataSet, load_data
+from tflq.benchmarks.tasks import Task, find_task
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Target, target_names
+from tflq.errors import UsageError
+from tflq.report import Page
+from tflq.report.bench import bench_page
+
+SIMULATION = "simulation on this computer: no figure is the speed of a chip"
+DEVICE = "a device over its serial port, timed by its own clock"
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """What is measured.
+
+    Attributes:
+        count: only the first samples; None for all.
+        targets: quantise for these, too; ("all",) is every one with its defaults.
+        target: settings of each of them.
+        calibration: their ranges.
+        mode: "performance" measures the speed of the simulation on this computer, median of five inputs.
+        seconds: time each input of performance mode for so long; None for 10, and less does not conform.
+        threads: run so many chunks of samples at the same time; results do not depend on it.
+        at_least: accuracy in percent, or AUC (0..1) where that is the score, for `is_kept`.
+        board: a board that answers instead, and whose results are compared with the interpreter's.
+    """
+
+    count: int | None = None
+    targets: tuple[str, ...] = ()
+    target: TargetOptions = field(default_factory=TargetOptions)
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    mode: Literal["accuracy", "performance"] = "accuracy"
+    seconds: float | None = None
+    threads: int = 1
+    at_least: float | None = None
+    board: Board | None = None
+
+
+@dataclass(frozen=True)
+class BenchResult(PageResult, TableResult):
+    """What was measured: the model as it is and for each target, or a board.
+
+    Attributes:
+        model: how reports call it.
+        task: None for any folder with labels.
+        mode: "accuracy" or "performance".
+        settings: of the targets, as they were given.
+        measured: a row for each; of a board one.
+        data: the samples.
+        at_least: the least score; None where none is asked for.
+        board: what a board did, and beside whom; None without one.
+    """
+
+    model: str
+    task: Task | None
+    mode: str
+    settings: tuple[str, ...]
+    measured: tuple[Row, ...]
+    data: DataSet
+    at_least: float | None = None
+    board: tuple[BoardRun, str] | None = None
+
+    @property
+    def title(self) -> str:
+        """The task's name and what it asks, or that there is none."""
+        return f"{self.task.name}, {self.task.title}" if self.task else "a folder with labels"
+
+    @property
+    def source(self) -> str:
+        """Where times come from, in words."""
+        if self.board is None:
+            return SIMULATION
+        simulation = self.board[0].identity.simulation
+        return f"a virtual device, {simulation}" if simulation else DEVICE
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no row is below the least score, and a board's results are the interpreter's."""
+        if self.board is not None:
+            return not self.board[0].comparison.differences
+        values = [
+            row.found.percent if isinstance(row.found, Accuracy) else row.found.auc or 0.0
+            for row in self.measured
+            if isinstance(row.found, (Accuracy, Detection))
+        ]
+        return self.at_least is None or all(value >= self.at_least for value in values)
+
+    def report(self) -> Mapping[str, Json]:
+        """Return what was measured, and beside whom a board was compared."""
+        quality = self.task.quality if self.task else None
+        found: dict[str, Json] = {
+            "task": self.task.name if self.task else None,
+            "model": self.model,
+            "mode": self.mode,
+            "source": self.source,
+            "settings": list(self.settings),
+            "mlperf_percent": quality.at_least if quality and quality.metric == "top-1" else None,
+            "mlperf_auc": quality.at_least if quality and quality.metric == "auc" else None,
+            "rows": self.rows(),
+        }
+        if self.board is not None:
+            found["comparison"] = {"reference": self.board[1], **_compared(self.board[0].comparison)}
+        return found
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for the model as it is and for each target, or for the board."""
+        return [_row(row) for row in self.measured]
+
+    def page(self) -> Page:
+        """Return the page: every row's score."""
+        facts = [("model", self.model), ("mode", self.mode), ("samples", str(self.data.samples.count))]
+        facts += [("source", self.source)]
+        facts += [("settings", " ".join(self.settings))] if self.settings else []
+        quality = self.task.quality if self.task and self.mode == "accuracy" else None
+        return bench_page(f"{self.title}: {self.model}", facts, self.measured, quality)
+
+    def write_results(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write each row in the layout of mlcommons' published results; one that was refused has nothing to write.
+
+        Returns:
+            The folders that were written.
+
+        Raises:
+            OutputError: a folder cannot be made or written.
+        """
+        written = []
+        for row in self.measured:
+            system, log = self._system(row), self.board[0].log if self.board else ()
+            if row.found is None or self.task is None:
+                continue
+            if isinstance(row.found, Performance):
+                written.append(write_performance(Path(folder), system, self.task, row.found, log))
+            elif row.values is not None:
+                args = (Path(folder), system, self.task, self.data, row.found, row.values, log)
+                written.append(write_accuracy(*args))
+        return written
+
+    def _system(self, row: Row) -> System:
+        software = f"tflq {__version__}"
+        if self.board is None:
+            notes = " ".join([row.name, *(self.settings if row.name != "as is" else ())])
+            return System(f"tflq {row.name}", False, software, notes)
+        run, reference = self.board
+        return System(run.identity.name, not run.identity.simulation, software, f"compared with {reference}")
+
+
+def bench(
+    model: ModelSource,
+    data: str | os.PathLike[str],
+    task: str | None = None,
+    options: BenchOptions = BenchOptions(),
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> BenchResult:
+    """Measure a model on a labelled data set: as it is and for each target; or a board, compared with one of these.
+
+    Args:
+        model: to measure.
+        data: the folder with the samples and y_labels.csv, or a data description .json (docs/data.md).
+        task: kws01, vww01, ic01, ad01 or sww01; None where files hold what the model's input takes.
+        options: what is measured.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Raises:
+        UsageError: options that contradict each other.
+        OptionError, InputError, UnsupportedError: a task, data or a model that do not fit.
+        DeviceError: no board, silence, or answers outside the protocol.
+    """
+    options = changed(options, changes)
+    wanted = complete(options.target, options.calibration, options.targets)
+    _refuse_contradictions(options)
+    found = find_task(task) if task is not None else None
+    if not options.targets:
+        refuse_settings_without_target(wanted)
+        refuse_calibration_without_target(options.calibration)
+    targets = _targets(options.targets, wanted)
+    original = read_model(model)
+    samples = load_data(found, Path(data), original.main, options.count)
+    if options.at_least is not None and options.at_least > 1 and isinstance(samples, LabelledWindows):
+        raise UsageError(f"--at-least {options.at_least:g}: the score is an AUC, 0..1")
+    ranged = calibrate(original, options.calibration, progress=progress)
+    chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
+    for candidate in chosen:
+        if candidate.execution is not None:
+            candidate.execution.engine.threads = options.threads
+    name, given = name_of(model), (*wanted.settings, *wanted.layers)
+    if options.board is None:
+        rows = _measure(chosen, samples, options, progress)
+        return BenchResult(name, found, options.mode, given, rows, samples, options.at_least)
+    if found is None:
+        raise UsageError("--port needs TASK: the board says which one it runs, and it must be that")
+    if len(chosen) > 2 or (execution := chosen[-1].execution) is None:
+        raise UsageError("--port compares with one arithmetic: the model as it is, or one --target")
+    seconds = (options.seconds or SECONDS) if options.mode == "performance" else None
+    run = run_board(options.board, found, execution, samples, seconds, progress)
+    return BenchResult(name, found, options.mode, given, (run.row,), samples, board=(run, execution.name))
+
+
+def _refuse_contradictions(options: BenchOptions) -> None:
+    if options.board is not None and options.at_least is not None:
+        raise UsageError("--at-least is for models; with --port the status is 1 if the board differs")
+    if options.mode == "accuracy" and options.seconds is not None:
+        raise UsageError("--seconds is for --mode performance")
+    if options.mode == "performance" and options.at_least is not None:
+        raise UsageError("--at-least is for --mode accuracy")
+
+
+def _targets(names: tuple[str, ...], options: TargetOptions) -> list[tuple[Target, Settings]]:
+    if ALL not in names:
+        return [choose_target(name, options) for name in names]
+    if len(names) > 1:
+        raise UsageError("--target all is every target; leave the others away")
+    if options.settings or options.layers:
+        raise UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    return [choose_target(name, options) for name in target_names()]
+
+
+def _measure(chosen: list[Candidate], data: DataSet, options: BenchOptions, progress: Progress) -> tuple[Row, ...]:
+    count = sum(candidate.execution is not None for candidate in chosen)
+    if options.mode == "performance":
+        with progress("bench", INPUTS * count) as advance:
+            return tuple(measure_performance(chosen, data, options.seconds or SECONDS, advance))
+    with progress("bench", data.samples.count * count) as advance:
+        return tuple(measure_accuracy(chosen, data, advance))
+
+
+def _row(row: Row) -> dict[str, Json]:
+    found = row.found
+    if found is None:
+        return {"name": row.name, "refused": row.refusal}
+    if isinstance(found, Accuracy):
+        return {
+            "name": row.name,
+            "right": found.right,
+            "samples": found.total,
+            "accuracy_percent": found.percent,
+            "auc": found.auc,
+            "classes": [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)],
+        }
+    if isinstance(found, Detection):
+        counts = {"normal": found.normal, "anomalies": found.anomalies, "windows": found.windows}
+        return {"name": row.name, **counts, "auc": found.auc, "errors": list(found.errors)}
+    return {
+        "name": row.name,
+        "inferences_per_second": found.throughput,
+        "inputs": [{"file": w.file, "inferences": w.inferences, "seconds": w.seconds} for w in found.windows],
+        "conforms": not found.shortfall,
+        "shortfall": found.shortfall or None,
+    }
+
+
+def _compared(found: Comparison) -> dict[str, Json]:
+    differences = [{"sample": d.sample, "device": d.device, "interpreter": d.interpreter} for d in found.differences]
+    return {"samples": found.samples, "equal": found.equal, "differences": differences}
