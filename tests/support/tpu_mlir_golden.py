@@ -14,8 +14,9 @@ import numpy as np
 from tests.support.data import data_path
 from tests.support.onnx_graph import read_onnx
 from tflq.converters.onnx import translate
-from tflq.converters.settings import parse_settings
-from tflq.converters.tpu_mlir.options import KNOWN, options_of
+from tflq.converters.settings import parse_settings, read_options
+from tflq.converters.tpu_mlir import TPU_MLIR
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.quantise import quantise_network
 from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table, tensor_names
 from tflq.graph import Array, Graph, Node
@@ -79,9 +80,11 @@ def network(model: str) -> Graph:
 def quantised(model: str, mode: str, *sets: str) -> Graph:
     """Return tflq's graph for a golden model and its own calibration table."""
     graph = network(model)
-    settings = parse_settings(KNOWN, [f"asymmetric={str(mode == 'asym').lower()}", *sets])
+    settings = parse_settings(TPU_MLIR.settings, [f"asymmetric={str(mode == 'asym').lower()}", *sets])
     names = tensor_names(translate(graph))
-    return lower(quantise_network(graph, names, table_for(model, mode), options_of(graph, settings)), "tpu_mlir")
+    return lower(
+        quantise_network(graph, names, table_for(model, mode), read_options(LayerOptions, graph, settings)), "tpu_mlir"
+    )
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflq.converters.settings import LayerRule, Settings, Value
@@ -125,12 +125,6 @@ def find_promotable(name: str) -> Target:
     return target
 
 
-def is_named(settings: Settings, graph: Graph, index: int, keys: Iterable[str]) -> bool:
-    """Return whether a layer rule of the user gives one of these keys to a node."""
-    node, wanted = graph.nodes[index], set(keys)
-    return any(wanted & rule.values.keys() and rule.matches(index, node.name, node.operator) for rule in settings.rules)
-
-
 def packed_bytes(elements: int, bits: int) -> int:
     """Return ceil(elements * bits / 8)."""
     return -(-elements * bits // 8)
@@ -169,7 +163,7 @@ def probed_plan(
     whole = graph_bytes(quantise(graph, settings))
     layers, fixed = [], whole
     for index, node in enumerate(graph.nodes):
-        if is_named(settings, graph, index, keys):
+        if settings.names(graph, index, keys):
             continue
         totals = {bits: _total(quantise, graph, settings, index, values) for bits, values in offered}
         found = {bits: total for bits, total in totals.items() if total is not None}

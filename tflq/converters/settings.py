@@ -1,15 +1,31 @@
-"""Settings of targets: typed `key=value` pairs for a whole graph, and overrides for single layers."""
+"""Settings of targets: typed `key=value` pairs for a whole graph, and overrides for single layers.
+
+A target declares them as the fields of a frozen dataclass; what users ask for comes back as such records:
+
+    @dataclass(frozen=True)
+    class Options:
+        weight_bits: int = key(8, "bits of weights", minimum=2, maximum=8)
+
+    SETTINGS = settings_of(Options)
+    options = read_options(Options, graph, settings)  # options.whole, options.layers["CONV_2D_0_1"]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from tflq.errors import OptionError
 from tflq.graph import Graph
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Value = bool | int | float | str
+Record = TypeVar("Record", bound="DataclassInstance")
+V = TypeVar("V", bound=bool | int | float | str)
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
@@ -109,6 +125,12 @@ class Settings:
     values: Mapping[str, Value]
     rules: tuple[LayerRule, ...] = field(default=())
 
+    def names(self, graph: Graph, index: int, keys: Iterable[str]) -> bool:
+        """Return whether a rule of the user gives one of these keys to a node."""
+        node, wanted = graph.nodes[index], set(keys)
+        matching = (rule for rule in self.rules if rule.matches(index, node.name, node.operator))
+        return any(wanted & rule.values.keys() for rule in matching)
+
     def of_layers(self, graph: Graph) -> tuple[Mapping[str, Value], ...]:
         """Return the complete values of each node.
 
@@ -174,3 +196,62 @@ def _pair(text: str, table: Mapping[str, Setting]) -> tuple[str, Value]:
     if key not in table:
         raise OptionError(f"unknown key '{key}'; known are {', '.join(table)}")
     return key, table[key].parse(value)
+
+
+@dataclass(frozen=True)
+class Options(Generic[Record]):
+    """What was requested of a target, as records of its own type.
+
+    Attributes:
+        whole: of the graph.
+        layers: name of a node -> of that node.
+    """
+
+    whole: Record
+    layers: Mapping[str, Record]
+
+    def of(self, name: str) -> Record:
+        """Return those of a node, or of the graph where a node of that name is not the user's."""
+        return self.layers.get(name, self.whole)
+
+
+def key(
+    default: V,
+    help: str,  # noqa: A002  # as in Setting
+    choices: tuple[V, ...] = (),
+    minimum: int | None = None,
+    maximum: int | None = None,
+    *,
+    per_layer: bool = True,
+    name: str = "",
+) -> V:
+    """Declare a field of an options record as a key; `name` where the user writes another word than the field's."""
+    setting = Setting(name, default, help, choices, minimum, maximum, per_layer)
+    return field(default=default, metadata={"setting": setting})
+
+
+def settings_of(record: type[DataclassInstance], **defaults: Value) -> tuple[Setting, ...]:
+    """Return the keys that a record declares; `defaults` replaces those of single ones."""
+    declared = (replace(f.metadata["setting"], key=_key_of(f)) for f in fields(record) if "setting" in f.metadata)
+    return tuple(replace(setting, default=defaults.get(setting.key, setting.default)) for setting in declared)
+
+
+def read_options(record: type[Record], graph: Graph, settings: Settings) -> Options[Record]:
+    """Return the settings of a graph and of each of its nodes as records.
+
+    Raises:
+        OptionError: a layer pattern that matches nothing.
+    """
+    names = {f.name: _key_of(f) for f in fields(record) if "setting" in f.metadata}
+    make = cast("Callable[..., Record]", record)
+
+    def read(values: Mapping[str, Value]) -> Record:
+        return make(**{name: values[found] for name, found in names.items()})
+
+    layers = zip(graph.nodes, settings.of_layers(graph), strict=True)
+    return Options(read(settings.values), {node.name: read(values) for node, values in layers})
+
+
+def _key_of(declared: Field[object]) -> str:
+    found: Setting = declared.metadata["setting"]
+    return found.key or declared.name

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.gap9_golden import quantised
 from tests.support.tracked import ROOT
+from tflq.converters.gap9 import NE16
 from tflq.converters.gap9.check import supported_operators
 from tflq.converters.gap9.operators import MOVES
-from tflq.converters.gap9.options import known_settings
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.schemas.tflite import BuiltinOperator
@@ -55,5 +55,5 @@ def test_refused_operators_are_named(name: str) -> None:
 
 
 def test_every_setting_is_explained() -> None:
-    for setting in known_settings(True):
+    for setting in NE16.settings:
         assert f"| {setting.key} |" in TEXT

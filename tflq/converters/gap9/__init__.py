@@ -6,9 +6,10 @@ import numpy as np
 
 from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.emit.artefacts import artefacts_of
-from tflq.converters.gap9.options import known_settings, layer_options
+from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
 from tflq.converters.gap9.widths import precision_plan
+from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
 from tflq.interpreter.kernels.gap9.rounding import quantise
@@ -29,7 +30,7 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         summary=summary,
         arithmetic=ARITHMETIC,
         specification=specification(),
-        settings=known_settings(use_ne16),
+        settings=settings_of(LayerOptions, use_ne16=use_ne16),
         check=lambda graph, settings: problems_of(graph, layer_options(graph, settings)),
         quantise=quantise_graph,
         encode=_encode,

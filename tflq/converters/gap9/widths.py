@@ -9,7 +9,6 @@ from tflq.converters.precision import (
     LayerWidths,
     PrecisionPlan,
     Width,
-    is_named,
     packed_bytes,
     tensor_bytes,
 )
@@ -33,7 +32,7 @@ def precision_plan(graph: Graph, settings: Settings) -> PrecisionPlan:
     for node in quantised.nodes:
         index = places.get(node.name)
         found = None if index is None else _layer(quantised, node, index)
-        if found is not None and len(found.widths) > 1 and not is_named(settings, graph, found.index, (_KEY,)):
+        if found is not None and len(found.widths) > 1 and not settings.names(graph, found.index, (_KEY,)):
             layers.append(found)
         else:
             fixed += _fixed_bytes(quantised, node)

@@ -6,8 +6,9 @@ import numpy as np
 
 from tflq.converters.nnie.check import problems_of
 from tflq.converters.nnie.emit import artefacts_of
-from tflq.converters.nnie.options import SETTINGS
+from tflq.converters.nnie.options import LayerOptions
 from tflq.converters.nnie.quantise import ARITHMETIC, quantise_graph
+from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.schemas.nnie import specification
 
@@ -18,7 +19,7 @@ NNIE = Target(
     summary="HiSilicon NNIE: logarithmic codes of 8 or 16 bits, a Caffe package for its mapper",
     arithmetic=ARITHMETIC,
     specification=specification(),
-    settings=SETTINGS,
+    settings=settings_of(LayerOptions),
     check=lambda graph, _: problems_of(graph),
     quantise=quantise_graph,
     # Tensors stay real: each layer makes codes of its own inputs.

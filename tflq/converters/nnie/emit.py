@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflq.converters.calibration import CalibrationSamples, samples_of
 from tflq.converters.nnie.caffe.layer import prototxt
 from tflq.converters.nnie.caffe.network import CaffeNetwork, caffe_network
-from tflq.converters.nnie.options import MapperOptions
+from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import scheme_of, z_of
@@ -72,17 +72,18 @@ def list_name(name: str, graph: Graph, number: int) -> str:
 
 def mapper_cfg(name: str, graph: Graph, compile_mode: int) -> str:
     """Return the cfg: "[key] value" lines; the four keys of an input repeat in the prototxt's order."""
-    options = _options(graph.nodes[0].attributes) if graph.nodes else MapperOptions()
+    attributes = graph.nodes[0].attributes if graph.nodes else Attributes()
+    mapper = {name: attributes.integer(name, getattr(LayerOptions(), name)) for name in MAPPER_KEYS}
     pairs: list[tuple[str, int | str]] = [
         ("prototxt_file", f"./{name}.prototxt"),
         ("caffemodel_file", f"./{name}.caffemodel"),
         ("net_type", 0),
-        ("batch_num", options.batch_num),
+        ("batch_num", mapper["batch_num"]),
         ("sparse_rate", 0),
         ("compile_mode", compile_mode),
-        ("compress_mode", options.compress_mode),
-        ("is_simulation", options.is_simulation),
-        ("internal_stride", options.internal_stride),
+        ("compress_mode", mapper["compress_mode"]),
+        ("is_simulation", mapper["is_simulation"]),
+        ("internal_stride", mapper["internal_stride"]),
         ("is_check_prototxt", 0),
         ("log_level", 3),
         ("instruction_name", f"./{name}_inst"),
@@ -111,11 +112,6 @@ def _line(sample: NDArray[np.float32]) -> str:
     """Return one sample [N, H, W, C] or [N, K] as text that reads back to the same float32."""
     ordered = np.moveaxis(sample, -1, 1) if sample.ndim == 4 else sample
     return " ".join(np.format_float_positional(v, unique=True, trim="0") for v in ordered.reshape(-1)) + "\n"
-
-
-def _options(attributes: Attributes) -> MapperOptions:
-    default = MapperOptions()
-    return MapperOptions(**{name: attributes.integer(name, value) for name, value in vars(default).items()})
 
 
 def clipping_table(graph: Graph, suffixes: dict[str, str]) -> dict[str, Json]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from tflq.converters.nnie.check import problems_of
 from tflq.converters.nnie.operators import QUANTISING, WEIGHTED, layer_inputs
-from tflq.converters.nnie.options import LayerOptions, MapperOptions, layer_options, mapper_options
+from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges
-from tflq.converters.settings import Settings
+from tflq.converters.settings import Settings, read_options
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Logarithmic, Node, validate
 from tflq.interpreter.kernels.nnie.logarithm import clipping_of, scheme_of, z_of
@@ -27,13 +27,12 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         UnsupportedError: operators without a layer in Caffe, all at once; tensors without a range.
         OptionError: settings that do not fit the graph.
     """
-    options = layer_options(graph, settings)
+    options = read_options(LayerOptions, graph, settings).layers
     refuse(problems_of(graph))
     result = float_network(graph).copy()
     _require_ranges(result)
-    mapper = mapper_options(settings.values)
     for index, node in enumerate(result.nodes):
-        result.nodes[index] = _layer(result, node, options[node.name], mapper)
+        result.nodes[index] = _layer(result, node, options[node.name])
     validate(result, "nnie graph")
     return result
 
@@ -48,13 +47,13 @@ def _require_ranges(graph: Graph) -> None:
     refuse_missing_ranges(missing, len(needed), way_out)
 
 
-def _layer(graph: Graph, node: Node, options: LayerOptions, mapper: MapperOptions) -> Node:
+def _layer(graph: Graph, node: Node, options: LayerOptions) -> Node:
     attributes = node.attributes
     if fused_activation(node) == "relu6":
         # The readers' codes saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
         attributes = attributes.updated(fused_activation_function="relu")
     operator = "relu" if node.operator == "relu6" else node.operator
-    attributes = attributes.updated(**vars(mapper))
+    attributes = attributes.updated(**{name: getattr(options, name) for name in MAPPER_KEYS})
     if node.operator not in QUANTISING:
         return replace(node, operator=operator, arithmetic="float", attributes=attributes)
     scheme = scheme_of(options.bits)

@@ -6,9 +6,10 @@ import numpy as np
 
 from tflq.converters.openvino.check import problems_of
 from tflq.converters.openvino.emit.artefacts import artefacts_of
-from tflq.converters.openvino.options import KNOWN, options_of
+from tflq.converters.openvino.options import LayerOptions, options_of
 from tflq.converters.openvino.passes.operators import ARITHMETIC
 from tflq.converters.openvino.quantise import quantise_graph
+from tflq.converters.settings import settings_of
 from tflq.converters.targets import Target
 from tflq.graph import Array, Tensor
 from tflq.interpreter.kernels.openvino.fake_quantise import level_indices
@@ -30,7 +31,7 @@ OPENVINO = Target(
     summary="OpenVINO: FakeQuantize, IR v11 that the CPU plug-in executes in int8",
     arithmetic=ARITHMETIC,
     specification=specification(),
-    settings=KNOWN,
+    settings=settings_of(LayerOptions),
     check=lambda graph, settings: problems_of(graph, options_of(graph, settings)),
     quantise=quantise_graph,
     encode=_encode,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from tflq.converters.openvino.emit.translate import unsupported
-from tflq.converters.openvino.options import Options
+from tflq.converters.openvino.options import LayerOptions
 from tflq.converters.openvino.passes.operators import FILTERS
 from tflq.converters.openvino.passes.ranges import is_on_codes
 from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.passes.requirements import float_network
+from tflq.converters.settings import Options
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph
 
 
-def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:
+def problems_of(graph: Graph, options: Options[LayerOptions]) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, or whose weights no arithmetic can use.
 
     Raises:
@@ -24,7 +25,7 @@ def problems_of(graph: Graph, options: Options) -> tuple[str, ...]:
         if node.operator not in FILTERS or not is_on_codes(node, options) or len(node.inputs) < 2:
             continue
         t = node.inputs[1]
-        layer = options.layers.get(node.name, options.whole)
+        layer = options.of(node.name)
         try:
             weight_codes(graph.tensors[t], network.tensors[t], FILTERS[node.operator], layer)
         except (GraphError, UnsupportedError) as error:

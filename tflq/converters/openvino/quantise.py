@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.openvino.check import problems_of
-from tflq.converters.openvino.options import Options, options_of
+from tflq.converters.openvino.options import INT8, LayerOptions, options_of
 from tflq.converters.openvino.passes.insert import insert
 from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RECTIFIERS
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import rules_of
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
-from tflq.converters.settings import Settings
+from tflq.converters.settings import Options, Settings
 from tflq.graph import FakeQuantize, Graph, Node, pruned, validate
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.schemas.openvino import int8_levels
@@ -34,12 +34,12 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     return finished(insert(network, graph, rules_of(network, graph, options), options), options)
 
 
-def finished(graph: Graph, options: Options) -> Graph:
+def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     """Return a graph with FakeQuantize nodes as integers: split, propagated, requantised, described."""
     result = propagate(split(_fused(graph)))
-    if options.input_codes:
+    if options.whole.input == INT8:
         result = codes_at_inputs(result)
-    if options.output_codes:
+    if options.whole.output == INT8:
         result = codes_at_outputs(result)
     result = pruned(result)
     result.nodes = [_described(result, node) for node in result.nodes]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.settings import settings_of
 from tflq.converters.targets import Artefacts, Target
 from tflq.converters.tflite import model_to_bytes
-from tflq.converters.tflite_quantiser.options import SETTINGS
+from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.quantise import ARITHMETIC, problems_of, quantise_graph
 from tflq.converters.tflite_quantiser.rules import SPECIFICATION
 from tflq.converters.tflite_quantiser.scales import codes
@@ -36,7 +37,7 @@ TFLITE = Target(
     summary="TFLite: int8 or 16x8 integers, weights only, or single operators in float",
     arithmetic=ARITHMETIC,
     specification=SPECIFICATION,
-    settings=SETTINGS,
+    settings=settings_of(LayerOptions),
     check=lambda graph, _: problems_of(graph),
     quantise=quantise_graph,
     # clip(rha(f32(x / scale)) + zero_point), halves away from zero, as TFLite's QUANTIZE

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.settings import Settings
+from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
 from tflq.converters.tflite_quantiser.choose_scales import (
     Scales,
@@ -17,7 +17,7 @@ from tflq.converters.tflite_quantiser.choose_scales import (
     choose_scales,
 )
 from tflq.converters.tflite_quantiser.constants import Constants, type_of
-from tflq.converters.tflite_quantiser.options import GraphOptions, LayerOptions, graph_options, layer_options
+from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
 from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
@@ -42,13 +42,12 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         UnsupportedError: operators that run other graphs; tensors without a range; values that are not finite.
         OptionError: settings that do not fit the graph.
     """
-    options = layer_options(graph, settings)
+    options = read_options(LayerOptions, graph, settings)
     refuse(problems_of(graph))
     prepared = prepare(graph)
-    whole = graph_options(settings)
-    choices = choose_kinds(prepared.graph, options)
-    scales = choose_scales(prepared, choices, whole.symmetric)
-    result = _Writer(prepared, scales, choices, options, whole).written()
+    choices = choose_kinds(prepared.graph, options.layers)
+    scales = choose_scales(prepared, choices, options.whole.symmetric)
+    result = _Writer(prepared, scales, choices, options).written()
     validate(result, "quantised graph")
     return result
 
@@ -60,8 +59,7 @@ class _Writer:
     prepared: Prepared
     scales: Scales
     choices: list[Choice]
-    options: dict[str, LayerOptions]
-    whole: GraphOptions
+    options: Options[LayerOptions]
     graph: Graph = field(init=False)
     constants: Constants = field(init=False)
     _homes: dict[int, Affine | None] = field(default_factory=dict)
@@ -75,14 +73,14 @@ class _Writer:
     def written(self) -> Graph:
         source = self.prepared.graph
         for t in source.inputs:
-            self._settle(t, None if self.whole.float_inputs else self._first_reader(t))
+            self._settle(t, None if self.options.whole.inputs == "float" else self._first_reader(t))
         for node, choice in zip(source.nodes, self.choices, strict=True):
             if choice.is_integer:
                 self._integer(node, choice)
             else:
                 self._float(node, choice)
         outputs = source.outputs
-        if self.whole.float_outputs:
+        if self.options.whole.outputs == "float":
             outputs = tuple(self._as(t, None) if t in self._homes else t for t in outputs)
         self.graph.outputs = outputs
         return pruned(self.graph)
@@ -113,7 +111,7 @@ class _Writer:
             self._settle(t, self.scales.of(t, choice.kind))
         if rule.filter is not None:
             scale = self._input_scale(node, inputs, rule.filter.weights)
-            per_channel = self.options[node.name].per_channel
+            per_channel = self.options.layers[node.name].per_channel
             found = self.constants.weights(node, rule.filter, choice.kind, per_channel, float(scale))
             inputs[rule.filter.weights] = found
             if rule.filter.bias < len(inputs):
@@ -141,7 +139,7 @@ class _Writer:
         if choice.kind in ("weights", "hybrid"):
             rule = RULES[node.operator].filter
             assert rule is not None
-            found = self.constants.weights(node, rule, "int8", self.options[node.name].per_channel, 0.0)
+            found = self.constants.weights(node, rule, "int8", self.options.layers[node.name].per_channel, 0.0)
             inputs[rule.weights] = self._dequantised(found) if choice.kind == "weights" else found
         self._append(node, inputs, choice)
 

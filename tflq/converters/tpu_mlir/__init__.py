@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.passes.requirements import float_network
-from tflq.converters.settings import Settings
+from tflq.converters.settings import Settings, settings_of
 from tflq.converters.targets import Target
 from tflq.converters.tpu_mlir.check import problems_of
 from tflq.converters.tpu_mlir.emit import artefacts_of
-from tflq.converters.tpu_mlir.options import KNOWN, options_of
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.quantise import quantise_graph
 from tflq.graph import Graph
@@ -20,7 +20,7 @@ __all__ = ["TPU_MLIR"]
 
 
 def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
-    options_of(graph, settings)
+    settings.of_layers(graph)
     return problems_of(float_network(graph))
 
 
@@ -29,7 +29,7 @@ TPU_MLIR = Target(
     summary="Sophgo BM1684X by TPU-MLIR: INT8, symmetric or asymmetric",
     arithmetic=ARITHMETIC,
     specification=specification(),
-    settings=KNOWN,
+    settings=settings_of(LayerOptions),
     check=_check,
     quantise=quantise_graph,
     # sat(round half away(x / f32(S)) + Z)

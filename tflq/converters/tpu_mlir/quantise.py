@@ -9,12 +9,11 @@ from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.settings import Settings
+from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
-from tflq.converters.tpu_mlir.options import Options, options_of
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.constants import constants_to_depthwise
-from tflq.converters.tpu_mlir.passes.engines import INT8
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of, unify
 from tflq.converters.tpu_mlir.tables import CalibrationTable, tensor_names
 from tflq.errors import OptionError
@@ -51,15 +50,16 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
         InputError, FormatError: a calibration table that cannot be read.
     """
-    options = options_of(graph, settings)
+    options = read_options(LayerOptions, graph, settings)
     network, written = float_network(graph)
     names = tensor_names(written)
-    table = read_table(options.calibration_table, names) if options.calibration_table else None
+    path = options.whole.calibration_table
+    table = read_table(path, names) if path else None
     return quantise_network(network, names, table, options)
 
 
 def quantise_network(
-    network: Graph, names: Mapping[int, str], table: CalibrationTable | None, options: Options
+    network: Graph, names: Mapping[int, str], table: CalibrationTable | None, options: Options[LayerOptions]
 ) -> Graph:
     """Return the quantised graph of a float network.
 
@@ -75,19 +75,19 @@ def quantise_network(
     _refuse_modes_of_fused(network, options)
     fused = constants_to_depthwise(fuse_activations(network, FUSING, RECTIFIERS))
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
-    types = types_of(fused, unify(fused, own, options.asymmetric), options)
+    types = types_of(fused, unify(fused, own, options.whole.asymmetric), options.whole)
     result = assemble(fused, names, types, options)
     validate(result, "tpu-mlir graph")
     return replace(result, extra=TableOrigin(CalibrationTable(tuple(own.values()))))
 
 
-def _refuse_modes_of_fused(network: Graph, options: Options) -> None:
+def _refuse_modes_of_fused(network: Graph, options: Options[LayerOptions]) -> None:
     """A fused rectifier has no mode of its own: it must be that of its layer."""
     for index, node in enumerate(network.nodes):
         reader = rectified_by(network, index)
         if reader is None:
             continue
-        modes = [options.modes.get(n.name, INT8) for n in (node, network.nodes[reader])]
+        modes = [options.of(n.name).mode for n in (node, network.nodes[reader])]
         if modes[0] != modes[1]:
             raise OptionError(
                 f"{network.where(reader)}: mode={modes[1]}, but it is fused into {node.name}, which has "

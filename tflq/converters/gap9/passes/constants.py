@@ -128,7 +128,7 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
     if not on_ne16:
         return 8
     stored = min(weights.affine.bits, 8) if isinstance(weights.quantisation, Affine) else 8
-    return options.weight_bits if options.weight_bits_asked else min(stored, options.weight_bits)
+    return options.weight_bits if options.weight_bits_requested else min(stored, options.weight_bits)
 
 
 def _real_weights(weights: Tensor) -> FloatArray:
@@ -148,7 +148,7 @@ def _refuse_narrow_weights(graph: Graph, options: Mapping[str, LayerOptions]) ->
     nowhere = not any(n.attributes.text("engine") == NE16 for _, n in filters)
     for index, node in filters:
         found = options[layer_of(node)]
-        named = found.weight_bits_asked or nowhere
+        named = found.weight_bits_requested or nowhere
         if found.weight_bits < 8 and named and node.attributes.text("engine") != NE16:
             raise OptionError(
                 f"{graph.where(index)}: weight_bits={found.weight_bits} on a layer that runs on SQ8 "

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.options import LayerOptions, Options
+from tflq.converters.openvino.options import INT8, LayerOptions
 from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS
 from tflq.converters.openvino.passes.ranges import Rules, is_on_codes
 from tflq.converters.openvino.passes.weights import weight_codes
+from tflq.converters.settings import Options
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Node
 
 
-def insert(network: Graph, source: Graph, rules: Rules, options: Options) -> Graph:
+def insert(network: Graph, source: Graph, rules: Rules, options: Options[LayerOptions]) -> Graph:
     """Return the network with a FakeQuantize behind each tensor that has a rule; who reads the tensor reads its levels.
 
     The levels get the tensor's name; the reals in front of them are called name/real.
@@ -27,7 +28,7 @@ def insert(network: Graph, source: Graph, rules: Rules, options: Options) -> Gra
     for index, node in enumerate(network.nodes):
         inputs = [levels.get(t, t) for t in node.inputs]
         if node.operator in FILTERS and is_on_codes(node, options):
-            layer = options.layers.get(node.name, options.whole)
+            layer = options.of(node.name)
             try:
                 inputs[1] = _weights(result, source, node, layer)
             except (UnsupportedError, GraphError) as error:
@@ -35,7 +36,7 @@ def insert(network: Graph, source: Graph, rules: Rules, options: Options) -> Gra
         result.nodes.append(replace(node, inputs=tuple(inputs)))
         for t in node.outputs:
             _quantise(result, t, rules, levels)
-    result.outputs = tuple(levels.get(t, t) if options.output_codes else t for t in network.outputs)
+    result.outputs = tuple(levels.get(t, t) if options.whole.output == INT8 else t for t in network.outputs)
     return result
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.openvino.options import LayerOptions, Options
+from tflq.converters.openvino.options import INT8, LayerOptions
 from tflq.converters.openvino.passes.operators import LINEAR, PER_CHANNEL, data_inputs, moves_levels
 from tflq.converters.passes.requirements import refuse_missing_ranges
+from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
 from tflq.interpreter.kernels.openvino.fake_quantise import require_sound
@@ -17,7 +18,7 @@ from tflq.interpreter.kernels.openvino.levels import rule_of
 _WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"
 
 
-def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQuantize]:
+def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> dict[int, FakeQuantize]:
     """Return tensor -> levels, for each tensor of a float network that gets a FakeQuantize.
 
     A tensor gets one if a layer on codes reads it, also through operators that only move levels, or writes it; but not
@@ -41,7 +42,7 @@ def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQ
         writer = network.nodes[writers[t]] if t in writers else None
         if not _is_wanted(network, t, writer, read, options):
             continue
-        layer = options.whole if writer is None else options.layers.get(writer.name, options.whole)
+        layer = options.whole if writer is None else options.of(writer.name)
         tensor = network.tensors[t]
         rule = _rule(network, t, source.tensors[t] if t < len(source.tensors) else tensor, layer)
         if rule is None:
@@ -53,13 +54,13 @@ def rules_of(network: Graph, source: Graph, options: Options) -> dict[int, FakeQ
     return found
 
 
-def is_on_codes(node: Node, options: Options) -> bool:
+def is_on_codes(node: Node, options: Options[LayerOptions]) -> bool:
     """Whether a layer computes on codes."""
-    layer = options.layers.get(node.name, options.whole)
+    layer = options.of(node.name)
     return node.operator in LINEAR and not layer.in_float
 
 
-def fused_addends(network: Graph, options: Options) -> set[int]:
+def fused_addends(network: Graph, options: Options[LayerOptions]) -> set[int]:
     """Return the tensors that the runtime adds before it rounds: of each sum on codes the last convolution's alone.
 
     The CPU plug-in fuses a sum into the convolution that writes one of its operands, and skips that operand's rounding
@@ -110,7 +111,7 @@ def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> F
     return FakeQuantize(levels, *bounds, *bounds)
 
 
-def _read_as_codes(network: Graph, options: Options) -> set[int]:
+def _read_as_codes(network: Graph, options: Options[LayerOptions]) -> set[int]:
     """Return the tensors that layers on codes read, directly or through operators that move levels."""
     read = set[int]()
     for node in reversed(network.nodes):
@@ -121,15 +122,15 @@ def _read_as_codes(network: Graph, options: Options) -> set[int]:
     return read
 
 
-def _is_wanted(network: Graph, t: int, writer: Node | None, read: set[int], options: Options) -> bool:
+def _is_wanted(network: Graph, t: int, writer: Node | None, read: set[int], options: Options[LayerOptions]) -> bool:
     if network.tensors[t].dtype is not DType.FLOAT32 or (writer is not None and moves_levels(writer)):
         return False
     if t in read:
         return True
     if t in network.outputs:
-        return options.output_codes
+        return options.whole.output == INT8
     if _is_moved_to_output(network, t):
-        return options.output_codes
+        return options.whole.output == INT8
     return writer is not None and is_on_codes(writer, options)
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.settings import Options
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, code_type, kind_of
 from tflq.converters.tpu_mlir.passes.constants import convolution_constants, product_constants
 from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, SUMS, Engine, engine_of
@@ -22,7 +23,9 @@ F16_KERNELS = (*SUMS, "leaky_relu", "prelu")
 _REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}
 
 
-def assemble(source: Graph, names: Mapping[int, str], types: Mapping[int, Affine], options: Options) -> Graph:
+def assemble(
+    source: Graph, names: Mapping[int, str], types: Mapping[int, Affine], options: Options[LayerOptions]
+) -> Graph:
     """Return the graph: float32 inputs and outputs, as the tool leaves them, and the layers between.
 
     Raises:

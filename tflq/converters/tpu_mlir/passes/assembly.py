@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.converters.passes.rewrite import constant
-from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.settings import Options
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
@@ -43,7 +44,7 @@ class Assembly:
     source: Graph
     names: Mapping[int, str]
     types: Mapping[int, Affine]
-    options: Options
+    options: Options[LayerOptions]
     graph: Graph = field(default_factory=lambda: Graph([], [], (), ()))
     made: dict[int, list[int]] = field(default_factory=dict)
 
@@ -93,7 +94,7 @@ class Assembly:
             engine=engine.kind,
             engine_reason=engine.reason,
             asked=engine.is_asked,
-            asymmetric=self.options.asymmetric,
-            formulas=MANUAL if self.options.manual else "tool",
+            asymmetric=self.options.whole.asymmetric,
+            formulas=MANUAL if self.options.whole.manual else "tool",
         )
         self.graph.nodes.append(Node(operator, inputs, (output,), marked, name, arithmetic=arithmetic))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.settings import Options
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.graph import Affine, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
@@ -31,9 +32,9 @@ class Engine:
     is_asked: bool = False
 
 
-def engine_of(graph: Graph, node: Node, types: Mapping[int, Affine], options: Options) -> Engine:
+def engine_of(graph: Graph, node: Node, types: Mapping[int, Affine], options: Options[LayerOptions]) -> Engine:
     """Return what a layer of a fused graph computes in."""
-    mode = options.modes.get(node.name, INT8)
+    mode = options.of(node.name).mode
     if mode != INT8:
         return Engine(mode, f"mode={mode}", True)
     if node.operator in MOVES:
@@ -42,9 +43,9 @@ def engine_of(graph: Graph, node: Node, types: Mapping[int, Affine], options: Op
         ratios = [_ratio(types[t], types[node.outputs[0]]) for t in node.inputs if not graph.tensors[t].is_constant]
         limit = _largest_ratio()
         far = [r for r in ratios if not 1 / limit <= r <= limit]
-        if far and not (node.operator == "sub" and options.asymmetric):
+        if far and not (node.operator == "sub" and options.whole.asymmetric):
             return Engine(F16, f"scales of input and output differ by {max(far[0], 1 / far[0]):.3g}, above {limit:g}")
-    if options.asymmetric:
+    if options.whole.asymmetric:
         for kind in (F32, F16):
             if node.operator in operators_of("float_operators", "asymmetric", kind):
                 return Engine(kind, f"{node.operator} in the asymmetric mode")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.passes.patterns import fused_activation
-from tflq.converters.tpu_mlir.options import Options
+from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, parse_calibration_table
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
@@ -114,7 +114,7 @@ FIXED = operators_of("fixed_outputs", "operators")
 """Operators that always write uint8 with S = 1/255."""
 
 
-def type_of(line: CalibrationLine, options: Options) -> Affine:
+def type_of(line: CalibrationLine, options: LayerOptions) -> Affine:
     """Return the type of a range.
 
     min >= 0 (also -0): uint8, Z = 0, S = threshold / 255. Else symmetric int8, S = threshold / 127 (the manual: 128),
@@ -142,7 +142,7 @@ def type_of(line: CalibrationLine, options: Options) -> Affine:
     return Affine.per_tensor(scale, int(round_half_away(-128 - line.minimum / scale)))
 
 
-def types_of(graph: Graph, lines: Mapping[int, CalibrationLine], options: Options) -> dict[int, Affine]:
+def types_of(graph: Graph, lines: Mapping[int, CalibrationLine], options: LayerOptions) -> dict[int, Affine]:
     """Return the type of each input and computed tensor of a fused graph.
 
     Raises:
