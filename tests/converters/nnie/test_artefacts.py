@@ -12,7 +12,7 @@ from tests.support.nnie import clipping_grid, from_true_form, package, quantised
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
-from tflq.graph import Array, Graph, Logarithmic, Model
+from tflq.graph import Array, DType, Graph, GraphBuilder, Logarithmic, Model
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.nnie.logarithm import SCHEMES, fake_quantise, scheme_of, z_of
 from tflq.schemas.nnie import specification
@@ -115,6 +115,18 @@ def test_a_layer_computes_with_what_its_codes_stand_for(bits: int) -> None:
     for k in range(6):
         total = total + x_codes[:, k, None] * w_codes[:, k]
     assert np.array_equal(found, total + bias)
+
+
+@pytest.mark.parametrize(("operator", "function"), [("add", np.add), ("mul", np.multiply)])
+def test_pairs_compute_with_what_the_codes_of_both_stand_for(operator: str, function: np.ufunc) -> None:
+    b = GraphBuilder()
+    inputs = [b.input(name, (1, 4, 4, 3), DType.FLOAT32) for name in ("a", "b")]
+    graph = b.build([b.add(operator, inputs, (1, 4, 4, 3), DType.FLOAT32, fused_activation_function="none")])
+    data = samples(graph)
+    made = quantised(graph, data)
+    z = z_of(max(float(np.abs(x).max()) for x in data), EIGHT)
+    expected = function(*(fake_quantise(x, z, EIGHT) for x in data))
+    assert np.array_equal(Engine(made, "nnie").run(data)[made.outputs[0]], expected)
 
 
 def test_the_lowered_graph_holds_the_codes() -> None:
