@@ -9,8 +9,8 @@ from tflq.converters.precision import Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
+from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"

@@ -19,8 +19,8 @@ from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, Graph, Node, Tensor, validate
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
+from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.whitepaper import covers

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import symmetric_scale
 from tflq.graph import Affine, DType, Tensor
-from tflq.interpreter.kernels.aipu.filter import filter_ratios
+from tflq.interpreter.kernels.aipu.linear import filter_ratios
 from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, reciprocal, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers

@@ -18,11 +18,11 @@ from tflq.converters.aipu.translation import Translation, fused_of
 from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, PRELU, RECTIFIERS, SLOPE, SLOPE_SHIFT, Fused
-from tflq.interpreter.kernels.aipu.channels import BIASES
-from tflq.interpreter.kernels.aipu.filter import REMAIN_SHIFT, FilterParams, requested_shift
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits
+from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT, FilterParams, requested_shift
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.unweighted import BIASES
 from tflq.schemas.aipu import Value
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))

@@ -12,24 +12,24 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        """convolution depthwise_conv conv_transpose fully_connected pooling mat_mul logical lrn scatter_nd count resize
-        bounding_box detection_output max_roi_pool nms proposal pyramid_roi_align roi_align""",
+        "bounding_box count detection_output logical lrn max_roi_pool nms pooling proposal pyramid_roi_align resize "
+        "roi_align scatter_nd",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",
         casts="cast dequantize quantize",
-        channels="batch_norm bias_add",
         curve="bnll ceil cosine exp floor log round rsqrt sine sqrt square",
         eltwise="add eltwise mul squared_difference sub",
         indices="arg_min_max ctc_greedy_decoder in_top_k one_hot top_k",
-        layout="""batch_to_depth batch_to_space constant crop data_stride depth_to_space pad reshape slice
-        space_to_batch
-        space_to_depth split tile transpose""",
+        layout="batch_to_depth batch_to_space constant crop data_stride depth_to_space pad reshape slice "
+        "space_to_batch space_to_depth split tile transpose",
+        linear="batch_norm conv_transpose convolution depthwise_conv fully_connected",
         normalization="moments normalization",
         pairs_by_table="div pow",
         reductions="cumulate reduce segment_reduce",
         rows="filter gather gather_nd repeat reverse_sequence",
         softmax="log_softmax softmax",
+        unweighted="bias_add mat_mul",
     ),
     "float",
 )

@@ -11,17 +11,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Tensor
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.recording.primitive import primitive
 
 WIDEST = 15
 LARGEST = (1 << WIDEST) - 1
 USUAL_SHIFT = 31
 Doubles = NDArray[np.float64]
+
+
+@primitive("rounded", "RNE({x} * {m} * 2^-{n})")
+def scaled(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
+    """Return RNE(x * M * 2^-N) in float64, ties to even; exact while |x * M| < 2^53. Operands broadcast."""
+    product = np.asarray(x, np.float64) * np.asarray(m, np.float64)
+    return np.rint(product * np.exp2(-np.asarray(n, np.float64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +59,8 @@ class Multiplier:
         return tuple(Multiplier(m, n) for m, n in zip(self.m[:, None], self.n[:, None], strict=True))
 
     def apply(self, x: Integers) -> Doubles:
-        """Return RNE(x * M * 2^-N) in float64, exact while |x * M| < 2^53."""
-        scaled: Doubles = np.rint(np.asarray(x, np.float64) * self.m * np.exp2(-self.n.astype(np.float64)))
-        return scaled
+        """Return RNE(x * M * 2^-N)."""
+        return scaled(x, self.m, self.n)
 
 
 def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
@@ -120,6 +127,11 @@ class OutputCodes:
     def requantise(self, total: Integers, rescale: Multiplier) -> Array:
         """Return clamp(RNE(total * M * 2^-N) - zp_y)."""
         return self.store(rescale.apply(total))
+
+    def limited(self, rounded: Doubles | Integers) -> Integers:
+        """Return clamp(rounded - zp_y), int64."""
+        values: Integers = np.clip(rounded - self.offset, self.minimum, self.maximum).astype(np.int64)
+        return values
 
     def store(self, rounded: Doubles | Integers) -> Array:
         """Return clamp(rounded - zp_y) of numbers that are whole already."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.aipu.scales import code_limits
 from tflq.interpreter.numerics.fixed_point import Integers
 
@@ -111,7 +112,7 @@ def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
     if not params.weights:
         return (corners[0],)
     total = sum(p.astype(np.int64) * c for p, c in zip(corners, params.weights, strict=True))
-    codes = np.clip(np.rint(np.asarray(total) / (1 << WEIGHT_BITS)), *params.limits)
+    codes = np.clip(scaled(np.asarray(total), 1, WEIGHT_BITS), *params.limits)
     return (codes.astype(x.dtype),)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of
-from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
@@ -102,12 +102,12 @@ def run_softmax(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Ar
     if params.is_small:
         shift = 31 - _log2_up(largest)
         z = ((e << shift) + (total >> 1)) // total
-        scaled = np.rint(z.astype(np.float64) * m * np.exp2(-float(n + shift)))
+        shares = scaled(z, m, n + shift)
     else:
         shift = (30 if largest == 1 else 31) - _log2_up(m)
         r = (m << shift) // total
-        scaled = np.rint(e.astype(np.float64) * r * np.exp2(-float(n + shift)))
-    return (params.codes.store(scaled),)
+        shares = scaled(e, r, n + shift)
+    return (params.codes.store(shares),)
 
 
 def _log2_up(value: int) -> int:

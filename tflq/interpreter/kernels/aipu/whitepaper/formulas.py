@@ -29,9 +29,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu import channels, count, eltwise, logical
+from tflq.interpreter.kernels.aipu import count, eltwise, logical, unweighted
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, NEGATIVE, ActivationParams, Fused, leaky_slope
-from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier
+from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
 from tflq.interpreter.kernels.aipu.tables import Table
@@ -65,7 +65,7 @@ class ScaledParams:
         """Return codes of codes."""
         v = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
         if self.slope is not None:
-            v = np.maximum(v, 0) + np.rint(np.minimum(v, 0) * self.slope * 2.0**-self.slope_bits).astype(np.int64)
+            v = np.maximum(v, 0) + scaled(np.minimum(v, 0), self.slope, self.slope_bits).astype(np.int64)
         return self.codes.store(v)
 
 
@@ -156,8 +156,7 @@ def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     numerator, divisor = np.abs(left) * params.rescale.first_m, np.maximum(np.abs(right), 1)
     quotient = (2 * numerator + divisor) // (2 * divisor) * np.sign(left) * np.sign(right)
-    rounded = np.rint(quotient.astype(np.float64) * 2.0**-params.rescale.first_n)
-    return (params.codes.store(rounded),)
+    return (params.codes.store(scaled(quotient, 1, params.rescale.first_n)),)
 
 
 def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
@@ -290,12 +289,12 @@ def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
     total = np.maximum(e.sum(axis=axis, keepdims=True), 1)
     share = (2 * e * params.rescale.first_m + total) // (2 * total)
-    return (params.codes.store(np.rint(share * 2.0**-params.rescale.first_n)),)
+    return (params.codes.store(scaled(share, 1, params.rescale.first_n)),)
 
 
 KERNELS = {
     "activation": Kernel(lower_activation, run_activation),
-    "bias_add": channels.KERNELS["bias_add"],
+    "bias_add": unweighted.KERNELS["bias_add"],
     "cast": Kernel(lower_cast, run_cast),
     "count": Kernel(lower_count, count.run),
     "div": Kernel(lower_div, run_div),

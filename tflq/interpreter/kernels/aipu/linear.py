@@ -1,0 +1,295 @@
+"""Layers of weights and biases: y = clamp(RNE((acc + bias) * M * 2^-N) - zp_y) (docs/aipu.md, 3).
+
+acc = sum x * w with stored values, padding holding -zp_x; the bias holds zp_x * sum(w) already, as Compass stores it.
+r = s_y / (s_x * s_w); several M of one layer share one N.
+
+ConvTranspose: each input pixel adds its products to the window of outputs that it reaches. The stored bias holds
+zp_x * sum(w) as if every tap met a pixel; with x + zp_x in the sums it is taken off again, which is the same as
+inserted zeros and a border of -zp_x. BatchNorm: one weight and bias a channel.
+
+Source: Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.accumulate import (
+    MatrixProduct,
+    Window,
+    accumulate_product,
+    accumulator_range,
+    prepare_convolution,
+    prepare_product,
+)
+from tflq.interpreter.accumulate.transposed import (
+    Transposed,
+    TransposedWindow,
+    accumulate_transposed,
+    prepare_transposed,
+)
+from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits
+from tflq.interpreter.kernels.aipu.multiplier import (
+    Multiplier,
+    OutputCodes,
+    codes_of,
+    find_multipliers,
+    scaled,
+    unify_shifts,
+)
+from tflq.interpreter.kernels.aipu.scales import (
+    Single,
+    constant_named,
+    magnitude_of,
+    offset_of,
+    reciprocal,
+    scale_of,
+)
+from tflq.interpreter.kernels.aipu.windows import window_of
+from tflq.interpreter.layers.linear import ConvolutionLayer, Scheme, run_convolution, samples_last
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
+from tflq.interpreter.registry import Kernel
+
+REMAIN_SHIFT = "remain_shift"
+"""Key of layers whose sums give up bits before the bias, for hardware that takes 32 of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class FilterParams(Scheme):
+    """The params of a linear layer, but for its window.
+
+    Attributes:
+        weights: int64[O, ...].
+        bias: int64[O], zp_x folded in.
+        rescale: M and N, one for each output channel or one for all.
+        fused: the activation on the accumulator.
+        pad: what stands outside the image, -zp_x.
+        codes: how the output is stored.
+        dtype: storage of the output.
+        remain_shift: bits of N that are left behind the bias, where sums have more than 32 bits; None where all are.
+        step_map: proven map from accumulators to quantised values; None where the rule itself runs.
+    """
+
+    weights: Integers
+    bias: Integers
+    rescale: Multiplier
+    fused: Fused
+    pad: int
+    codes: OutputCodes
+    dtype: np.dtype[np.generic]
+    remain_shift: int | None = None
+    step_map: StepMap | None = None
+
+    @property
+    def pad_value(self) -> int:
+        """-zp_x, which stands for 0."""
+        return self.pad
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
+        total, rescale = self._shifted(accumulators)
+        return self.codes.limited(self.fused.apply(total, rescale))
+
+    def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
+        """Return sums with bias, and what is left of M and N.
+
+        With remain_shift r: d = max(N - r, 0); clamp32(RNE(acc * 2^-d)) + clamp32(bias >> d), N := N - d. Source:
+        Compass Optimizer, utils/quant_tool_utils.py, aiff_ahead_shift_bias.
+        """
+        if self.remain_shift is None:
+            return accumulators + self.bias, self.rescale
+        early = max(int(self.rescale.n[0]) - self.remain_shift, 0)
+        sums = np.clip(scaled(accumulators, 1, early), INT32_MIN, INT32_MAX).astype(np.int64)
+        bias = np.clip(self.bias >> early, INT32_MIN, INT32_MAX) if early else self.bias
+        return sums + bias, Multiplier(self.rescale.m, self.rescale.n - early)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductParams:
+    """The params of a fully connected layer: weights [O, K] and rule, the packed weights, the output's shape."""
+
+    filter: FilterParams
+    prepared: MatrixProduct
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ConvTransposeParams:
+    """The params of a transposed convolution.
+
+    Attributes:
+        filter: weights [O, KH, KW, C] and rule.
+        prepared: the packed weights, and the window.
+        input_offset: zp_x.
+        folded: zp_x * sum(w), int64[O].
+    """
+
+    filter: FilterParams
+    prepared: Transposed
+    input_offset: int
+    folded: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class BatchNormParams:
+    """The params of a batch normalisation: weights [C] and rule, the channel last."""
+
+    filter: FilterParams
+
+
+def lower_filter(node: Node, operands: Operands) -> FilterParams:
+    """Decide M and N for r = s_y / (s_x * s_w), in float32.
+
+    Args:
+        node: with the key with_activation.
+        operands: input, constants weights and biases, output.
+
+    Raises:
+        UnsupportedError: another fused activation; no constant weights; a ratio of scales without multiplier.
+    """
+    x, output = operands.input(0), operands.output()
+    fused = lower_fused(node, operands)
+    weights, biases = constant_named(operands, "weights"), constant_named(operands, "biases")
+    if weights is None or biases is None:
+        raise UnsupportedError("weights or biases are not constant; a linear layer needs both as constants")
+    values, bias = (np.asarray(t.data, np.int64) for t in (weights, biases))
+    rescale, codes = _rescale(node, x, weights, output), codes_of(output)
+    # Sums of 8-bit products fit 32 bits: the hardware keeps them whole.
+    is_wide = weights.dtype.bits > 8 or x.dtype.bits > 8
+    shift = requested_shift(node) if is_wide else None
+    found = FilterParams(values, bias, rescale, fused, -offset_of(x), codes, codes.dtype, shift)
+    if shift is not None or not fused.is_monotone_line:
+        return found
+    lower, upper = accumulator_range(values, x.dtype.minimum, x.dtype.maximum)
+    slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
+    start = bias - codes.offset / slope
+    limits = (-codes.offset, codes.minimum, codes.maximum)
+    return replace(found, step_map=fit_step_map(found.exact, slope, start, lower, upper, *limits))
+
+
+def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Single:
+    """Return r = s_y / (s_x * s_w), float32[1] or [O]."""
+    product = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
+    ratios: Single = (scale_of(output) / product).astype(np.float32)
+    return ratios
+
+
+def requested_shift(node: Node) -> int | None:
+    """Return the remain_shift that the settings request or a quantised file has."""
+    given = imported_numbers(node, REMAIN_SHIFT)
+    if given is not None:
+        return int(given[0])
+    return node.attributes.integer(REMAIN_SHIFT) if node.attributes.get(REMAIN_SHIFT) is not None else None
+
+
+def _rescale(node: Node, x: Tensor, weights: Tensor, output: Tensor) -> Multiplier:
+    """Return M and N: one for all channels, or one each with one shift for all."""
+    given = imported_multiplier(node)
+    found = given or find_multipliers(filter_ratios(x, weights, output), multiplier_bits(node, output))
+    if found.m.size == 1 and not weights.affine.is_per_axis:
+        return found
+    return given or unify_shifts(found)
+
+
+def lower_convolution(node: Node, operands: Operands) -> ConvolutionLayer:
+    """Decide the params of Convolution, or of DepthwiseConv, which has as many groups as channels.
+
+    Raises:
+        UnsupportedError: as `lower_filter`; weights that do not fit the groups.
+        GraphError: shapes that contradict each other.
+    """
+    x, found = operands.input(0), lower_filter(node, operands)
+    depth, channels = found.weights.shape[3], x.shape[3]
+    groups = channels if node.operator == "depthwise_conv" else node.attributes.integer("group", 1)
+    if node.operator == "convolution" and depth * groups != channels:
+        raise UnsupportedError(f"group={groups}: weights of {depth} channels do not fit an input of {channels}")
+    window = window_of(node, x, operands.output())
+    width = window.output_size((x.shape[1], x.shape[2]))[1]
+    prepared = prepare_convolution(found.weights, window, groups, magnitude_of(x), width)
+    return ConvolutionLayer(found, groups, prepared)
+
+
+def lower_fully_connected(node: Node, operands: Operands) -> ProductParams:
+    """Decide the params of FullyConnected; raises as `lower_filter`."""
+    found = lower_filter(node, operands)
+    prepared = prepare_product(found.weights, magnitude_of(operands.input(0)))
+    return ProductParams(found, prepared, operands.output().shape)
+
+
+def run_fully_connected(params: ProductParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run FullyConnected: quantised values [S, B, ...] flattened to [S, B, K] -> [S, B, O]."""
+    rows = x.reshape(x.shape[0], -1, params.filter.weights.shape[1])
+    y = params.filter.finish(accumulate_product(params.prepared, rows))
+    return (y.reshape(x.shape[0], *params.shape),)
+
+
+def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
+    """Decide the params of ConvTranspose.
+
+    Raises:
+        UnsupportedError: as `lower_filter`; groups.
+        GraphError: shapes that contradict each other.
+    """
+    x, output = operands.input(0), operands.output()
+    value = node.attributes.integer
+    if value("group", 1) != 1:
+        raise UnsupportedError(f"group={value('group')}; allowed is 1")
+    found = lower_filter(node, operands)
+    weights = _spread(found.weights, (value("dilation_y", 1), value("dilation_x", 1)))
+    stride = (value("stride_y"), value("stride_x"))
+    kernel = (weights.shape[1], weights.shape[2])
+    sides = (value(f"pad_{side}", 0) for side in ("top", "bottom", "left", "right"))
+    place = TransposedWindow(Window(kernel, stride, (1, 1), *sides), (output.shape[1], output.shape[2]))
+    zp = offset_of(x)
+    prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
+    return ConvTransposeParams(found, prepared, zp, zp * weights.reshape(weights.shape[0], -1).sum(axis=1))
+
+
+def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run ConvTranspose: quantised values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
+    accumulators = accumulate_transposed(params.prepared, x.astype(np.int64) + params.input_offset)
+    return (params.filter.finish(accumulators - params.folded.astype(accumulators.dtype)),)
+
+
+def _spread(weights: Integers, dilation: tuple[int, int]) -> Integers:
+    """Return weights with zeros between the taps."""
+    if dilation == (1, 1):
+        return weights
+    o, h, w, c = weights.shape
+    spread = np.zeros((o, (h - 1) * dilation[0] + 1, (w - 1) * dilation[1] + 1, c), np.int64)
+    spread[:, :: dilation[0], :: dilation[1]] = weights
+    return spread
+
+
+def lower_batch_norm(node: Node, operands: Operands) -> BatchNormParams:
+    """Decide the params of BatchNorm.
+
+    Raises:
+        UnsupportedError: another axis than the last.
+    """
+    rank = len(operands.input(0).shape)
+    axis = node.attributes.integer("axis", -1)
+    if axis % rank != rank - 1:
+        raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
+    return BatchNormParams(lower_filter(node, operands))
+
+
+def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
+    """Run BatchNorm: quantised values [S, ..., C] -> [S, ..., C]."""
+    return (params.filter.finish(x.astype(np.int64) * params.filter.weights),)
+
+
+KERNELS = {
+    **dict.fromkeys(
+        ("convolution", "depthwise_conv"), Kernel(lower_convolution, run_convolution, samples_last=samples_last)
+    ),
+    "batch_norm": Kernel(lower_batch_norm, run_batch_norm),
+    "conv_transpose": Kernel(lower_conv_transpose, run_conv_transpose),
+    "fully_connected": Kernel(lower_fully_connected, run_fully_connected),
+}

@@ -1,0 +1,119 @@
+"""Linear layers without weights: MatMul of two computed matrices, BiasAdd (docs/aipu.md, 5).
+
+MatMul: z = (x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y).
+Source: Compass Optimizer, ops/matmul.py.
+
+BiasAdd as the Optimizer computes it: y = clamp(RNE((q + b) * M * 2^-N) - zp_y), b at scale s_x * s_w.
+It means a BatchNorm whose weight is 1, quantised with the activation's mode and 8 bits, but multiplies the data by 1
+instead of by that weight's value, so that the biases dominate.
+Source: Compass Optimizer, ops/bias_add.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Node, Operands
+from tflq.interpreter.accumulate import exact_dtype
+from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
+from tflq.interpreter.kernels.aipu.scales import (
+    bits_of,
+    constant_codes,
+    magnitude_of,
+    offset_of,
+    required_constant,
+    scale_of,
+)
+from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class MatMulParams:
+    """The integers of one product.
+
+    Attributes:
+        transposed: whether each input's last two axes change places.
+        input_offsets: zp_x and zp_y.
+        accumulator: a type in which every sum is exact.
+        rescale: M and N.
+        codes: how the output is stored.
+    """
+
+    transposed: tuple[bool, bool]
+    input_offsets: tuple[int, int]
+    accumulator: np.dtype[np.generic]
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
+    """Decide M and N."""
+    a, b, output = operands.input(0), operands.input(1), operands.output()
+    transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
+    bits = multiplier_bits(node, output)
+    found = multiplier_of(node, scale_of(output) / np.float32(scale_of(a) * scale_of(b)), bits)
+    depth = a.shape[-2 if transposed[0] else -1]
+    offsets = (offset_of(a), offset_of(b))
+    largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]
+    return MatMulParams(
+        transposed,
+        offsets,
+        exact_dtype(depth * largest[0] * largest[1]),
+        found,
+        codes_of(output),
+    )
+
+
+def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
+    """Run MatMul: codes [S, ..., I, K] and [S, ..., K, J] -> codes [S, ..., I, J]."""
+    sides = []
+    for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
+        real = x.astype(params.accumulator) + params.accumulator.type(zp)
+        sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
+    total = np.matmul(sides[0], sides[1]).astype(np.int64)
+    return (params.codes.requantise(total, params.rescale),)
+
+
+BIASES = "biases"
+
+
+@dataclass(frozen=True, eq=False)
+class BiasAddParams:
+    """The integers of one BiasAdd: biases, shaped for their axis, M and N, how codes are stored."""
+
+    biases: Integers
+    rescale: Multiplier
+    codes: OutputCodes
+
+
+def lower_bias_add(node: Node, operands: Operands) -> BiasAddParams:
+    """Decide M and N of s_y / s_b. Input [...]; biases int32[C] on the axis, the last unless the node names one.
+
+    Raises:
+        UnsupportedError: biases that do not fit the axis.
+    """
+    x, output, constant = operands.input(0), operands.output(), required_constant(operands, BIASES)
+    biases = constant_codes(operands, BIASES)
+    axis = node.attributes.integer("axis", -1) % len(x.shape)
+    if biases.shape != (x.shape[axis],):
+        raise UnsupportedError(f"biases {biases.shape} on an axis of {x.shape[axis]}; allowed is one for each place")
+    bits = bits_of(output)
+    found = multiplier_of(node, scale_of(output) / scale_of(constant), bits)
+    shaped = biases.reshape(-1, *(1,) * (len(x.shape) - 1 - axis))
+    return BiasAddParams(shaped, found, codes_of(output))
+
+
+def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array, ...]:
+    """Run BiasAdd: codes [S, ...] -> codes [S, ...]."""
+    return (params.codes.requantise(x.astype(np.int64) + params.biases, params.rescale),)
+
+
+KERNELS = {
+    "bias_add": Kernel(lower_bias_add, run_bias_add),
+    "mat_mul": Kernel(lower_mat_mul, run_mat_mul),
+}
