@@ -22,7 +22,10 @@ from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
-RNG = np.random.default_rng(11)
+
+
+def _images() -> Array:
+    return np.random.default_rng(11).uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
 
 
 def _quantised(graph: Graph, *layers: str) -> Graph:
@@ -46,7 +49,7 @@ def _run(graph: Graph, real: Array) -> tuple[Array, dict[str, Array]]:
 
 def test_a_whole_network_in_float_is_the_float_network() -> None:
     """Input to codes and back, the float network, then codes of the output: nothing else rounds."""
-    network, real = _model(), RNG.uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
+    network, real = _model(), _images()
     graph = _quantised(network, "*:float=true")
     codes, found = _run(graph, real)
     expected = Engine(lower(network)).run([_reals(codes, graph, graph.inputs[0])])[network.outputs[0]]
@@ -57,7 +60,7 @@ def test_a_whole_network_in_float_is_the_float_network() -> None:
 @pytest.mark.parametrize("operator", ["conv_2d", "softmax"])
 def test_one_layer_in_float(operator: str) -> None:
     """Its result is that of the float operator on what the codes before it stand for; others keep their integers."""
-    network, real = _model(), RNG.uniform(-2, 3, (6, 1, 5, 6, 3)).astype(np.float32)
+    network, real = _model(), _images()
     graph, plain = _quantised(network, f"{operator}:float=true"), _quantised(network)
     (codes, found), (_, usual) = _run(graph, real), _run(plain, real)
     index = next(i for i, node in enumerate(network.nodes) if node.operator == operator)
@@ -82,10 +85,11 @@ def test_neighbours_in_float_hand_on_their_numbers() -> None:
     for t, limits in ((x, (-4.0, 4.0)), (a, (0.0, 1e6)), (b, (-4.0, 4.0))):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
     both = _quantised(graph, "exp:float=true", "log:float=true")
-    codes, found = _run(both, RNG.uniform(-4, 4, (3, 1, 8)).astype(np.float32))
+    real = np.random.default_rng(12).uniform(-4, 4, (3, 1, 8)).astype(np.float32)
+    codes, found = _run(both, real)
     np.testing.assert_array_equal(found[both.tensors[both.outputs[0]].name], codes)
     alone = _quantised(graph, "log:float=true")
-    _, found = _run(alone, RNG.uniform(-4, 4, (3, 1, 8)).astype(np.float32))
+    _, found = _run(alone, real)
     assert len(np.unique(found[alone.tensors[alone.outputs[0]].name])) == 1
 
 
