@@ -6,7 +6,7 @@ import click
 
 from tflq.api.diff import diff
 from tflq.cli import output
-from tflq.cli.common import reporting
+from tflq.cli.options import reporting
 
 
 @click.command("diff")
