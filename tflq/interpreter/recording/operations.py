@@ -308,7 +308,8 @@ class Operations:
         if func is np.pad and numbers.get("mode", rest[1] if len(rest) > 1 else "constant") == "constant":
             numbers["constant_values"] = -1
         if func in _MOVES_ALL:
-            ids = func(*(self._ids(a) if np.ndim(a) else a for a in args), **numbers)
+            count = 2 if func is np.append else len(args)
+            ids = func(*(self._ids(a) for a in args[:count]), *plain(args[count:]), **numbers)
         else:
             data = args[0]
             many = isinstance(data, (list, tuple)) and any(np.ndim(part) for part in data)
