@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.data import data_path
+from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.analysis.explain import Explainer
@@ -15,7 +16,7 @@ from tflq.analysis.inputs import RandomSamples
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model
-from tflq.errors import OptionError
+from tflq.errors import GraphError, InputError, OptionError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter import Engine
 from tflq.interpreter.kernels.tpu_mlir import linear
@@ -129,6 +130,34 @@ def test_pairs_and_means(name: str, settings: tuple[str, ...]) -> None:
     found = find_target(name)
     chosen = parse_settings(found.settings, settings, ())
     check_random_elements(explainer(for_target(pairs_and_a_mean(), found, chosen)))
+
+
+NOT_RECORDED = {
+    "if": "control flow",
+    "while": "control flow",
+    "stablehlo_composite": "control flow",
+    "where": "numpy's argwhere",
+    "non_max_suppression_v5": "numpy's flatnonzero",
+}
+"""What the corpus has of operators whose explanation ends in a step that says what was not recorded."""
+
+
+@pytest.mark.parametrize("path", data_files("corpus") or [None], ids=lambda p: p.stem if p else "no data")
+def test_every_operator_of_the_corpus(path: Path | None) -> None:
+    """Every operator is explained; what is not recorded is control flow, or one of numpy's functions, and says so."""
+    try:
+        found = explainer(as_is(read_model(path or data_path("corpus"))))
+    except (GraphError, InputError):  # refused like in every other run
+        return
+    random = np.random.default_rng(0)
+    for t in found.tensors():
+        value = found.value(t)
+        for flat in random.integers(0, value.size, min(3, value.size)):
+            index = tuple(int(i) for i in np.unravel_index(flat, value.shape))
+            explanation = found.explain(t, index)
+            assert all(part.is_sound for part in explanation.parts), (explanation.tensor, index)
+            words = " ".join(step.formula for step in explanation.steps)
+            assert "not recorded" not in words or NOT_RECORDED.get(explanation.operator, "?") in words, words
 
 
 def test_a_relu_of_a_target_is_explained_from_its_convolution_on() -> None:

@@ -179,7 +179,8 @@ class Slice:
             return record.formula + (f" {[int(i) for i in places[0][1:]]}" if len(use.places) == 1 else "")
         if use.taps:
             words = _Operand(self, np.concatenate([t.sources[t.sources >= 0] for t in use.taps]))
-            return record.formula.format(x=words)
+            named = {name: _Operand(self, ids) for name, ids in use.operands.items()}
+            return record.formula.format(x=words, **named)
         named = {f"_{k}" if k.isdigit() else k: _Operand(self, ids) for k, ids in use.operands.items()}
         return _numbered(record.formula).format(**named)
 
@@ -196,7 +197,7 @@ class Slice:
         if np.array_equal(weights, np.rint(weights)) and np.array_equal(values, np.rint(values)):
             values, weights = values.astype(np.int64), weights.astype(np.int64)
             found[0] = ("inputs", taps.note, nested(values))
-        products = values * weights
+        products = (values.astype(weights.dtype) * weights).astype(weights.dtype)
         by_channel = products.reshape(-1, products.shape[-1]).sum(axis=0) if products.ndim > 1 else products
         words = "sum of w * x over the taps, by input channel" if products.ndim > 1 else "w * x"
         return [*found, ("weights", "", nested(weights)), ("products", words, nested(by_channel))]

@@ -13,7 +13,7 @@ from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 
-@primitive("accumulator", "sum of the taps", taps.of_window_sums)
+@primitive("accumulator", "sum of the taps", taps.of_window)
 def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
     """acc[..., c] = sum of x over the taps that lie inside the image, exactly.
 
@@ -34,7 +34,7 @@ def window_sums(window: Window, x: Array, input_magnitude: int) -> Array:
     return _reduce(np.add, rows, window, output, axis=2).reshape(*x.shape[:2], *output, x.shape[4])
 
 
-@primitive("largest", "of the taps", taps.of_window_maxima)
+@primitive("largest", "of the taps", taps.of_window)
 def window_maxima(window: Window, x: Array, lowest: int | float) -> Array:
     """Largest x over the taps that lie inside the image.
 

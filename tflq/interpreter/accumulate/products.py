@@ -27,7 +27,7 @@ def exact_products(x: Array, y: Array, magnitude: int) -> Array:
     return np.asarray(np.matmul(x.astype(dtype), y.astype(dtype)))
 
 
-@primitive("sum of products", "over the taps", taps.of_matrices)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_matrices)
 def sequential_products(x: Floats, y: Floats) -> Floats:
     """Return x @ y of float32, each sum from 0 in the order of k, without fused multiply-add.
 

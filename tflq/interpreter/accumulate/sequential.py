@@ -29,7 +29,7 @@ SMALL = 1 << 18
 _FLOAT32 = np.dtype(np.float32)
 
 
-@primitive("sum of products", "over the taps", taps.of_sequential_product)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_product)
 def sequential_product(x: Floats, weights: Floats) -> Floats:
     """Return total[p, o] over k of x[p, k] * weights[o, k], in order of k.
 
@@ -43,7 +43,7 @@ def sequential_product(x: Floats, weights: Floats) -> Floats:
     return _sum_in_order(np.ascontiguousarray(x.T), weights, None)
 
 
-@primitive("sum of products", "over the taps", taps.of_sequential_convolution)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_convolution)
 def sequential_convolution(x: Floats, weights: Floats, window: Window, groups: int) -> Floats:
     """Convolve in the order (ky, kx, c).
 

@@ -1,11 +1,12 @@
 """The taps of one output element of each function of accumulate: which input elements it reads, with which weights.
 
-Each function here takes the arguments of the one that it belongs to, with the numbers of elements in place of `x`.
+Each function here takes arguments of the one that it belongs to, by name, with the numbers of elements in place of `x`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,7 +74,7 @@ def of_sequential_product(x: Ids, weights: Array) -> TapsOf:
     return lambda index: Taps(x[index[0]], weights[index[1]])
 
 
-def of_matrices(x: Ids, y: Array, magnitude: int = 0) -> TapsOf:  # noqa: ARG001
+def of_matrices(x: Ids, y: Array) -> TapsOf:
     """Taps of `exact_products` and `sequential_products`."""
 
     def taps(index: tuple[int, ...]) -> Taps:
@@ -85,13 +86,18 @@ def of_matrices(x: Ids, y: Array, magnitude: int = 0) -> TapsOf:  # noqa: ARG001
     return taps
 
 
-def of_window_sums(window: Window, x: Ids, input_magnitude: int) -> TapsOf:  # noqa: ARG001
-    """Taps of `window_sums`: those inside the image."""
-    return _windowed(window, x, None, lambda c: (None, slice(c, c + 1)))
+def of_rows(x: Ids) -> TapsOf:
+    """Taps of sums over the last axis."""
+    return lambda index: Taps(x[index])
 
 
-def of_window_maxima(window: Window, x: Ids, lowest: Number) -> TapsOf:  # noqa: ARG001
-    """Taps of `window_maxima`: those inside the image."""
+def of_lanes(x: Ids, weights: Array) -> TapsOf:
+    """Taps of the product of a matrix with vectors [..., K]."""
+    return lambda index: Taps(x[index[:-1]], weights[index[-1]])
+
+
+def of_window(window: Window, x: Ids) -> TapsOf:
+    """Taps of `window_sums` and `window_maxima`: those inside the image."""
     return _windowed(window, x, None, lambda c: (None, slice(c, c + 1)))
 
 
@@ -107,7 +113,7 @@ def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) ->
 
     def taps(index: tuple[int, ...]) -> Taps:
         rows = [_reached(*axis) for axis in zip(index[2:4], window.kernel, window.stride, before, strict=True)]
-        return _gathered(x[index[:2]], rows, weights[index[-1]], slice(None), None)
+        return replace(_gathered(x[index[:2]], rows, weights[index[-1]], slice(None), None), note="")
 
     return taps
 
@@ -129,7 +135,7 @@ def of_transposed_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf
     def taps(index: tuple[int, ...]) -> Taps:
         axes = zip(index[2:5], window.kernel, window.stride, window.before, window.dilation, strict=True)
         rows = [_reached(*axis) for axis in axes]
-        return _gathered(x[index[:2]], rows, weights[..., index[-1], :], slice(None), None)
+        return replace(_gathered(x[index[:2]], rows, weights[..., index[-1], :], slice(None), None), note="")
 
     return taps
 

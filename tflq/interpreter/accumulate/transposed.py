@@ -104,7 +104,7 @@ def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
     return total
 
 
-@primitive("sum of products", "over the taps", taps.of_sequential_transposed)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_transposed)
 def sequential_transposed(x: Floats, weights: Floats, place: TransposedWindow) -> Floats:
     """Return float32 totals [S, N, OH, OW, O], without bias, summed in TFLite's order.
 

@@ -62,7 +62,7 @@ class VolumeWindow:
                 yield (tap[0], tap[1], tap[2]), (ALL, ALL, *here), (ALL, ALL, *there)
 
 
-@primitive("sum of products", "over the taps", taps.of_volume)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_volume)
 def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, C, O]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[4]), np.float32)
@@ -73,7 +73,7 @@ def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Float
     return total
 
 
-@primitive("sum of products", "over the taps", taps.of_transposed_volume)
+@primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_transposed_volume)
 def sequential_transposed_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, O, C]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[3]), np.float32)

@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.recording.primitive import primitive
+
 Floats = NDArray[np.float32]
 
 _F = np.float32
@@ -25,6 +27,7 @@ _COEFFICIENTS = tuple(
 _REACH = _F(22)
 
 
+@primitive("tanh", "tanh({x}), as the C library's tanhf")
 def tanhf(x: Floats) -> Floats:
     """Return tanh(x), within +-1; beyond +-22 it is +-1."""
     size: Floats = np.minimum(np.abs(x), _REACH)
@@ -34,6 +37,7 @@ def tanhf(x: Floats) -> Floats:
     return np.copysign(result, x)
 
 
+@primitive("expm1", "exp({x}) - 1, as the C library's expm1f")
 def expm1f(x: Floats) -> Floats:
     """Return e^x - 1 for -44 <= x <= 44: x = k ln 2 + r, and e^r - 1 by a rational function."""
     nearest = np.trunc(_INVERSE_LN2 * x + np.copysign(_F(0.5), x))

@@ -7,11 +7,13 @@ import numpy as np
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot, saturate, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length
+from tflq.interpreter.recording.primitive import primitive
 
 _HALF_SQRT_2 = 1518500250  # no integer bits
 _THREE_HALVES = (1 << 28) + (1 << 27)  # three integer bits
 
 
+@primitive("inverse square root", "1 / sqrt({n}): multiplier and shift")
 def inverse_square_root(n: Integers) -> tuple[Integers, Integers]:
     """Write 1 / sqrt(n) as (multiplier, shift): multiplier * 2^(shift - 31), shift 0 or negative.
 

@@ -10,6 +10,7 @@ import numpy as np
 from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, one_over_one_plus_x
+from tflq.interpreter.recording.primitive import primitive
 
 _LN_2 = 1488522236
 _FOURTH_ROOT_OF_HALF = 1805811301
@@ -22,6 +23,7 @@ _ACCUMULATOR_BITS = 6
 _QUARTER = 1 << 23  # six integer bits
 
 
+@primitive("logarithm", "ln({x}) with 5 integer bits; {x} has {integer_bits}")
 def natural_logarithm(x: Integers, integer_bits: int) -> Integers:
     """Return ln(x) with 5 integer bits for x >= 1.
 

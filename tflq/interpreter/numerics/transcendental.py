@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array
+from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 _Doubles = NDArray[np.float64]
@@ -23,7 +24,9 @@ SQRT_2_OVER_PI = np.float32(math.sqrt(2 / math.pi))
 
 def rounded_once(function: Callable[[_Doubles], _Doubles]) -> Callable[[NDArray[np.floating]], Floats]:
     """Return a float32 function that is computed in float64."""
+    name = getattr(function, "__name__", "function").strip("_")
 
+    @primitive(name, f"float32({name}({{x}}))")
     def compute(x: NDArray[np.floating]) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(function(x.astype(np.float64)).astype(np.float32))
@@ -31,19 +34,26 @@ def rounded_once(function: Callable[[_Doubles], _Doubles]) -> Callable[[NDArray[
     return compute
 
 
-def _erfc_of_doubles(x: _Doubles) -> _Doubles:
+def _erfc(x: _Doubles) -> _Doubles:
     return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
+
+
+@primitive("erf", "erf({x})")
+def erf(x: _Doubles) -> _Doubles:
+    """The error function of float64, by the C library."""
+    return np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
 exp = rounded_once(np.exp)
 log = rounded_once(np.log)
 expm1 = rounded_once(np.expm1)
 tanh = rounded_once(np.tanh)
-erfc = rounded_once(_erfc_of_doubles)
+erfc = rounded_once(_erfc)
 sin = rounded_once(np.sin)
 cos = rounded_once(np.cos)
 
 
+@primitive("power", "float32({x} ** {y})")
 def power(x: Array, y: Array | np.float32) -> Floats:
     """x^y of float32, elementwise with broadcasting."""
     with np.errstate(all="ignore"):

@@ -112,13 +112,16 @@ class Operations:
                 return result
             bound = signature(rule.function).bind(*args, **kwargs)
             bound.apply_defaults()
+            operands = {k: self._ids(v) for k, v in bound.arguments.items() if "{" + k + "}" in rule.formula}
             if rule.taps is not None:
-                given = {k: np.array(self._ids(v)) if k == "x" else plain(v) for k, v in bound.arguments.items()}
+                operands.pop("x", None)
+                wanted = signature(rule.taps).parameters
+                given = {k: plain(v) for k, v in bound.arguments.items() if k in wanted}
+                given["x"] = np.array(self._ids(bound.arguments["x"]))
                 exact = bound.arguments["x"].dtype.kind in "iu"  # integers, held in the type of the sum
                 shown = plain(result).astype(np.int64) if exact else plain(result)
-                taps = rule.taps(**given)
-                return traced(result, self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, taps=taps))
-            operands = {k: self._ids(v) for k, v in bound.arguments.items() if "{" + k + "}" in rule.formula}
+                made = self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, operands, rule.taps(**given))
+                return traced(result, made)
             if isinstance(result, tuple):
                 return tuple(self._add(part, rule.label, rule.formula, operands) for part in result)
             return self._add(result, rule.label, rule.formula, operands)
@@ -175,9 +178,9 @@ class Operations:
             if func is np.searchsorted:
                 return self._add(result, "place", "of {0} among the borders", {"0": self._ids(args[1])})
             if func in _EACH:
-                names = "{0}, {1}, {2}" if func is np.clip else "{0}"
                 label = "clamp" if func is np.clip else func.__name__
                 operands = {str(i): self._ids(v) for i, v in enumerate((*args, *kwargs.values())) if v is not None}
+                names = ", ".join("{" + name + "}" for name in operands)
                 return self._add(result, label, f"{label}({names})", operands)
             if func in _REDUCED or func in _ROWS:
                 axis = kwargs.get("axis", args[1] if len(args) > 1 else (-1 if func in (np.sort, np.argsort) else None))
@@ -197,10 +200,13 @@ class Operations:
                 return traced(values, sources)
             indices = [k for k in (key if isinstance(key, tuple) else (key,)) if is_traced(k)]
             found = [self._ids(k) for k in indices if np.shape(k) == np.shape(values) and k.dtype.kind in "iu"]
-            return self._looked_up(values, sources, found) if found else traced(values, sources)
+            return self._looked_up(values, sources, found)
 
     def put(self, x: Traced, key: Any, value: Any) -> None:
-        """Assign: values and numbers; what the array's type changes is a conversion."""
+        """Assign: values and numbers; what the array's type changes is a conversion, a computed mask a choice."""
+        if isinstance(key, Traced) and key.dtype == bool and key.shape == x.shape and np.ndim(value) == 0:
+            self._copy(x, value, where=key)
+            return
         with recorded_by(None):
             given = value if isinstance(value, Traced) else traced(plain(value), self._ids(value))
             cast = self._cast(given, plain(given).astype(x.dtype))
@@ -291,15 +297,14 @@ class Operations:
         return self._add(values, f"as {values.dtype}", f"{values.dtype}({{0}})", {"0": ids})
 
     def _copy(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
-        if where is True and isinstance(target, Traced):
+        if not isinstance(target, Traced):
+            np.copyto(target, plain(source), casting=casting, where=plain(where))  # type: ignore[arg-type]
+        elif where is True:
             self.put(target, ..., source)
-            return
-        with recorded_by(None):
-            given = source if isinstance(source, Traced) else traced(plain(source), self._ids(source))
-            if isinstance(target, Traced):
-                self._into(target, given, plain(where))
-            else:
-                np.copyto(target, plain(source), casting=casting, where=plain(where))  # type: ignore[arg-type]
+        else:
+            with recorded_by(None):
+                chosen = np.where(plain(where), plain(source), plain(target)).astype(target.dtype)
+                self._into(target, self._selected(chosen, where, source, target), plain(where))
 
     def _moved(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values = func(*plain(args), **plain(kwargs))
@@ -332,9 +337,12 @@ class Operations:
             return self._looked_up(values, sources, index)
 
     def _looked_up(self, values: Any, sources: Ids, indices: list[Ids]) -> Any:
-        places = ", ".join("{" + str(i + 1) + "}" for i in range(len(indices)))
-        operands = {"0": sources, **{str(i + 1): ids for i, ids in enumerate(indices)}}
-        return self._add(values, "looked up", "{0:name}" + f"[{places}]" if indices else "{0:name}", operands)
+        computed = [ids for ids in indices if not self.tape.is_given(ids)]
+        if not computed:
+            return traced(values, sources)
+        places = ", ".join("{" + str(i + 1) + "}" for i in range(len(computed)))
+        operands = {"0": sources, **{str(i + 1): ids for i, ids in enumerate(computed)}}
+        return self._add(values, "looked up", "{0:name}" + f"[{places}]", operands)
 
     def _selected(self, result: Array, condition: Any, a: Any, b: Any) -> Any:
         chosen = np.where(plain(condition), self._ids(a), self._ids(b))

@@ -51,7 +51,8 @@ class Primitive:
         function: over arrays; its operands broadcast, unless it has taps.
         label: of the step: "rounded".
         formula: with the function's parameters in braces: "RDBP({x}, {exponent})".
-        taps: for sums and maxima: takes the function's arguments, with the numbers of elements as `x`.
+        taps: for sums and maxima: takes those of the function's arguments that it names, with the numbers of elements
+            in place of `x`.
     """
 
     function: Callable[..., Any]

@@ -83,6 +83,11 @@ class Tape:
         self._size += kept.size
         return ids
 
+    def is_given(self, ids: Ids) -> bool:
+        """Whether elements are numbers of the params or of the code, and none is read or computed."""
+        records = np.unique(self.locate(ids.reshape(-1))[0]).tolist()
+        return all(self.records[r].kind in (Kind.PARAM, Kind.LITERAL) for r in records)
+
     def locate(self, ids: Ids) -> tuple[NDArray[np.intp], Ids]:
         """Return for each number its record and its place in that record's flat values."""
         # Records without elements share their start with the next one; the last of them has the element.

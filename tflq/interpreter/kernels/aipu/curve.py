@@ -11,7 +11,6 @@ Source: Compass Optimizer, ops/cosine.py.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
 
 Doubles = NDArray[np.float64]
@@ -53,7 +53,7 @@ def _gelu(x: Doubles, is_tanh: bool) -> Doubles:
     if is_tanh:
         of_normal: Doubles = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
     else:
-        of_normal = np.array([math.erf(v) for v in (x / np.sqrt(2)).reshape(-1)], np.float64).reshape(x.shape)
+        of_normal = erf(x / np.sqrt(2))
     return 0.5 * x * (1 + of_normal)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.interpreter.numerics.transcendental import exp
+from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 
@@ -29,6 +30,7 @@ _EVEN = (4.1898667812347412109375e-2, 0.49999141693115234375)
 _ODD = (8.33471305668354034423828125e-3, 0.16666877269744873046875)
 
 
+@primitive("tanh", "tanh({x}), as Eigen computes it in float32")
 def tanh(x: Floats) -> Floats:
     """Return x * (1 + x^2 P(x^2)) / Q(x^2) with x cut to +-7.907, where it reaches 1."""
     with np.errstate(invalid="ignore"):
@@ -39,6 +41,7 @@ def tanh(x: Floats) -> Floats:
         return top / _polynomial(square, _TANH_DENOMINATOR)
 
 
+@primitive("logistic", "1 / (1 + exp(-{x})), as Eigen computes it in float32")
 def logistic(x: Floats, scalars: NDArray[np.bool_] | None = None) -> Floats:
     """Return e / (1 + e) with e = exp(x / 2)^2.
 

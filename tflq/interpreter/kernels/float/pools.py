@@ -17,10 +17,12 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.sequential import Floats
+from tflq.interpreter.accumulate.taps import of_window
 from tflq.interpreter.kernels.float.convolution import LARGEST, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.windows import pool_window
+from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Kernel
 
 
@@ -82,14 +84,20 @@ def run_average(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
 def window_means(params: FloatAveragePool, x: Floats) -> Floats:
     """Return total / n of each window, not clamped: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     window = params.window
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = _sum(window, x)
+        total /= params.counts[:, :, None]
+    return total
+
+
+@primitive("accumulator", "sum of the taps, in order, each rounded to float32", of_window)
+def _sum(window: Window, x: Floats) -> Floats:
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = cast(Floats, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
     total = np.zeros((seen.shape[0], *output, x.shape[4]), np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for ky in range(window.kernel[0]):
-            for kx in range(window.kernel[1]):
-                total += seen[:, :, :, ky, kx]
-        total /= params.counts[:, :, None]
+    for ky in range(window.kernel[0]):
+        for kx in range(window.kernel[1]):
+            total += seen[:, :, :, ky, kx]
     return total.reshape(*x.shape[:2], *output, x.shape[4])
 
 
@@ -101,7 +109,13 @@ def _run_l2(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
 
 def _run_max(params: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
-    window = params.window
+    largest = _largest(params.window, x)
+    return (clamp_in_place(largest, params.minimum, params.maximum),)
+
+
+@primitive("largest", "of the taps", of_window)
+def _largest(window: Window, x: Floats) -> Floats:
+    """A comparison with NaN is false, as in C, and not as in numpy's maximum."""
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = patches(padded(x.reshape(-1, *x.shape[2:]), window, -LARGEST, x.dtype), window, output)
     largest = np.full((seen.shape[0], *output, x.shape[4]), -LARGEST, np.float32)
@@ -109,8 +123,7 @@ def _run_max(params: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
         for kx in range(window.kernel[1]):
             tap = seen[:, :, :, ky, kx]
             np.copyto(largest, tap, where=np.greater(tap, largest))
-    clamped = clamp_in_place(largest, params.minimum, params.maximum)
-    return (clamped.reshape(*x.shape[:2], *output, x.shape[4]),)
+    return largest.reshape(*x.shape[:2], *output, x.shape[4])
 
 
 KERNELS = {

@@ -12,11 +12,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.accumulate.taps import of_lanes, of_rows
+from tflq.interpreter.recording.primitive import primitive
+
 Floats = NDArray[np.float32]
 
 LANES = 4
 
 
+@primitive("sum", "of {x}, in four lanes", of_rows)
 def lane_sum(x: Floats) -> Floats:
     """Sum the last axis of float32[..., K]."""
     whole = x.shape[-1] // LANES * LANES
@@ -36,6 +40,7 @@ def lane_dot(a: Floats, b: Floats) -> Floats:
         return lane_sum(a * b)
 
 
+@primitive("sum of products", "{start} + over the row, in four lanes", of_lanes)
 def lane_product(x: Floats, weights: Floats, start: Floats | None = None) -> Floats:
     """Add the product of a matrix with each vector to `start`: first its lanes' total, then each element left.
 

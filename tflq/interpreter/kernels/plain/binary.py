@@ -14,6 +14,7 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_broadcast, require_same_type, require_type
+from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
@@ -80,6 +81,7 @@ def plain_pair(operation: str, summary: str, allowed: Collection[DType]) -> Kern
     return Kernel(lower, run_plain, summary, f"TFLite kernels/{operation}.cc")
 
 
+@primitive("clamp", "clamp({x}, {minimum}, {maximum})")
 def clamp_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
     """Clamp as C's std::min and std::max do: a comparison with NaN is false, and -0.0 is not below 0.0."""
     np.copyto(x, minimum, where=np.less(x, minimum))
