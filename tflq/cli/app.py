@@ -8,6 +8,8 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
 
 import click
 
@@ -43,17 +45,26 @@ COMMANDS = {
 }
 
 
+ENTRY_POINT_GROUP = "tflq.commands"
+
+
+def _foreign() -> dict[str, EntryPoint]:
+    """Return the commands that other packages add; tflq's own names win."""
+    return {e.name: e for e in entry_points(group=ENTRY_POINT_GROUP) if e.name not in COMMANDS}
+
+
 class LazyGroup(HelpfulGroup):
     """A group whose commands are modules of tflq.cli with the same name, imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names in the order of the table."""
-        return list(COMMANDS)
+        """Return the names in the order of the table, then those of other packages."""
+        return [*COMMANDS, *_foreign()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the command of that name."""
         if cmd_name not in COMMANDS:
-            return None
+            foreign = _foreign().get(cmd_name)
+            return None if foreign is None else cast(click.Command, foreign.load())
         command: click.Command = import_module(f"tflq.cli.{cmd_name}").command
         return command
 
@@ -61,14 +72,14 @@ class LazyGroup(HelpfulGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse a name that is no command with the names that are."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in _foreign():
             raise click.UsageError(f"no command is called '{args[0]}'; there are {', '.join(COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table, without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items(), *((name, f"of {e.value}") for name, e in _foreign().items())])
 
     def invoke(self, ctx: click.Context) -> int:
         """Run the command; a reader that went away (`| head`) ends it quietly."""

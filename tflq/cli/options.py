@@ -229,9 +229,28 @@ LIMIT_OPTION = click.option(
 DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
+def _load_kernels(_ctx: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> None:
+    """Register the kernels of the user's files before the command reads its model."""
+    from tflq.interpreter.kernel_files import load_kernel_file, read_kernel_file
+
+    for path in paths:
+        load_kernel_file(read_kernel_file(path))
+
+
+KERNELS_OPTION = click.option(
+    "--kernels",
+    multiple=True,
+    metavar="FILE.py",
+    is_eager=True,
+    expose_value=False,
+    callback=_load_kernels,
+    help="Run this Python file first: kernels of custom operators (docs/extending.md). Only files that you trust.",
+)
+
+
 def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --limit, --json and --debug."""
-    function = DEBUG_OPTION(LIMIT_OPTION(function))
+    """Add the options that every command has: --limit, --kernels, --json and --debug."""
+    function = DEBUG_OPTION(LIMIT_OPTION(KERNELS_OPTION(function)))
     return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
 
 

@@ -12,6 +12,7 @@ from tflq.analysis.executions import for_target
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters.precision import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
+from tflq.interpreter.kernel_files import load_kernel_file
 from tflq.precision.exchange import exchanged
 from tflq.precision.problem import Problem, Reals, real_outputs
 from tflq.precision.trial import Floating, Result, Trial
@@ -33,6 +34,8 @@ def evaluate(problem: Problem, trial: Trial) -> Result:
         raise OptionError(
             f"this worker has tflq {__version__}, the search runs tflq {problem.version}; install the same on both"
         )
+    for file in problem.kernels:
+        load_kernel_file(file)
     try:
         outputs = _outputs(problem, trial)
     except (UnsupportedError, OptionError) as error:

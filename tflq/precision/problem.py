@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from tflq.converters.precision import PrecisionPlan, find_mixed_precision, preci
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
+from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
 from tflq.precision.digest import digest_of
 from tflq.precision.trial import Trial
 
@@ -37,6 +38,7 @@ class Problem:
         reference: what the outputs should be: float64[S, elements of all outputs].
         in_float: whether the reference is the model in floating point; else it is the model as it is.
         version: of tflq, so that workers of another one do not take part.
+        kernels: files with kernels that the user loaded; workers load them, too.
     """
 
     graph: Graph
@@ -49,6 +51,7 @@ class Problem:
     reference: Reals
     in_float: bool
     version: str = __version__
+    kernels: tuple[KernelFile, ...] = field(default_factory=loaded_kernel_files)
 
     @property
     def count(self) -> int:
@@ -60,7 +63,7 @@ class Problem:
         """SHA-256 of all that results depend on; the plan does not count, it follows from the rest."""
         return digest_of(
             (self.graph, self.target, self.assignments, self.rules),
-            (self.samples, self.labels, self.reference, self.in_float, self.version),
+            (self.samples, self.labels, self.reference, self.in_float, self.version, *(k.text for k in self.kernels)),
         )
 
     @property

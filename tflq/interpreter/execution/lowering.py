@@ -66,4 +66,6 @@ def require_kernels(graph: Graph, default: str) -> None:
     if missing:
         lines = "; ".join(f"{what} (operator {', '.join(numbers)})" for what, numbers in missing.items())
         known = ", ".join(sorted(arithmetic(default).kernels))
-        raise UnsupportedError(f"no kernel for {lines}; arithmetic '{default}' has {known}")
+        raise UnsupportedError(
+            f"no kernel for {lines}; arithmetic '{default}' has {known} (docs/extending.md: how to add one)"
+        )

@@ -1,0 +1,171 @@
+"""docs/extending.md: a target, an arithmetic, an operator and a command from outside reach every command of tflq."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support import command
+from tests.support.command import Outcome
+from tests.support.tracked import ROOT
+from tflq.benchmarks.demo_data import demo_model_path, demo_samples
+from tflq.converters import tflite
+from tflq.graph import DType, GraphBuilder, Model
+
+HERE = Path(__file__).parent
+PACKAGE = HERE / "power_of_two"
+MODEL = demo_model_path()
+TARGET = ("--target", "power-of-two")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which pip installed the package of docs/extending.md."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    source = tmp_path_factory.mktemp("source") / "power_of_two"
+    for path in PACKAGE.rglob("*.*"):
+        if path.suffix in (".py", ".toml"):
+            target = source / path.relative_to(PACKAGE)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(path.read_bytes())
+    subprocess.run([*pip, "--target", str(folder), str(source)], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits")
+    data = demo_samples(tflite.read_model(str(MODEL)).main)
+    (images,) = data.samples.take(0, 60)
+    for number, image in enumerate(images):
+        (folder / f"{number:02}.bin").write_bytes(image.tobytes())
+    (folder / "y_labels.csv").write_text("".join(f"{n:02}.bin,10,{c}\n" for n, c in enumerate(data.labels[:60])))
+    return folder
+
+
+@pytest.fixture
+def tflq(installed: Path, tmp_path: Path):
+    def run(*arguments: object) -> Outcome:
+        path = os.pathsep.join((str(ROOT), str(installed)))
+        return command.tflq(*arguments, cwd=tmp_path, environment={"PYTHONPATH": path})
+
+    return run
+
+
+def test_targets_lists_it(tflq) -> None:
+    assert "power-of-two" in tflq("targets").out
+
+
+def test_run_gives_every_tensor(tflq, tmp_path: Path) -> None:
+    done = tflq("run", MODEL, *TARGET, "-n", 3, "--all-tensors", "-o", "out.npz")
+    assert done.status == 0, done.err
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert all(arrays[name].shape[0] == 3 and arrays[name].dtype == np.int8 for name in arrays)
+
+
+def test_convert_writes_its_files(tflq, tmp_path: Path) -> None:
+    assert tflq("convert", MODEL, *TARGET, "-n", 2, "-o", "out").status == 0
+    written = json.loads((tmp_path / "out" / "digits_exponents.json").read_text())
+    assert all("shift" in layer for layer in written["layers"] if layer["operator"] == "conv_2d")
+    assert (tmp_path / "out" / "digits_constants.h").read_text().startswith("#include <stdint.h>\n")
+
+
+def test_bench_counts(tflq, digits: Path) -> None:
+    rows = tflq("bench", "-m", MODEL, "-d", digits, *TARGET, "--json").json["rows"]
+    assert [row["name"] for row in rows] == ["as is", "power-of-two"]
+    assert min(row["right"] for row in rows) >= 54
+
+
+def test_compare_ranks_its_layers(tflq) -> None:
+    done = tflq("compare", f"{MODEL}@power-of-two", "-n", 5, "--json")
+    assert done.status == 1
+    assert done.json["ranking"]
+
+
+def test_export_writes_vectors(tflq, tmp_path: Path) -> None:
+    assert tflq("export", MODEL, *TARGET, "--vectors", "npz", "-n", 1, "-o", "vectors").status == 0
+    assert any((tmp_path / "vectors").iterdir())
+
+
+@pytest.mark.parametrize("operator", ["conv_2d", "fully_connected", "softmax"])
+def test_explain_ends_in_what_the_engine_stored(tflq, tmp_path: Path, operator: str) -> None:
+    graph = tflite.read_model(str(MODEL)).main
+    node = next(node for node in graph.nodes if node.operator == operator)
+    index = ",".join("0" * (len(graph.tensors[node.outputs[0]].shape) - 1))
+    done = tflq("explain", MODEL, *TARGET, "--tensor", node.name, "--index", index, "-n", 1)
+    assert done.status == 0, done.err
+    assert "half to even" in done.out
+
+
+def test_sensitivity_and_search_use_its_widths(tflq, digits: Path) -> None:
+    fixed = [x for layer in range(1, 5) for x in ("--layer", f"{layer}:weight_bits=8")]
+    data = ("--data", digits, "--jobs", 2)
+    found = tflq("sensitivity", MODEL, *TARGET, *fixed, *data, "--json")
+    assert found.status == 0, found.err
+    bits = {bits for layer in found.json["layers"] for bits in layer["results"]}
+    assert bits == {"6", "4", "3", "2"}
+    assert tflq("search", MODEL, *TARGET, *fixed, *data, "--at-least", 50).status == 0
+
+
+def test_its_command(tflq) -> None:
+    assert "exponents" in tflq("--help").out
+    exponents = tflq("exponents", MODEL, "--json").json
+    assert exponents
+    assert all(isinstance(f, int) for f in exponents.values())
+
+
+def test_refusals_name_the_page(tflq, tmp_path: Path) -> None:
+    assert "docs/extending.md" in tflq("run", MODEL, "--target", "power-of-three", "-n", 1, "-o", "o.npz").refused()
+    assert "docs/extending.md" in tflq("run", with_mish(tmp_path), "-n", 1, "-o", "o.npz").refused()
+
+
+def with_mish(folder: Path) -> Path:
+    """Write a model of one custom operator."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    graph = b.build([b.add("custom", [x], (1, 4), DType.FLOAT32)])
+    graph.nodes[0] = replace(graph.nodes[0], custom_code="Mish")
+    path = folder / "mish.tflite"
+    tflite.write_model(Model([graph]), path)
+    return path
+
+
+def test_a_custom_operator_from_a_file(tflq, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[[-1.0, 0.0, 1.0, 3.0]]], np.float32))
+    done = tflq("run", with_mish(tmp_path), "--kernels", PACKAGE / "mish.py", "--input", "x.npy", "-o", "out.npz")
+    assert done.status == 0, done.err
+    with np.load(tmp_path / "out.npz") as arrays:
+        (y,) = arrays.values()
+    assert np.allclose(y, [[[-0.30340147, 0.0, 0.8650984, 2.9865]]], atol=1e-4)
+
+
+def test_a_file_that_fails_is_refused_in_a_line(tflq, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("1 / 0\n")
+    assert "bad.py: ZeroDivisionError" in tflq("run", MODEL, "--kernels", "bad.py", "-n", 1, "-o", "o.npz").refused()
+
+
+@pytest.mark.parametrize(("x", "shift"), [(5, 1), (7, 1), (-5, 1), (6, 2), (-6, 2), (3, 0), (3, -2), (2**40 + 1, 1)])
+def test_the_primitive_rounds_half_to_even(installed: Path, x: int, shift: int) -> None:
+    code = f"from tflq_power_of_two.primitives import shift_half_even as s; print(int(s({x}, {shift})))"
+    path = os.pathsep.join((str(ROOT), str(installed)))
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True)
+    assert int(done.stdout) == round(Fraction(x) / Fraction(2) ** shift)
+
+
+def test_the_pages_code_is_the_packages_files() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text()
+    blocks = re.findall(r"^`([\w./]+)`:\n\n```\w+\n(.*?)^```", page, flags=re.S | re.M)
+    assert len(blocks) >= 6
+    for name, block in blocks:
+        whole = (PACKAGE / name).read_text()
+        assert block in whole, f"docs/extending.md: the block of {name} is not in that file"
