@@ -250,7 +250,12 @@ KERNELS_OPTION = click.option(
 
 def reporting(function: _Function) -> _Function:
     """Add the options that every command has: --limit, --kernels, --json and --debug."""
-    function = DEBUG_OPTION(LIMIT_OPTION(KERNELS_OPTION(function)))
+    return judging(KERNELS_OPTION(function))
+
+
+def judging(function: _Function) -> _Function:
+    """Add the options of `reporting` but --kernels: where TFLite judges, it names TFLite's own kernels."""
+    function = DEBUG_OPTION(LIMIT_OPTION(function))
     return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
 
 

@@ -13,7 +13,7 @@ from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, verify
 from tflq.cli import output
-from tflq.cli.options import STATE_OPTION, calibration_options, reporting, sample_options, target_options
+from tflq.cli.options import STATE_OPTION, calibration_options, judging, sample_options, target_options
 from tflq.interpreter.execution.engine import State
 
 
@@ -54,7 +54,7 @@ from tflq.interpreter.execution.engine import State
 @STATE_OPTION
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
-@reporting
+@judging
 def command(
     model: str | None,
     samples: SampleOptions,
