@@ -11,13 +11,10 @@ internal/reference/integer_ops/fully_connected.h.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from tflq.errors import GraphError
-from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, accumulator_range, prepare_product
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
     BlockwiseFullyConnected,
@@ -31,7 +28,7 @@ from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     lower_hybrid,
     run_hybrid,
 )
-from tflq.interpreter.kernels.tflite.rescale import Rescale, Rule, make_rescale, make_rule
+from tflq.interpreter.kernels.tflite.rescale import Rule, make_rule
 from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     is_shuffled,
     lower_shuffled,
@@ -39,7 +36,7 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     shuffled_workspace,
     unshuffled,
 )
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_zero_points_of_zero
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
 
@@ -47,24 +44,7 @@ FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 
 
 @dataclass(frozen=True, eq=False)
-class LayerConstants:
-    """What follows from weights and bias.
-
-    Attributes:
-        weights: integers [O, K], their zero point taken off.
-        bias: int64[O] as in the file, zeros where there is none.
-        rescale: rule, folded bias, proven map.
-        prepared: the weights made ready for accumulation.
-    """
-
-    weights: Array
-    bias: Integers
-    rescale: Rescale
-    prepared: MatrixProduct
-
-
-@dataclass(frozen=True, eq=False)
-class FullyConnected:
+class FullyConnected(WeightedLayer[MatrixProduct]):
     """The integers of one FULLY_CONNECTED.
 
     Attributes:
@@ -81,7 +61,18 @@ class FullyConnected:
     weights_zero_point: int
     keep_dimensions: bool
     rule: Rule
-    constants: LayerConstants | None
+    constants: LayerConstants[MatrixProduct] | None
+
+    def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[MatrixProduct]:
+        """Return the constants of weights [O, K] and a bias, as `make_constants`."""
+        bounds = (self.input_dtype.minimum, self.input_dtype.maximum)
+        zero_points = (self.input_zero_point, self.weights_zero_point)
+        return make_constants(self.rule, bounds, zero_points, weights, bias, prepare_product, fit)
+
+    def compute(self, constants: LayerConstants[MatrixProduct], x: Array) -> Array:
+        """Return the codes of x as [S, rows, O]."""
+        rows = x.reshape(x.shape[0], -1, constants.weights.shape[1])
+        return constants.rescale.apply(accumulate_product(constants.prepared, rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +109,7 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
     rule = make_rule(node, output, scale_of(x, weights, output, rounding), rounding, bits)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])
     layer = FullyConnected(x.dtype, per_tensor(x)[1], zw, check_shapes(node, x, weights), rule, None)
-    return _with_constants(layer, weights.data, bias)
+    return with_constants(layer, weights.data, bias)
 
 
 def run(
@@ -143,45 +134,11 @@ def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
     rule, keep, workspace = lower_shuffled(node, operands)
     stored = operands.input(1).data
     weights = None if stored is None else unshuffled(stored)
-    layer = _with_constants(FullyConnected(DType.INT8, 0, 0, keep, rule, None), weights, operands.input(2))
+    layer = with_constants(FullyConnected(DType.INT8, 0, 0, keep, rule, None), weights, operands.input(2))
     return ShuffledFullyConnected(layer, workspace)
 
 
 def _run_dense(layer: FullyConnected, x: Array, weights: Array, bias: Array | None) -> Array:
     shape = output_shape(x.shape, weights.shape[1:], layer.keep_dimensions)
-    if layer.constants is not None:
-        return _multiply(layer.constants, x).reshape(shape)
-    own = max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])
-    samples = []
-    for s in range(own):
-        made = _make_constants(layer, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], False)
-        samples.append(_multiply(made, x[s % len(x)][None]))
-    return np.asarray(np.concatenate(samples).reshape(own, *shape[1:]))
-
-
-def _with_constants(layer: FullyConnected, weights: Array | None, bias: Tensor | None) -> FullyConnected:
-    if weights is None or (bias is not None and bias.data is None):
-        return layer
-    return replace(layer, constants=_make_constants(layer, weights, None if bias is None else bias.data, fit=True))
-
-
-def _multiply(made: LayerConstants, x: Array) -> Array:
-    rows = x.reshape(x.shape[0], -1, made.weights.shape[1])
-    return made.rescale.apply(accumulate_product(made.prepared, rows))
-
-
-def _make_constants(layer: FullyConnected, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
-    wide = np.int32 if weights.dtype == np.int16 else np.int16
-    shifted = weights if layer.weights_zero_point == 0 else weights.astype(wide) - layer.weights_zero_point
-    outputs = weights.shape[0]
-    plain = np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64).reshape(-1)
-    if plain.shape[0] != outputs:
-        raise GraphError(f"the bias has {plain.shape[0]} elements, the weights have {outputs} rows")
-    folded = plain - layer.input_zero_point * shifted.astype(np.int64).sum(axis=1)
-    low, high = layer.input_dtype.minimum, layer.input_dtype.maximum
-    rescale = (
-        make_rescale(layer.rule, folded, *accumulator_range(shifted, low, high))
-        if fit
-        else Rescale(layer.rule, folded, None)
-    )
-    return LayerConstants(shifted, plain, rescale, prepare_product(shifted, max(-low, high)))
+    found = layer.run(x, weights, bias)
+    return found.reshape(len(found), *shape[1:])

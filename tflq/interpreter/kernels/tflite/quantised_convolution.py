@@ -1,8 +1,6 @@
 """What CONV_2D and DEPTHWISE_CONV_2D share in TFLite's integer arithmetic (docs/tflite.md).
 
-acc = sum over taps of (w - zw) * x with raw codes x, padding holding zi; total = acc + bias - zi * sum(w - zw). That is
-the reference kernel's bias plus the sum over taps inside the image of (w - zw) * (x - zi). A depthwise convolution is a
-grouped one with one input channel in each group.
+The accumulator is that of weighted.py. A depthwise convolution is a grouped one with one input channel in each group.
 
 Source: TFLite kernels/internal/reference/integer_ops/conv.h and depthwise_conv.h, reference/conv.h and
 depthwiseconv_uint8.h, kernels/kernel_util.cc (PopulateConvolutionQuantizationParams).
@@ -10,7 +8,7 @@ depthwiseconv_uint8.h, kernels/kernel_util.cc (PopulateConvolutionQuantizationPa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +19,14 @@ from tflq.interpreter.accumulate import (
     Convolution,
     Window,
     accumulate_in_order,
-    accumulator_range,
     gain_in_order,
     prepare_convolution,
     window_of,
 )
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
-from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
+from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.checks import require_zero_points_of_zero as require_symmetric
 
@@ -37,24 +34,7 @@ SIGNED_WEIGHTS = (DType.INT8, DType.INT4)
 
 
 @dataclass(frozen=True, eq=False)
-class LayerConstants:
-    """What follows from weights and bias.
-
-    Attributes:
-        weights: integers [O, KH, KW, C/groups], their zero point taken off.
-        bias: int64[O] as in the file, zeros where there is none.
-        rescale: rule, folded bias, proven map.
-        prepared: the weights made ready for accumulation.
-    """
-
-    weights: Array
-    bias: Integers
-    rescale: Rescale
-    prepared: Convolution
-
-
-@dataclass(frozen=True, eq=False)
-class QuantisedConvolution:
+class QuantisedConvolution(WeightedLayer[Convolution]):
     """The integers of one convolution.
 
     Attributes:
@@ -75,7 +55,20 @@ class QuantisedConvolution:
     input_zero_point: int
     weights_zero_point: int
     rule: Rule
-    constants: LayerConstants | None
+    constants: LayerConstants[Convolution] | None
+
+    def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Convolution]:
+        """Return the constants of weights [O, KH, KW, C/groups] and a bias, as `make_constants`."""
+
+        def pack(shifted: Array, magnitude: int) -> Convolution:
+            return prepare_convolution(shifted, self.window, self.groups, magnitude, self.output_width)
+
+        dtype, zero_points = self.input_dtype, (self.input_zero_point, self.weights_zero_point)
+        return make_constants(self.rule, (dtype.minimum, dtype.maximum), zero_points, weights, bias, pack, fit)
+
+    def compute(self, constants: LayerConstants[Convolution], x: Array) -> Array:
+        """Return the codes of x."""
+        return constants.rescale.apply(accumulate_in_order(constants.prepared, x, self.input_zero_point))
 
 
 def lower_convolution(
@@ -114,10 +107,7 @@ def lower_convolution(
     require_convolved(window, x.shape, outputs)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
     layer = QuantisedConvolution(window, width, groups, dtype, zi, zw, rule, None)
-    if weights.data is None or (bias is not None and bias.data is None):
-        return layer
-    made = make_constants(layer, as_grouped(weights.data, channels_last), None if bias is None else bias.data, True)
-    return replace(layer, constants=made)
+    return with_constants(layer, None if weights.data is None else as_grouped(weights.data, channels_last), bias)
 
 
 def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias: Array | None) -> tuple[Array, ...]:
@@ -132,14 +122,7 @@ def run_convolution(layer: QuantisedConvolution, x: Array, weights: Array, bias:
     Returns:
         T[S, N, OH, OW, O].
     """
-    if layer.constants is not None:
-        return (_convolve(layer, layer.constants, x),)
-    own = max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])
-    samples = []
-    for s in range(own):
-        made = make_constants(layer, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], False)
-        samples.append(_convolve(layer, made, x[s % len(x)][None]))
-    return (np.concatenate(samples),)
+    return (layer.run(x, weights, bias),)
 
 
 def gain_of_samples_last(layer: QuantisedConvolution, operands: Operands) -> float | None:
@@ -148,31 +131,6 @@ def gain_of_samples_last(layer: QuantisedConvolution, operands: Operands) -> flo
         return None
     _, height, width, _ = operands.input(0).shape
     return gain_in_order(layer.constants.prepared, layer.constants.rescale.step_map is not None, (height, width))
-
-
-def make_constants(layer: QuantisedConvolution, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
-    """Take zero points off, fold them into the bias, and prepare.
-
-    Args:
-        layer: the layer without constants.
-        weights: codes [O, KH, KW, C/groups].
-        bias: [O] or None.
-        fit: whether to look for a proven map; pays where the constants serve many samples.
-    """
-    shifted = weights if layer.weights_zero_point == 0 else weights.astype(np.int16) - layer.weights_zero_point
-    outputs = weights.shape[0]
-    plain = np.zeros(outputs, np.int64) if bias is None else bias.astype(np.int64).reshape(-1)
-    if plain.shape[0] != outputs:
-        raise GraphError(f"the bias has {plain.shape[0]} elements, the weights have {outputs} output channels")
-    folded = plain - layer.input_zero_point * shifted.astype(np.int64).reshape(outputs, -1).sum(axis=1)
-    low, high = layer.input_dtype.minimum, layer.input_dtype.maximum
-    rescale = (
-        make_rescale(layer.rule, folded, *accumulator_range(shifted, low, high))
-        if fit
-        else Rescale(layer.rule, folded, None)
-    )
-    prepared = prepare_convolution(shifted, layer.window, layer.groups, max(-low, high), layer.output_width)
-    return LayerConstants(shifted, plain, rescale, prepared)
 
 
 def effective_scale(x: Tensor, weights: Tensor, output: Tensor, outputs: int) -> NDArray[np.float64]:
@@ -214,7 +172,3 @@ def _accumulator_of(
     if bias is not None:
         require_type(bias, (DType.INT32,) if stated == "int32" else (DType.INT64,))
     return (Rounding.DOUBLE, 32) if stated == "int32" else (Rounding.SINGLE_64, 64)
-
-
-def _convolve(layer: QuantisedConvolution, made: LayerConstants, x: Array) -> Array:
-    return made.rescale.apply(accumulate_in_order(made.prepared, x, layer.input_zero_point))

@@ -9,12 +9,11 @@ Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.accumulate.transposed import (
     Transposed,
     TransposedWindow,
@@ -26,8 +25,8 @@ from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.hybrid_transpose_conv import HybridTransposeConv, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
-from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, Rule, make_rescale, make_rule
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
+from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,
@@ -39,22 +38,7 @@ from tflq.interpreter.operands.transpose_conv import transposed_window
 
 
 @dataclass(frozen=True, eq=False)
-class LayerConstants:
-    """What follows from weights and bias.
-
-    Attributes:
-        weights: integers [O, KH, KW, C], their zero point taken off.
-        rescale: rule, bias, proven map.
-        prepared: the weights made ready for accumulation.
-    """
-
-    weights: Array
-    rescale: Rescale
-    prepared: Transposed
-
-
-@dataclass(frozen=True, eq=False)
-class TransposeConv:
+class TransposeConv(WeightedLayer[Transposed]):
     """The integers of one TRANSPOSE_CONV.
 
     Attributes:
@@ -71,7 +55,20 @@ class TransposeConv:
     input_zero_point: int
     weights_zero_point: int
     rule: Rule
-    constants: LayerConstants | None
+    constants: LayerConstants[Transposed] | None
+
+    def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Transposed]:
+        """Return the constants of weights [O, KH, KW, C] and a bias, as `make_constants`."""
+
+        def pack(shifted: Array, magnitude: int) -> Transposed:
+            return prepare_transposed(shifted, self.place, magnitude)
+
+        return make_constants(self.rule, self.input_bounds, (0, self.weights_zero_point), weights, bias, pack, fit)
+
+    def compute(self, constants: LayerConstants[Transposed], x: Array) -> Array:
+        """Return the codes of x."""
+        shifted = x.astype(np.int32) - self.input_zero_point
+        return constants.rescale.apply(accumulate_transposed(constants.prepared, shifted))
 
 
 def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
@@ -103,9 +100,7 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
     rounding, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
     bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))
     layer = TransposeConv(place, bounds, zi, zw, make_rule(node, output, scale, rounding, bits), None)
-    if weights.data is None or (bias is not None and bias.data is None):
-        return layer
-    return replace(layer, constants=_make(layer, weights.data, None if bias is None else bias.data, fit=True))
+    return with_constants(layer, weights.data, bias)
 
 
 def run(
@@ -120,26 +115,4 @@ def run(
         return run_hybrid(params, weights, x, bias)
     if isinstance(params, FloatTransposeConv):
         return float_kernel.run(params, _shape, weights, x, bias)
-    if params.constants is not None:
-        return (_convolve(params, params.constants, x),)
-    own = max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])
-    samples = []
-    for s in range(own):
-        made = _make(params, weights[s % len(weights)], None if bias is None else bias[s % len(bias)], fit=False)
-        samples.append(_convolve(params, made, x[s % len(x)][None]))
-    return (np.concatenate(samples),)
-
-
-def _make(layer: TransposeConv, weights: Array, bias: Array | None, fit: bool) -> LayerConstants:
-    shifted = weights.astype(np.int16) - layer.weights_zero_point
-    plain: Integers = np.zeros(weights.shape[0], np.int64) if bias is None else bias.astype(np.int64).reshape(-1)
-    low, high = layer.input_bounds
-    rescale = Rescale(layer.rule, plain, None)
-    if fit:
-        rescale = make_rescale(layer.rule, plain, *accumulator_range(shifted, low, high))
-    return LayerConstants(shifted, rescale, prepare_transposed(shifted, layer.place, max(-low, high)))
-
-
-def _convolve(layer: TransposeConv, made: LayerConstants, x: Array) -> Array:
-    shifted = x.astype(np.int32) - layer.input_zero_point
-    return made.rescale.apply(accumulate_transposed(made.prepared, shifted))
+    return (params.run(x, weights, bias),)
