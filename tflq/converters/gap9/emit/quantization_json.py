@@ -10,8 +10,10 @@ import numpy as np
 
 from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
-from tflq.interpreter.layers.pooling import AveragePool, Mean
+from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
+from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.requantise import StepMap
+from tflq.interpreter.operands.reduction_axes import Reduction
 from tflq.schemas.gap9 import Json
 
 FORMAT, VERSION = "tflq gap9 quantization", 1
@@ -34,6 +36,8 @@ _EXECUTION_ONLY = (
     "recurrent_product",
 )
 """Fields that tflq needs to run, or that stand in constants.npz."""
+_PARTS = (Reciprocal, RescaledSum, Reduction, Stored)
+"""Records whose fields stand in the file beside those of the record that holds them."""
 _NOT_DIVIDED = ("sum", "reduce_max")
 """Operators whose integers do not tell how many elements become one."""
 
@@ -112,10 +116,6 @@ def _integers(node: Node) -> Json:
     if node.operator in FILTERS:
         return _filter(node)
     found = plain(node.params)
-    if isinstance(node.params, (AveragePool, Mean)):
-        assert isinstance(found, dict)
-        parts = [part if isinstance(part, dict) and key != "window" else {key: part} for key, part in found.items()]
-        found = {key: value for part in parts for key, value in part.items()}
     if isinstance(found, dict) and node.operator in _NOT_DIVIDED:
         found.pop("count")
     return found
@@ -146,6 +146,15 @@ def plain(value: object) -> Json:
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     if is_dataclass(value) and not isinstance(value, (type, StepMap)):
-        names = [f.name for f in fields(value) if f.name not in _EXECUTION_ONLY]
-        return {name: plain(getattr(value, name)) for name in names}
+        entry: dict[str, Json] = {}
+        for name in (f.name for f in fields(value) if f.name not in _EXECUTION_ONLY):
+            part: object = getattr(value, name)
+            entry |= _entries(part) if isinstance(part, _PARTS) else {name: plain(part)}
+        return entry
     return value if isinstance(value, (str, int, float, bool)) else None
+
+
+def _entries(part: object) -> dict[str, Json]:
+    found = plain(part)
+    assert isinstance(found, dict)
+    return found

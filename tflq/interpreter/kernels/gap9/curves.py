@@ -14,7 +14,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm, round_half_up
 from tflq.interpreter.kernels.gap9.sigmoid_tanh import sigmoid_q15, tanh_q15
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
@@ -37,9 +37,7 @@ class CurveParams:
         left_shift: 8 for int8 inputs, 0 for Q12.
         mul_bias: M, N about 2^-15 / S_y.
         zero_point: of the output.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: for inputs of 8 bits.
     """
 
@@ -47,16 +45,14 @@ class CurveParams:
     left_shift: int
     mul_bias: MulBias
     zero_point: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Table | None = None
 
     def exact(self, x: Integers) -> Integers:
         """clip(norm(curve(x << left_shift) * M, N) + Z_y)."""
         q15 = (tanh_q15 if self.is_tanh else sigmoid_q15)(x << self.left_shift)
         y = norm(q15 * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
-        return np.clip(y, self.minimum, self.maximum)
+        return self.stored.clip(y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +64,7 @@ class HardSwishParams:
         upper_bound: rnd(6 / S_i), the code of 6.
         mul_bias: M, N about S_i^2 / (6 * S_y).
         zero_point: of the output.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: for inputs of 8 bits.
     """
 
@@ -78,16 +72,14 @@ class HardSwishParams:
     upper_bound: int
     mul_bias: MulBias
     zero_point: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Table | None = None
 
     def exact(self, x: Integers) -> Integers:
         """clip(norm(x * clip(x + offset, 0, upper_bound) * M, N) + Z_y)."""
         product = x * np.clip(x + self.offset, 0, self.upper_bound)
         y = norm(product * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
-        return np.clip(y, self.minimum, self.maximum)
+        return self.stored.clip(y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,23 +89,19 @@ class LeakyReluParams:
     Attributes:
         slope: L = trunc(0.5 + alpha * 128), Q7 in int8.
         zero_point: of the output; the input's is 0.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: for inputs of 8 bits.
     """
 
     slope: int
     zero_point: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Table | None = None
 
     def exact(self, x: Integers) -> Integers:
         """clip((x > 0 ? x : norm(x * L, 7)) + Z_y); M = 1 and N = 0, the scales being equal."""
         y = np.where(x > 0, x, norm(x * self.slope, 7)) + self.zero_point
-        return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
+        return self.stored.clip(y)
 
 
 def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurveParams:  # noqa: ARG001
@@ -132,9 +120,7 @@ def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurvePa
         0 if wide else ALONE_SHIFT,
         mul_bias(Q15 / float(y.scale[0])),
         int(y.zero_point[0]),
-        y.minimum_code,
-        y.maximum_code,
-        output.dtype.storage,
+        Stored.of(output),
     )
     return replace(params, table=curve_table(params.exact, x, output))
 
@@ -158,9 +144,7 @@ def lower_hard_swish(node: Node, operands: Operands) -> HardSwishParams:  # noqa
         int(round_half_up(6 / s_i)),
         mul_bias(s_i * s_i / (6 * float(y.scale[0]))),
         int(y.zero_point[0]),
-        y.minimum_code,
-        y.maximum_code,
-        output.dtype.storage,
+        Stored.of(output),
     )
     return replace(params, table=curve_table(params.exact, x, output))
 
@@ -178,15 +162,14 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
         raise UnsupportedError(f"alpha is {alpha}; allowed is {_LOWEST_SLOPE} to below {_HIGHEST_SLOPE}")
     if int(x.affine.zero_point[0]) or not np.allclose(x.affine.scale, output.affine.scale):
         raise UnsupportedError(f"input '{x.name}' must have zero point 0 and the scale of the output")
-    y = output.affine
     slope = int(np.trunc(0.5 + alpha * 128))
-    params = LeakyReluParams(slope, int(y.zero_point[0]), y.minimum_code, y.maximum_code, output.dtype.storage)
+    params = LeakyReluParams(slope, int(output.affine.zero_point[0]), Stored.of(output))
     return replace(params, table=curve_table(params.exact, x, output))
 
 
 def run(params: CurveParams | HardSwishParams | LeakyReluParams, x: Array) -> tuple[Array, ...]:
     """Run any of them: int32 or int8 [S, *shape] -> codes [S, *shape]."""
-    return (run_curve(params.table, params.exact, x, params.dtype),)
+    return (run_curve(params.table, params.exact, x, params.stored.dtype),)
 
 
 def curve_table(rule: CurveRule, source: Tensor, output: Tensor) -> Table | None:

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
@@ -34,9 +34,7 @@ class SumParams:
         input_mul_bias: M1, N1 about S_scaled / S_other.
         mul_bias: M2, N2 about S_other / S_y.
         bias: added at the end, from the zero points.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: all pairs of 8-bit codes, None for wider ones.
     """
 
@@ -45,9 +43,7 @@ class SumParams:
     input_mul_bias: MulBias
     mul_bias: MulBias
     bias: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Array | None = None
 
     def exact(self, first: Integers, second: Integers) -> Integers:
@@ -57,7 +53,7 @@ class SumParams:
         operands[self.scaled] = norm(scaled * m1.multiplier[0], m1.shift[0])
         total = operands[0] + self.sign * operands[1]
         y = norm(total * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.bias
-        return np.clip(y, self.minimum, self.maximum)
+        return self.stored.clip(y)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +62,18 @@ class ProductOfTensors:
 
     Attributes:
         mul_bias: M, N about S_a * S_b / S_y.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: all pairs of 8-bit codes.
     """
 
     mul_bias: MulBias
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Array | None = None
 
     def exact(self, first: Integers, second: Integers) -> Integers:
         """clip(norm(a * b * M, N))."""
         y = norm(first * second * self.mul_bias.multiplier[0], self.mul_bias.shift[0])
-        return np.clip(y, self.minimum, self.maximum)
+        return self.stored.clip(y)
 
 
 def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
@@ -112,9 +104,7 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
         mul_bias(s_s / s_o),
         mul_bias(s_o / s_y),
         bias,
-        y.minimum_code,
-        y.maximum_code,
-        output.dtype.storage,
+        Stored.of(output),
     )
     return replace(params, table=_table(params, *tensors, output))
 
@@ -130,8 +120,7 @@ def lower_product(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: 
         if int(tensor.affine.zero_point[0]):
             raise UnsupportedError(f"'{tensor.name}' has zero point {tensor.affine.zero_point[0]}; a product takes 0")
     a, b, y = (float(t.affine.scale[0]) for t in (*tensors, output))
-    affine = output.affine
-    params = ProductOfTensors(mul_bias(a * b / y), affine.minimum_code, affine.maximum_code, output.dtype.storage)
+    params = ProductOfTensors(mul_bias(a * b / y), Stored.of(output))
     return replace(params, table=_table(params, *tensors, output))
 
 
@@ -140,7 +129,7 @@ def run_pair(params: PairParams, first: Array, second: Array) -> tuple[Array, ..
     if params.table is not None:
         return (run_pairs(params.table, first, second),)
     x, y = align(first, second)
-    return (params.exact(x.astype(np.int64), y.astype(np.int64)).astype(params.dtype),)
+    return (params.exact(x.astype(np.int64), y.astype(np.int64)).astype(params.stored.dtype),)
 
 
 def _table(params: PairParams, first: Tensor, second: Tensor, output: Tensor) -> Array | None:

@@ -31,11 +31,6 @@ class MulBias:
     shift: Integers
     ratio: FloatArray
 
-    @property
-    def is_one(self) -> bool:
-        """Whether multiplying changes nothing."""
-        return bool(np.all(self.multiplier == 1) and np.all(self.shift == 0))
-
 
 def multiplier_bits(reduction: int, bias: ArrayLike) -> Integers:
     """Bits that M may have so that accumulator * M stays in 32 bits, as the vendor estimates them.

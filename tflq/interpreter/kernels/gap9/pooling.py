@@ -14,7 +14,7 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm
 from tflq.interpreter.layers.pooling import (
     MaxPool,
     lower_average_pool,
@@ -39,23 +39,19 @@ class Reciprocal:
         factor: floor(65536 / taps), so averages come out up to 0.05 % low.
         zero_point: what stands outside the image, counted as a tap.
         taps: of a full window.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
     """
 
     factor: int
     zero_point: int
     taps: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """clip(norm((sum + Z * (taps - count)) * factor, 16))."""
         total = sums.astype(np.int64)
         total += self.zero_point * (self.taps - counts)
-        return np.clip(norm(total * self.factor, 16), self.minimum, self.maximum).astype(self.dtype)
+        return self.stored.clip(norm(total * self.factor, 16)).astype(self.stored.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +61,12 @@ class RescaledSum:
     Attributes:
         fraction_bits: f, 7 for a mean; None for a sum, which is not divided.
         mul_bias: M * 2^-N about S_x / (S_y * 2^f).
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
     """
 
     fraction_bits: int | None
     mul_bias: MulBias
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """clip(norm(trunc((sum << f) / n) * M, N)); the division truncates toward zero."""
@@ -83,15 +75,13 @@ class RescaledSum:
             shifted = total << self.fraction_bits
             total = np.sign(shifted) * (np.abs(shifted) // counts)
         y = norm(total * self.mul_bias.multiplier, self.mul_bias.shift)
-        return np.clip(y, self.minimum, self.maximum).astype(self.dtype)
+        return self.stored.clip(y).astype(self.stored.dtype)
 
 
 def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) -> Reciprocal:  # noqa: ARG001
     """Decide the integers of AVERAGE_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
-    affine = x.affine
-    zero_point = int(affine.zero_point[0])
-    return Reciprocal(65536 // taps, zero_point, taps, affine.minimum_code, affine.maximum_code, x.dtype.storage)
+    return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of(x))
 
 
 def find_rescaled_sum(
@@ -103,9 +93,9 @@ def find_rescaled_sum(
     fraction_bits: int | None,
 ) -> RescaledSum:
     """Decide the integers of MEAN or SUM; raises as `mul_bias`."""
-    x, y = operands.input(0), operands.output().affine
-    ratio = x.affine.scale.astype(np.float64) / (y.scale.astype(np.float64) * (1 << (fraction_bits or 0)))
-    return RescaledSum(fraction_bits, mul_bias(ratio), y.minimum_code, y.maximum_code, x.dtype.storage)
+    x, output = operands.input(0), operands.output()
+    ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * (1 << (fraction_bits or 0)))
+    return RescaledSum(fraction_bits, mul_bias(ratio), Stored.of(output))
 
 
 def lower_max_pool(node: Node, operands: Operands) -> MaxPool:

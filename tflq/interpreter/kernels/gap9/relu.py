@@ -10,7 +10,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table
 from tflq.interpreter.registry import Kernel
@@ -25,9 +25,7 @@ class ReluParams:
         idle: whether nothing changes.
         mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as the tool counts it.
         zero_point: of the output.
-        minimum: smallest code of the output.
-        maximum: largest code.
-        dtype: of the output.
+        stored: smallest and largest code, type of the output.
         table: of all codes where the types differ.
     """
 
@@ -35,9 +33,7 @@ class ReluParams:
     idle: bool
     mul_bias: MulBias | None
     zero_point: int
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
     table: Table | None = None
 
     def exact(self, x: Integers) -> Integers:
@@ -46,7 +42,7 @@ class ReluParams:
         if self.mul_bias is not None:
             scaled = (y - self.lower_bound) * self.mul_bias.multiplier[0]
             y = norm(scaled, self.mul_bias.shift[0]) + self.zero_point
-        return np.asarray(np.clip(y, self.minimum, self.maximum), np.int64)
+        return self.stored.clip(y)
 
 
 def lower(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
@@ -65,14 +61,14 @@ def lower(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
     bound = int(x.zero_point[0])
     ratio = None if _equal(x, y) else mul_bias(float(x.scale[0]) / float(y.scale[0]))
     idle = ratio is None and bound <= y.minimum_code
-    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), y.minimum_code, y.maximum_code, target.dtype.storage)
+    params = ReluParams(bound, idle, ratio, int(y.zero_point[0]), Stored.of(target))
     return params if ratio is None else replace(params, table=curve_table(params.exact, source, target))
 
 
 def run(params: ReluParams, x: Array) -> tuple[Array, ...]:
     """Run RELU: codes [S, *shape] -> codes [S, *shape]."""
     if params.mul_bias is not None:
-        return (run_curve(params.table, params.exact, x, params.dtype),)
+        return (run_curve(params.table, params.exact, x, params.stored.dtype),)
     return (x if params.idle else np.maximum(x, x.dtype.type(params.lower_bound)),)
 
 

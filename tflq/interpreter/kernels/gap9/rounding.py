@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.graph import Affine, Array, DType
+from tflq.graph import Affine, DType, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.recording.primitive import primitive
 
@@ -60,7 +62,25 @@ def code_type(affine: Affine) -> DType:
     return DType(f"{'int' if affine.signed else 'uint'}{width}")
 
 
-def narrow(x: Array, affine: Affine) -> Array:
-    """Clip integers to the codes of a type and store them in it."""
-    clipped = np.clip(x, affine.minimum_code, affine.maximum_code)
-    return clipped.astype(code_type(affine).storage)
+@dataclass(frozen=True)
+class Stored:
+    """How results are stored.
+
+    Attributes:
+        minimum: smallest code.
+        maximum: largest code.
+        dtype: of the array.
+    """
+
+    minimum: int
+    maximum: int
+    dtype: np.dtype[np.generic]
+
+    @staticmethod
+    def of(output: Tensor) -> Stored:
+        """Return how a tensor is stored."""
+        return Stored(output.affine.minimum_code, output.affine.maximum_code, output.dtype.storage)
+
+    def clip(self, x: ArrayLike) -> Integers:
+        """Clip to the codes."""
+        return np.clip(np.asarray(x, np.int64), self.minimum, self.maximum)

@@ -12,7 +12,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.gap9.exponential import exp_q15
-from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm
 from tflq.interpreter.numerics.fixed_point import Integers
 
 
@@ -25,15 +25,13 @@ class SoftmaxParams:
             computed in float64.
         shift: 15 for an output of 16 bits, 23 for 8.
         input_scale: S_i, a power of 2.
-        output: smallest and largest code, storage.
+        stored: smallest and largest code, type of the output.
     """
 
     exponentials: Integers | None
     shift: int
     input_scale: float
-    minimum: int
-    maximum: int
-    dtype: np.dtype[np.generic]
+    stored: Stored
 
 
 def lower(node: Node, operands: Operands) -> SoftmaxParams:  # noqa: ARG001
@@ -49,14 +47,11 @@ def lower(node: Node, operands: Operands) -> SoftmaxParams:  # noqa: ARG001
             f"input '{operands.input(0).name}' has scale {float(x.scale[0]):.6g} and zero point {x.zero_point[0]}; "
             "softmax takes a signed symmetric type whose scale is a power of 2, 2^-15 or more"
         )
-    wide = output.affine.bits == 16
-    y = output.affine
     table = None
     if x.bits == 8:
         table = exp_q15(-(np.arange(256, dtype=np.int64) << (14 + int(exponent))))
-    return SoftmaxParams(
-        table, 15 if wide else 23, float(x.scale[0]), y.minimum_code, y.maximum_code, output.dtype.storage
-    )
+    shift = 15 if output.affine.bits == 16 else 23
+    return SoftmaxParams(table, shift, float(x.scale[0]), Stored.of(output))
 
 
 def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
@@ -71,12 +66,11 @@ def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
     e = params.exponentials[below]
     inverse = (32767 << 15) // e.sum(axis=-1, keepdims=True)
     y = np.abs(norm(e * inverse, params.shift))
-    return (np.clip(y, params.minimum, params.maximum).astype(params.dtype),)
+    return (params.stored.clip(y).astype(params.stored.dtype),)
 
 
 def _in_float(params: SoftmaxParams, below: Integers) -> Array:
     e = np.exp(-below * params.input_scale)
     share = e / e.sum(axis=-1, keepdims=True)
     steps = 1 << (15 if params.shift == 15 else 7)
-    codes: Array = np.clip(np.floor(share * steps + 0.5), params.minimum, params.maximum).astype(params.dtype)
-    return codes
+    return params.stored.clip(np.floor(share * steps + 0.5)).astype(params.stored.dtype)
