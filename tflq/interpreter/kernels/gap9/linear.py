@@ -1,7 +1,9 @@
 """CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED in GAP9's arithmetic (docs/gap9.md, 4 to 6).
 
 acc = stored bias + sum x * (w - Z_w) with raw codes x, padding holding Z_x;
-stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too.
+stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too. Then
+y = clip(norm(norm(acc, pre) * M, N), qmin, qmax): the vendor's kernel works in int32, where acc * M may wrap; here
+products are exact, so that what would wrap saturates.
 """
 
 from __future__ import annotations
@@ -11,17 +13,69 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, Node, Operands, Tensor
+from tflq.graph import Affine, Node, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rescaling import Rescaling
-from tflq.interpreter.kernels.gap9.rounding import round_half_up
+from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
-from tflq.interpreter.numerics.requantise import StepMap
+from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
 
 LARGEST_PRE_NORMALIZATION = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaling:
+    """The integers of one epilogue.
+
+    Attributes:
+        bias: stored bias, int64[O]: quantised bias and folded zero points.
+        mul_bias: M and N for each channel; N with the pre-normalisation in it.
+        pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
+        minimum: smallest code of the output.
+        maximum: largest code.
+    """
+
+    bias: Integers
+    mul_bias: MulBias
+    pre_normalization: int
+    minimum: int
+    maximum: int
+
+    @staticmethod
+    def of(bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine) -> Rescaling:
+        """Return the epilogue with M and N of each channel.
+
+        Args:
+            bias: stored bias, int64[O].
+            mul_bias: M and N, one or one for each channel.
+            pre_normalization: bits.
+            output: type of the result.
+        """
+        wide = MulBias(
+            np.broadcast_to(mul_bias.multiplier, bias.shape),
+            np.broadcast_to(mul_bias.shift, bias.shape),
+            np.broadcast_to(mul_bias.ratio, bias.shape),
+        )
+        return Rescaling(bias, wide, pre_normalization, output.minimum_code, output.maximum_code)
+
+    @property
+    def shift(self) -> Integers:
+        """N as the hardware gets it: without the pre-normalisation."""
+        return self.mul_bias.shift - self.pre_normalization
+
+    def exact(self, accumulators: Integers) -> Integers:
+        """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
+        total = accumulators + self.bias
+        if self.pre_normalization:
+            total = norm(total, self.pre_normalization)
+        return np.clip(norm(total * self.mul_bias.multiplier, self.shift), self.minimum, self.maximum)
+
+    def fitted(self, lower: Integers, upper: Integers) -> StepMap | None:
+        """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], where there is one."""
+        slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
+        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +117,6 @@ class FilterParams(Scheme):
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself, that of `Rescaling`."""
         return self.rescaling.exact(accumulators)
-
-    def finish(self, accumulators: Array) -> Array:
-        """Return codes for exact accumulators [..., O] in float32, float64 or int64."""
-        return self.rescaling.apply(self.step_map, accumulators, self.dtype)
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:  # noqa: ARG001
