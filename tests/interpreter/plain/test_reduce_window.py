@@ -12,7 +12,7 @@ from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Model
 from tflq.interpreter import Engine
-from tflq.interpreter.kernels.plain.window_fold import TYPES
+from tflq.interpreter.kernels.plain.windows import TYPES
 
 FOLDS = ["add", "mul", "minimum", "maximum", "all", "any"]
 SIZES = [long([2, 3]), long([1, 2]), long([1, 2])]

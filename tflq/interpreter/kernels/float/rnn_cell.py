@@ -8,6 +8,7 @@ Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError
-from tflq.graph import Operands, Tensor
+from tflq.graph import Array, Operands, Tensor
 from tflq.interpreter.kernels.float.vector_activation import activate
 from tflq.interpreter.kernels.float.vector_sums import lane_product
 from tflq.interpreter.operands.svdf import require_state
@@ -28,6 +29,10 @@ class Addend(Protocol):
 
     def added(self, start: Floats, x: Floats) -> Floats:
         """Return start + W x: float32[S, B, U] and float32[S, B, K] -> float32[S, B, U]."""
+
+
+MakeAddend = Callable[[Tensor, Array], Addend]
+"""Packs constant weights; it checks their type."""
 
 
 @dataclass(frozen=True, eq=False)

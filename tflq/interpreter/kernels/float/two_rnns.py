@@ -15,8 +15,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.float.rnn_cell import Floats, RnnCell, check_cell, run_cell, spread
-from tflq.interpreter.kernels.float.simple_rnn import MakeAddend
+from tflq.interpreter.kernels.float.rnn_cell import Floats, MakeAddend, RnnCell, check_cell, run_cell, spread
 from tflq.interpreter.kernels.float.vector_activation import require_activation
 from tflq.interpreter.operands.checks import require_type
 

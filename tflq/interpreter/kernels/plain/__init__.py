@@ -7,8 +7,8 @@ from tflq.interpreter.registry import places
 PLAIN = places(
     __name__,
     """
-    add_n bitcast bucketize cast cumsum fake_quant local_response_normalization multinomial pow reduce_window rfft2d
-    stablehlo_reduce_window stablehlo_rng_bit_generator
+    add_n bitcast bucketize cast cumsum fake_quant local_response_normalization pow rfft2d
+    stablehlo_rng_bit_generator
     """,
     unary="ceil cos floor logical_not neg round sign sin square zeros_like",
     complex_parts="complex_abs imag real",
@@ -19,5 +19,6 @@ PLAIN = places(
     """,
     arg_extreme="arg_max arg_min",
     reduction="reduce_all reduce_any reduce_max reduce_min",
-    random_numbers="random_standard_normal random_uniform",
+    windows="reduce_window stablehlo_reduce_window",
+    random_numbers="multinomial random_standard_normal random_uniform",
 )

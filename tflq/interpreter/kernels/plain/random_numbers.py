@@ -1,12 +1,18 @@
-"""RANDOM_UNIFORM and RANDOM_STANDARD_NORMAL: float32[1, *shape] from groups of four words of the Philox generator.
+"""RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL: numbers and classes from the Philox generator.
 
-Each invocation goes on where the last one ended, at a whole group.
+Numbers are float32[1, *shape] from groups of four words. Each invocation goes on where the last one ended,
+at a whole group.
 
 Normal numbers come by Box and Muller's method: of two uniform numbers, u1 at least 1e-7, r = f32(sqrt(-2 log u1)),
 angle = f32(2 pi u2); the results are r sin(angle) and r cos(angle). log, sin and cos are rounded once; TFLite's are the
 host's.
 
-Source: TFLite kernels/random_ops.cc, TensorFlow tsl/lib/random/random_distributions_utils.h (BoxMullerFloat).
+MULTINOMIAL draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]: cumulative sums of
+exp(logit - largest) in float64, classes that are not finite omitted; a class is the first whose sum exceeds u * total,
+u from two words of the generator. One invocation uses up 512 groups for every four samples.
+
+Source: TFLite kernels/random_ops.cc (GenerateMultinomialNumbers), TensorFlow
+tsl/lib/random/random_distributions_utils.h (BoxMullerFloat).
 """
 
 from __future__ import annotations
@@ -14,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.philox import philox, seeds_of, uniform_floats
+from tflq.interpreter.numerics.philox import Words, philox, seeds_of, uniform_doubles, uniform_floats
 from tflq.interpreter.numerics.transcendental import cos, log, sin
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.result_size import require_result
@@ -82,6 +89,66 @@ def _normal(uniform: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.stack([sin(angle) * radius, cos(angle) * radius], axis=-1)
 
 
+_RESERVED = 2 * 256
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """What MULTINOMIAL needs.
+
+    Attributes:
+        count: N.
+        dtype: of the output.
+        seeds: both.
+    """
+
+    count: int
+    dtype: DType
+    seeds: tuple[int, int]
+
+
+def _lower_multinomial(node: Node, operands: Operands) -> Multinomial:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: other types.
+        GraphError: logits that are no matrix, or a count that is no number of 0 or more.
+        RuntimeOperandError: the count is computed at run time.
+    """
+    logits, count = operands.input(0), operands.input(1)
+    require_type(logits, (DType.FLOAT32,))
+    require_type(count, (DType.INT32,))
+    dtype = require_type(operands.output(), (DType.INT32, DType.INT64))
+    samples = operands.constant(1).astype(np.int64)
+    if len(logits.shape) != 2 or logits.shape[1] < 1 or samples.shape or samples < 0:
+        raise GraphError(f"logits {logits.shape} and a count of {samples.tolist()}; a matrix and a number are needed")
+    require_result((logits.shape[0], int(samples)), dtype)
+    return Multinomial(int(samples), dtype, seeds_of(node.attributes))
+
+
+def _run_multinomial(
+    params: Multinomial,
+    logits: Array,
+    count: Array,  # noqa: ARG001
+    state: Array | None = None,
+) -> tuple[Array, ...]:
+    """Run it: float32[1, B, C] -> int[1, B, N] and the new state."""
+    position = 0 if state is None else int(state.astype(np.int64)[0, 0])
+    rows = cast(NDArray[np.float32], logits)[0]
+    drawn = params.count * len(rows)
+    words: Words = philox(params.seeds, position, -(-drawn // 2)).reshape(-1, 2)[:drawn]
+    u = uniform_doubles(np.ascontiguousarray(words[:, 0]), words[:, 1]).reshape(len(rows), params.count)
+    result = np.empty((1, len(rows), params.count), params.dtype.storage)
+    for b, row in enumerate(rows):
+        finite = np.isfinite(row)
+        largest = row[finite].max(initial=np.finfo(np.float32).min).astype(np.float64)
+        odds = np.where(finite, np.exp(np.where(finite, row, 0).astype(np.float64) - largest), 0.0)
+        sums = np.add.accumulate(odds)
+        result[0, b] = np.searchsorted(sums, u[b] * sums[-1], side="right")
+    used = len(rows) * -(-params.count // 4) * 4 * _RESERVED
+    return result, np.array([[position + used]], np.int64)
+
+
 KERNELS = {
     "random_uniform": Kernel(
         _lower,
@@ -95,6 +162,13 @@ KERNELS = {
         partial(_run, distribution=_normal),
         "RANDOM_STANDARD_NORMAL: float32 by Box and Muller's method",
         "TFLite kernels/random_ops.cc, TensorFlow tsl/lib/random/random_distributions_utils.h (BoxMullerFloat)",
+        stateful=True,
+    ),
+    "multinomial": Kernel(
+        _lower_multinomial,
+        _run_multinomial,
+        "MULTINOMIAL: draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]",
+        "TFLite kernels/random_ops.cc (GenerateMultinomialNumbers)",
         stateful=True,
     ),
 }

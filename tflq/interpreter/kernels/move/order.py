@@ -1,0 +1,100 @@
+"""TRANSPOSE and REVERSE_V2: the axes in another order, and axes backwards.
+
+TRANSPOSE: input 1 names, for each axis of the output, the input's. REVERSE_V2: the input backwards along the axes that
+input 1 lists, which must be neighbours.
+
+Source: TFLite kernels/transpose.cc, reverse.cc.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, constant_integers, resolve_axis
+from tflq.interpreter.operands.movable import constant_vector, require_movable
+from tflq.interpreter.registry import Kernel
+
+_TRANSPOSED = tuple(dtype for dtype in DType if 0 < dtype.bits <= 64)
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """Output axis -> input axis, of the model's own axes."""
+
+    permutation: tuple[int, ...]
+
+
+def _lower_transpose(node: Node, operands: Operands) -> Transpose:
+    """Decide the permutation.
+
+    Raises:
+        GraphError: no permutation of the input's axes, or one computed at run time.
+        UnsupportedError: more than 8 axes, types that differ, or that TFLite does not transpose.
+    """
+    source = operands.input(0)
+    rank = len(source.shape)
+    require_movable(node, source, operands.output(), _TRANSPOSED)
+    if rank > MAXIMUM_RANK:
+        raise UnsupportedError(f"the input has {rank} axes; TFLite transposes up to {MAXIMUM_RANK}")
+    given = tuple(int(axis) for axis in constant_integers(operands, 1).reshape(-1))
+    permutation = tuple(resolve_axis(axis, rank) for axis in given)
+    if sorted(permutation) != list(range(rank)):
+        raise GraphError(f"{given} is no permutation of the input's {rank} axes")
+    return Transpose(permutation)
+
+
+def _run_transpose(params: Transpose, x: Array, *_permutation: Array) -> tuple[Array, ...]:
+    """Run TRANSPOSE: T[S, *shape] -> T[S, *permuted shape]."""
+    return (np.ascontiguousarray(x.transpose(0, *(axis + 1 for axis in params.permutation))),)
+
+
+_REVERSED = (
+    DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2, DType.UINT8, DType.INT8,
+    DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReverseV2:
+    """The axes, counted from 0 in the model's own shape, ascending."""
+
+    axes: tuple[int, ...]
+
+
+def _lower_reverse(node: Node, operands: Operands) -> ReverseV2:
+    """Decide the axes.
+
+    Raises:
+        GraphError: no axis, one out of range or named twice, or computed at run time.
+        UnsupportedError: axes that are not neighbours, more than 8 axes, or a type that TFLite does not reverse.
+    """
+    source = operands.input(0)
+    require_movable(node, source, operands.output(), _REVERSED)
+    if len(source.shape) > MAXIMUM_RANK:
+        raise UnsupportedError(f"the input has {len(source.shape)} axes; TFLite reverses up to {MAXIMUM_RANK}")
+    given = constant_vector(operands, 1, (DType.INT32,))
+    axes = tuple(sorted(resolve_axis(axis, len(source.shape)) for axis in given))
+    if not axes or len(set(axes)) < len(axes):
+        raise GraphError(f"the axes are {given}; each is named once, and there is one at least")
+    if axes[-1] - axes[0] != len(axes) - 1:
+        raise UnsupportedError(f"the axes {given} are not neighbours; TFLite reverses neighbours only")
+    return ReverseV2(axes)
+
+
+def _run_reverse(params: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run REVERSE_V2: T[S, *shape] -> T[S, *shape], a view of the input."""
+    return (np.flip(x, tuple(axis + 1 for axis in params.axes)),)
+
+
+KERNELS = {
+    "transpose": Kernel(
+        _lower_transpose, _run_transpose, "TRANSPOSE: the axes in another order", "TFLite kernels/transpose.cc"
+    ),
+    "reverse_v2": Kernel(
+        _lower_reverse, _run_reverse, "REVERSE_V2: the input backwards along some axes", "TFLite kernels/reverse.cc"
+    ),
+}
