@@ -93,7 +93,7 @@ def test_a_row_of_a_family_is_found_by_its_operator(calls: Calls) -> None:  # no
 
 def test_a_kernel_takes_its_summary_and_source_from_its_module() -> None:
     found = registry.kernel("tflite", "add_n")
-    assert found.summary == "ADD_N: the sum of all inputs in their order, which have one shape; int32 wraps."
+    assert found.summary == "the sum of all inputs in their order, which have one shape; int32 wraps."
     assert found.source == "TFLite kernels/add_n.cc"
     assert found.module == "tflq.interpreter.kernels.plain.add_n"
 

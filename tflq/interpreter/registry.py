@@ -17,7 +17,8 @@ the outputs, in the order of the inputs. A kernel that needs the value of an ope
 Where a kernel is found, as the table of an arithmetic says it:
 
 - a module of one operator: its functions `lower` and `run`, `samples_last` where it has one, the flags SHARED_RESULT,
-  PER_SAMPLE and STATEFUL; the docstring's first line is the summary, what follows "Source: " in it the source;
+  PER_SAMPLE and STATEFUL; the docstring's first line, behind "OPERATOR: ", is the summary, what follows "Source: " the
+  source;
 - a module of a family: the operator's row in its `KERNELS`, a mapping operator -> Kernel;
 - a `Kernel` itself, for those that users register.
 
@@ -52,7 +53,7 @@ class Kernel:
     Attributes:
         lower: decides the params.
         run: executes them.
-        summary: the operator's formula or rule in one line.
+        summary: the operator's formula or rule in one line, without its name.
         source: where the rule comes from: TFLite's kernel file, or a section of docs/.
         shared_result: whether the result depends on the shapes of the inputs only (SHAPE, RANK): `run` does not look
             at the arrays, and the value is computed once, when the graph is lowered.
@@ -252,10 +253,12 @@ def _found(operator: str, place: Place) -> Kernel:
 
 def _of_module(module: ModuleType) -> Kernel:
     text = module.__doc__ or ""
+    first = text.partition("\n")[0]
+    name, _, rest = first.partition(": ")
     return Kernel(
         module.lower,
         module.run,
-        text.partition("\n")[0],
+        rest if name.isupper() else first,
         " ".join(text.partition("Source: ")[2].split()).rstrip("."),
         shared_result=getattr(module, "SHARED_RESULT", False),
         per_sample=getattr(module, "PER_SAMPLE", False),

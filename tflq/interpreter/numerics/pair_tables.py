@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,31 @@ from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.recording.primitive import note_table, recorder
 from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class RescaledPair:
+    """The params of an operator of two quantised tensors whose result is rescaled once.
+
+    Attributes:
+        input_zero_points: of both inputs.
+        output_zero_point: of the output.
+        multiplier: int32; 0 where nothing is rescaled.
+        shift: positive is left.
+        minimum: smallest quantized value after the fused activation.
+        maximum: largest one.
+        dtype: of the output.
+        pairs: T8[65536]: the result of every pair of 8-bit values, by 256 raw(x_1) + raw(x_2); None for int16.
+    """
+
+    input_zero_points: tuple[int, int]
+    output_zero_point: int
+    multiplier: int
+    shift: int
+    minimum: int
+    maximum: int
+    dtype: DType
+    pairs: Array | None = None
 
 
 def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, second: DType, target: DType) -> Array:

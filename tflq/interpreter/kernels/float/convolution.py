@@ -118,13 +118,13 @@ KERNELS = {
     "conv_2d": Kernel(
         _lower_conv_2d,
         run_convolution,
-        "CONV_2D of float32: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]",
+        "float32: [S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> [S, N, OH, OW, O]",
         "TFLite kernels/conv.cc, internal/reference/conv.h",
     ),
     "depthwise_conv_2d": Kernel(
         partial(lower_convolution, channels_last=True),
         _run_depthwise,
-        "DEPTHWISE_CONV_2D of float32: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]",
+        "float32: [S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> [S, N, OH, OW, O]",
         "TFLite kernels/depthwise_conv.cc, internal/reference/depthwiseconv_float.h",
     ),
 }

@@ -38,19 +38,18 @@ def _matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:
 
 KERNELS = {
     "lstm": Kernel(
-        _lower_step, _run_step, "LSTM of float32: one step of a full cell, or of a basic one", "TFLite kernels/lstm.cc"
+        _lower_step, _run_step, "float32: one step of a full cell, or of a basic one", "TFLite kernels/lstm.cc"
     ),
     "unidirectional_sequence_lstm": Kernel(
         partial(lower_float, sequence=True),
         run_float,
-        "UNIDIRECTIONAL_SEQUENCE_LSTM of float32: [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell "
-        "state",
+        "float32: [S, B, T, I] or [S, T, B, I] -> the same with O, output state, cell state",
         "TFLite kernels/unidirectional_sequence_lstm.cc",
     ),
     "bidirectional_sequence_lstm": Kernel(
         _lower_both_ways,
         run_two,
-        "BIDIRECTIONAL_SEQUENCE_LSTM of float32",
+        "float32: one LSTM forward, one backward",
         "TFLite kernels/bidirectional_sequence_lstm.cc",
     ),
 }

@@ -42,18 +42,18 @@ def _run_prelu(params: Elementwise, x: Array, alpha: Array) -> tuple[Array, ...]
 
 
 KERNELS = {
-    "add": plain_pair("add", "ADD: x_1 + x_2 and a fused activation", _NUMBERS),
-    "sub": plain_pair("sub", "SUB: x_1 - x_2 and a fused activation", (DType.FLOAT32, DType.INT32, DType.INT64)),
-    "mul": plain_pair("mul", "MUL: x_1 * x_2 and a fused activation", (*_NUMBERS, DType.UINT32)),
+    "add": plain_pair("add", "x_1 + x_2 and a fused activation", _NUMBERS),
+    "sub": plain_pair("sub", "x_1 - x_2 and a fused activation", (DType.FLOAT32, DType.INT32, DType.INT64)),
+    "mul": plain_pair("mul", "x_1 * x_2 and a fused activation", (*_NUMBERS, DType.UINT32)),
     "div": Kernel(
         partial(lower_plain, "div", allowed=(DType.FLOAT32,)),
         _run_div,
-        "DIV of float32: x / y and a fused activation. Without an activation results are clamped to the finite "
+        "float32: x / y and a fused activation. Without an activation results are clamped to the finite "
         "numbers, so that 1 / 0 is the largest one; 0 / 0 is NaN",
         "TFLite kernels/div.cc, internal/reference/div.h",
     ),
     "squared_difference": binary(
-        "SQUARED_DIFFERENCE of float32: d = f32(x - y); f32(d * d)",
+        "float32: d = f32(x - y); f32(d * d)",
         "TFLite kernels/squared_difference.cc",
         (DType.FLOAT32,),
         _squared_difference,
@@ -61,7 +61,7 @@ KERNELS = {
     "prelu": Kernel(
         _lower_prelu,
         _run_prelu,
-        "PRELU of float32: x where x >= 0, else f32(x * alpha), alpha broadcast",
+        "float32: x where x >= 0, else f32(x * alpha), alpha broadcast",
         "TFLite kernels/activations.cc (ApplyPrelu)",
     ),
 }

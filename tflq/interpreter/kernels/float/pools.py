@@ -130,19 +130,19 @@ KERNELS = {
     "average_pool_2d": Kernel(
         lower_average,
         run_average,
-        "AVERAGE_POOL_2D of float32: f32(total / n) over the n taps inside the image",
+        "float32: f32(total / n) over the n taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/pooling.h (AveragePool)",
     ),
     "l2_pool_2d": Kernel(
         lower_average,
         _run_l2,
-        "L2_POOL_2D of float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image",
+        "float32: f32(sqrt(f32(total / n))), total of the squares of the n taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/pooling.h (L2Pool)",
     ),
     "max_pool_2d": Kernel(
         _lower_max,
         _run_max,
-        "MAX_POOL_2D of float32: the largest value over the taps inside the image",
+        "float32: the largest value over the taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/pooling.h (MaxPool)",
     ),
 }

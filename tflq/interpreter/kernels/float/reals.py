@@ -24,13 +24,13 @@ KERNELS = {
     "quantize": Kernel(
         lower_float32,
         _run,
-        "QUANTIZE in a model's float view: both sides are float32, and the values stay",
+        "in a model's float view: both sides are float32, and the values stay",
         "docs/calibration.md (the float view)",
     ),
     "dequantize": Kernel(
         _lower_widened,
         _run,
-        "DEQUANTIZE: float16 is widened to float32; in a model's float view both sides are float32",
+        "float16 is widened to float32; in a model's float view both sides are float32",
         "TFLite kernels/dequantize.h",
     ),
 }

@@ -57,9 +57,9 @@ KERNELS = {
     "mean": Kernel(
         lower_mean,
         run_mean,
-        "MEAN: a float32 sum in the order of the elements, then one division",
+        "a float32 sum in the order of the elements, then one division",
         "TFLite kernels/internal/reference/reduce.h (Mean)",
     ),
-    "sum": _fold("SUM: a float32 sum in the order of the elements", np.add),
-    "reduce_prod": _fold("REDUCE_PROD: a float32 product in the order of the elements", np.multiply),
+    "sum": _fold("a float32 sum in the order of the elements", np.add),
+    "reduce_prod": _fold("a float32 product in the order of the elements", np.multiply),
 }

@@ -68,22 +68,20 @@ def _clamp(summary: str, low: int, high: int, name: str) -> Kernel:
 
 KERNELS = {
     "relu": _row(
-        "RELU: 0 where x < 0, else x; -0.0 and NaN stay",
+        "0 where x < 0, else x; -0.0 and NaN stay",
         "TFLite kernels/activations.cc (ReluEval)",
         lambda x: np.where(np.less(x, 0), np.float32(0), x),
     ),
-    "relu6": _clamp("RELU6: min(max(x, 0), 6); -0.0 and NaN stay", 0, 6, "Relu6"),
-    "relu_0_to_1": _clamp("RELU_0_TO_1: min(max(x, 0), 1); -0.0 and NaN stay", 0, 1, "Relu0To1"),
-    "relu_n1_to_1": _clamp("RELU_N1_TO_1: min(max(x, -1), 1); NaN stays", -1, 1, "Relu1"),
+    "relu6": _clamp("min(max(x, 0), 6); -0.0 and NaN stay", 0, 6, "Relu6"),
+    "relu_0_to_1": _clamp("min(max(x, 0), 1); -0.0 and NaN stay", 0, 1, "Relu0To1"),
+    "relu_n1_to_1": _clamp("min(max(x, -1), 1); NaN stays", -1, 1, "Relu1"),
     "hard_swish": _row(
-        "HARD_SWISH: f32(f32(x * min(6, max(0, f32(x + 3)))) / 6)",
-        "TFLite kernels/internal/reference/hard_swish.h",
-        _hard_swish,
+        "f32(f32(x * min(6, max(0, f32(x + 3)))) / 6)", "TFLite kernels/internal/reference/hard_swish.h", _hard_swish
     ),
     "leaky_relu": Kernel(
         _lower_leaky,
         _run_leaky,
-        "LEAKY_RELU: x where x > 0, else f32(x * alpha). Equal to TFLite bit for bit",
+        "x where x > 0, else f32(x * alpha). Equal to TFLite bit for bit",
         "TFLite kernels/internal/reference/leaky_relu.h",
     ),
 }

@@ -120,17 +120,17 @@ def rnn_kernels(make: Callable[[Node], MakeAddend], hybrid: bool, kind: str) -> 
         return lower_two(node, operands, make(node), hybrid)
 
     return {
-        "rnn": Kernel(lower_step, _run_simple, f"RNN {kind}: one step", "TFLite kernels/basic_rnn.cc"),
+        "rnn": Kernel(lower_step, _run_simple, f"one step {kind}", "TFLite kernels/basic_rnn.cc"),
         "unidirectional_sequence_rnn": Kernel(
             lower_sequence,
             _run_simple,
-            f"UNIDIRECTIONAL_SEQUENCE_RNN {kind}",
+            f"a sequence {kind}",
             "TFLite kernels/unidirectional_sequence_rnn.cc",
         ),
         "bidirectional_sequence_rnn": Kernel(
             lower_both_ways,
             run_two,
-            f"BIDIRECTIONAL_SEQUENCE_RNN {kind}",
+            f"a sequence forward and backward {kind}",
             "TFLite kernels/bidirectional_sequence_rnn.cc",
         ),
     }

@@ -56,19 +56,19 @@ def _logistic(dtype: DType, x: Array) -> Array:
 
 KERNELS = {
     "abs": unary(
-        "ABS of float32: |x|. Equal to TFLite bit for bit",
+        "float32: |x|. Equal to TFLite bit for bit",
         "TFLite kernels/elementwise.cc",
         _FLOAT32,
         lambda _, x: np.asarray(np.abs(x)),
     ),
     "elu": unary(
-        "ELU of float32: x where x >= 0, else e^x - 1; within 1 unit in the last place of TFLite's",
+        "float32: x where x >= 0, else e^x - 1; within 1 unit in the last place of TFLite's",
         "TFLite kernels/internal/optimized/optimized_ops.h (Elu, on Eigen); there is no reference kernel",
         _FLOAT32,
         _elu,
     ),
     "exp": unary(
-        "EXP of float32: e^x, computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
+        "float32: e^x, computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
         "TFLite kernels/exp.cc (the host's expf)",
         _FLOAT32,
         lambda _, x: transcendental.exp(x.astype(np.float32)),
@@ -76,18 +76,18 @@ KERNELS = {
     "gelu": Kernel(
         _lower_gelu,
         _run_gelu,
-        "GELU of float32 and float16: x Phi(x), or its approximation by tanh; within 2 units in the last place of the "
+        "float32 and float16: x Phi(x), or its approximation by tanh; within 2 units in the last place of the "
         "input of TFLite's",
         "TFLite kernels/internal/reference/gelu.h (on Eigen)",
     ),
     "log": unary(
-        "LOG of float32: ln(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
+        "float32: ln(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
         "TFLite kernels/elementwise.cc (the host's logf)",
         _FLOAT32,
         lambda _, x: transcendental.log(x.astype(np.float32)),
     ),
     "logistic": unary(
-        "LOGISTIC of float32, float16, bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else "
+        "float32, float16, bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else "
         "f32(1 / f32(1 + exp(-x))); within 3 units in the last place of TFLite's. float16 and bfloat16 are computed in "
         "float32 and rounded once",
         "TFLite kernels/internal/reference/logistic.h",
@@ -95,13 +95,13 @@ KERNELS = {
         _logistic,
     ),
     "rsqrt": unary(
-        "RSQRT of float32: f32(1 / f32(sqrt(x))). Equal to TFLite bit for bit",
+        "float32: f32(1 / f32(sqrt(x))). Equal to TFLite bit for bit",
         "TFLite kernels/elementwise.cc",
         _FLOAT32,
         lambda _, x: np.asarray(np.divide(np.float32(1), np.sqrt(x))),
     ),
     "sqrt": unary(
-        "SQRT of float32: sqrt(x), rounded correctly, NaN below 0. Equal to TFLite bit for bit",
+        "float32: sqrt(x), rounded correctly, NaN below 0. Equal to TFLite bit for bit",
         "TFLite kernels/elementwise.cc",
         _FLOAT32,
         lambda _, x: np.asarray(np.sqrt(x)),

@@ -160,14 +160,13 @@ KERNELS = {
     "conv_3d": Kernel(
         _lower,
         _run,
-        "CONV_3D of float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]",
+        "float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]",
         "TFLite kernels/conv3d.cc",
     ),
     "conv_3d_transpose": Kernel(
         _lower_transpose,
         _run_transpose,
-        "CONV_3D_TRANSPOSE of float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> "
-        "[S, N, OD, OH, OW, O]",
+        "float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O]",
         "TFLite kernels/conv3d_transpose.cc",
     ),
 }

@@ -110,14 +110,13 @@ KERNELS = {
     "space_to_batch_nd": Kernel(
         _lower_space,
         _run_space,
-        "SPACE_TO_BATCH_ND: each place within blocks of the axes between the first and the last gets its own batch",
+        "each place within blocks of the axes between the first and the last gets its own batch",
         "TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h",
     ),
     "batch_to_space_nd": Kernel(
         _lower_batch,
         _run_batch,
-        "BATCH_TO_SPACE_ND: batches become the places within blocks of the axes between the first and the last, then "
-        "a crop",
+        "batches become the places within blocks of the axes between the first and the last, then a crop",
         "TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h",
     ),
 }

@@ -76,13 +76,13 @@ KERNELS = {
     "depth_to_space": Kernel(
         _lower_depth,
         _run_depth,
-        "DEPTH_TO_SPACE: channels become square blocks of height and width",
+        "channels become square blocks of height and width",
         "TFLite kernels/depth_to_space.cc, internal/reference/depth_to_space.h",
     ),
     "space_to_depth": Kernel(
         _lower_space,
         _run_space,
-        "SPACE_TO_DEPTH: square blocks of height and width become channels",
+        "square blocks of height and width become channels",
         "TFLite kernels/space_to_depth.cc, internal/reference/space_to_depth.h",
     ),
 }

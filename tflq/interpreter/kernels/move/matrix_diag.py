@@ -78,13 +78,13 @@ KERNELS = {
     "matrix_diag": Kernel(
         _lower_diag,
         _run_diag,
-        "MATRIX_DIAG: a square matrix for each row of the input, which stands on its diagonal, zeros elsewhere",
+        "a square matrix for each row of the input, which stands on its diagonal, zeros elsewhere",
         "TFLite kernels/matrix_diag.cc",
     ),
     "matrix_set_diag": Kernel(
         _lower_set,
         _run_set,
-        "MATRIX_SET_DIAG: the matrices of input 0 with the rows of input 1 on their diagonals",
+        "the matrices of input 0 with the rows of input 1 on their diagonals",
         "TFLite kernels/matrix_set_diag.cc",
     ),
 }

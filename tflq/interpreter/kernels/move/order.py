@@ -91,10 +91,8 @@ def _run_reverse(params: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...
 
 
 KERNELS = {
-    "transpose": Kernel(
-        _lower_transpose, _run_transpose, "TRANSPOSE: the axes in another order", "TFLite kernels/transpose.cc"
-    ),
+    "transpose": Kernel(_lower_transpose, _run_transpose, "the axes in another order", "TFLite kernels/transpose.cc"),
     "reverse_v2": Kernel(
-        _lower_reverse, _run_reverse, "REVERSE_V2: the input backwards along some axes", "TFLite kernels/reverse.cc"
+        _lower_reverse, _run_reverse, "the input backwards along some axes", "TFLite kernels/reverse.cc"
     ),
 }

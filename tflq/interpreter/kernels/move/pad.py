@@ -109,8 +109,8 @@ KERNELS = {
     "pad": Kernel(
         _lower_pad,
         _run,
-        "PAD: more elements before and after, along each axis: the output's zero point, or 0",
+        "more elements before and after, along each axis: the output's zero point, or 0",
         "TFLite kernels/pad.cc",
     ),
-    "padv2": Kernel(_lower_padv2, _run, "PADV2: as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
+    "padv2": Kernel(_lower_padv2, _run, "as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
 }

@@ -186,26 +186,22 @@ KERNELS = {
     "pack": Kernel(
         _lower_pack,
         _run_pack,
-        "PACK: tensors of one shape become one, side by side along a new axis",
+        "tensors of one shape become one, side by side along a new axis",
         "TFLite kernels/pack.cc",
     ),
     "unpack": Kernel(
-        _lower_unpack,
-        _run_unpack,
-        "UNPACK: one output for each index of an axis, which goes",
-        "TFLite kernels/unpack.cc",
+        _lower_unpack, _run_unpack, "one output for each index of an axis, which goes", "TFLite kernels/unpack.cc"
     ),
     "split": Kernel(
         _lower_split,
         _run_split,
-        "SPLIT: equal parts along the axis that input 0 names; input 1 is the tensor",
+        "equal parts along the axis that input 0 names; input 1 is the tensor",
         "TFLite kernels/split.cc",
     ),
     "split_v": Kernel(
         _lower_split_v,
         _run_split_v,
-        "SPLIT_V: parts of the lengths that input 1 lists, along the axis that input 2 names; one -1 takes what is "
-        "left",
+        "parts of the lengths that input 1 lists, along the axis that input 2 names; one -1 takes what is left",
         "TFLite kernels/split_v.cc",
     ),
 }

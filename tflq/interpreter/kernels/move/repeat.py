@@ -117,16 +117,13 @@ KERNELS = {
     "broadcast_to": Kernel(
         _lower_broadcast_to,
         _run_broadcast_to,
-        "BROADCAST_TO: repeated along axes of length 1, and along new ones in front, up to the shape in input 1",
+        "repeated along axes of length 1, and along new ones in front, up to the shape in input 1",
         "TFLite kernels/broadcast_to.cc",
     ),
     "tile": Kernel(
-        _lower_tile,
-        _run_tile,
-        "TILE: the input repeated along each axis, as often as input 1 says",
-        "TFLite kernels/tile.cc",
+        _lower_tile, _run_tile, "the input repeated along each axis, as often as input 1 says", "TFLite kernels/tile.cc"
     ),
     "fill": Kernel(
-        _lower_fill, _run_fill, "FILL: one value everywhere, in the shape that input 0 gives", "TFLite kernels/fill.cc"
+        _lower_fill, _run_fill, "one value everywhere, in the shape that input 0 gives", "TFLite kernels/fill.cc"
     ),
 }

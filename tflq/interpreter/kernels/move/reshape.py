@@ -118,19 +118,19 @@ KERNELS = {
     "reshape": Kernel(
         _lower_reshape,
         _run,
-        "RESHAPE: the same elements in another shape",
+        "the same elements in another shape",
         "TFLite kernels/reshape.cc, internal/reshape_utils.h",
     ),
     "squeeze": Kernel(
         _lower_squeeze,
         _run,
-        "SQUEEZE: without axes of length 1: those that squeeze_dims names, or all",
+        "without axes of length 1: those that squeeze_dims names, or all",
         "TFLite kernels/squeeze.cc",
     ),
     "expand_dims": Kernel(
         _lower_expand,
         _run_expand,
-        "EXPAND_DIMS: one more axis of length 1, before the axis that input 1 names",
+        "one more axis of length 1, before the axis that input 1 names",
         "TFLite kernels/expand_dims.cc",
     ),
 }

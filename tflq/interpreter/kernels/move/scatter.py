@@ -126,13 +126,13 @@ KERNELS = {
     "scatter_nd": Kernel(
         _lower_scatter,
         _run_scatter,
-        "SCATTER_ND: zeros of the shape in input 2, plus each update at the coordinates in input 0",
+        "zeros of the shape in input 2, plus each update at the coordinates in input 0",
         "TFLite kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd)",
     ),
     "sparse_to_dense": Kernel(
         _lower_dense,
         _run_dense,
-        "SPARSE_TO_DENSE: default_value everywhere but at the places that the indices name",
+        "default_value everywhere but at the places that the indices name",
         "TFLite kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense)",
     ),
 }

@@ -122,7 +122,7 @@ def _unsorted(operation: str, what: str) -> Kernel:
     return Kernel(
         partial(_lower_unsorted, operation=operation),
         _run,
-        f"UNSORTED_SEGMENT_{operation.upper()}: the {what} of all rows that share a segment, in the order of the rows",
+        f"the {what} of all rows that share a segment, in the order of the rows",
         "TFLite kernels/unsorted_segment.cc",
     )
 
@@ -131,7 +131,7 @@ KERNELS = {
     "segment_sum": Kernel(
         _lower_sum,
         _run,
-        "SEGMENT_SUM: sums of neighbouring rows that share a segment",
+        "sums of neighbouring rows that share a segment",
         "TFLite kernels/segment_sum.cc; in TFLite's optimised set only, with the reference kernel's code",
     ),
     "unsorted_segment_max": _unsorted("max", "largest elements"),

@@ -67,13 +67,9 @@ def _run_rank(params: Rank, *_operands: Array) -> tuple[Array, ...]:
 
 KERNELS = {
     "shape": Kernel(
-        _lower_shape, _run_shape, "SHAPE: the input's own shape as data", "TFLite kernels/shape.cc", shared_result=True
+        _lower_shape, _run_shape, "the input's own shape as data", "TFLite kernels/shape.cc", shared_result=True
     ),
     "rank": Kernel(
-        _lower_rank,
-        _run_rank,
-        "RANK: the number of the input's axes as data",
-        "TFLite kernels/rank.cc",
-        shared_result=True,
+        _lower_rank, _run_rank, "the number of the input's axes as data", "TFLite kernels/rank.cc", shared_result=True
     ),
 }

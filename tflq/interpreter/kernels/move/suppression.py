@@ -161,14 +161,14 @@ KERNELS = {
     "non_max_suppression_v4": Kernel(
         partial(_lower, scalars=(3, 4)),
         _run_v4,
-        "NON_MAX_SUPPRESSION_V4: float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size] the best boxes that do "
+        "float32[S or 1, n, 4], float32[S or 1, n] -> int32[S, size] the best boxes that do "
         "not overlap, int32[S] their number",
         "TFLite kernels/non_max_suppression.cc",
     ),
     "non_max_suppression_v5": Kernel(
         partial(_lower, scalars=(3, 4, 5)),
         _run_v5,
-        "NON_MAX_SUPPRESSION_V5: the best boxes, scores lowered by overlap with better ones -> int32[S, size], "
+        "the best boxes, scores lowered by overlap with better ones -> int32[S, size], "
         "float32[S, size] their scores, int32[S] their number",
         "TFLite kernels/non_max_suppression.cc",
     ),

@@ -68,7 +68,7 @@ KERNELS = {
     f"arg_{name}": Kernel(
         _lower,
         partial(_run, largest=largest),
-        f"ARG_{name.upper()}: the index of the {what} element along an axis",
+        f"the index of the {what} element along an axis",
         "TFLite kernels/arg_min_max.cc",
     )
     for name, what, largest in (("max", "largest", True), ("min", "smallest", False))

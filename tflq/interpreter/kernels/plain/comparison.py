@@ -68,7 +68,7 @@ def comparisons(lower: Callable[[str, Node, Operands], object], run: Run) -> dic
         name: Kernel(
             partial(lower, name),
             run,
-            f"{name.upper()}: x {sign} y, elementwise with broadcasting",
+            f"x {sign} y, elementwise with broadcasting",
             "TFLite kernels/comparisons.cc",
         )
         for name, sign in _SIGNS.items()

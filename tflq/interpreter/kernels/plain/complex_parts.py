@@ -24,10 +24,10 @@ def _part(summary: str, function: Callable[[Array], Array]) -> Kernel:
 
 
 KERNELS = {
-    "real": _part("REAL: the real part", lambda x: np.ascontiguousarray(x.real)),
-    "imag": _part("IMAG: the imaginary part", lambda x: np.ascontiguousarray(x.imag)),
+    "real": _part("the real part", lambda x: np.ascontiguousarray(x.real)),
+    "imag": _part("the imaginary part", lambda x: np.ascontiguousarray(x.imag)),
     "complex_abs": _part(
-        "COMPLEX_ABS: the magnitude, computed in float64. Equal to TFLite bit for bit",
+        "the magnitude, computed in float64. Equal to TFLite bit for bit",
         lambda x: np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64)).astype(x.real.dtype),
     ),
 }

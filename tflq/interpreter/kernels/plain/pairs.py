@@ -65,7 +65,7 @@ _AS_THEY_ARE = "Quantized values are compared as they are: scales and zero point
 
 KERNELS = {
     "atan2": binary(
-        "ATAN2: the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit "
+        "the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit "
         "in the last place of TFLite's (the host's atan2f)",
         "TFLite kernels/atan2.cc",
         (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16),
@@ -73,50 +73,35 @@ KERNELS = {
         broadcasts=False,
     ),
     "bitwise_xor": binary(
-        "BITWISE_XOR: x xor y, bit by bit",
-        "TFLite kernels/bitwise_xor.cc",
-        _BITS,
-        lambda _, x, y: np.asarray(np.bitwise_xor(x, y)),
+        "x xor y, bit by bit", "TFLite kernels/bitwise_xor.cc", _BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y))
     ),
     "floor_div": binary(
-        "FLOOR_DIV: floor(x / y), divided in float64; a divisor of 0 is refused at run time",
+        "floor(x / y), divided in float64; a divisor of 0 is refused at run time",
         "TFLite kernels/floor_div.cc, internal/reference/floor_div.h",
         (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
         _floor_div,
     ),
     "floor_mod": binary(
-        "FLOOR_MOD: x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an "
+        "x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an "
         "integer divisor of 0, and the lowest int32 or int64 by -1",
         "TFLite kernels/floor_mod.cc, internal/reference/floor_mod.h",
         (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
         _floor_mod,
     ),
     "logical_and": binary(
-        "LOGICAL_AND: x and y",
-        "TFLite kernels/logical.cc",
-        (DType.BOOL,),
-        lambda _, x, y: np.asarray(np.logical_and(x, y)),
+        "x and y", "TFLite kernels/logical.cc", (DType.BOOL,), lambda _, x, y: np.asarray(np.logical_and(x, y))
     ),
     "logical_or": binary(
-        "LOGICAL_OR: x or y",
-        "TFLite kernels/logical.cc",
-        (DType.BOOL,),
-        lambda _, x, y: np.asarray(np.logical_or(x, y)),
+        "x or y", "TFLite kernels/logical.cc", (DType.BOOL,), lambda _, x, y: np.asarray(np.logical_or(x, y))
     ),
     "maximum": binary(
-        f"MAXIMUM: x > y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}",
-        "TFLite kernels/maximum_minimum.cc",
-        _ORDERED,
-        _larger,
+        f"x > y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}", "TFLite kernels/maximum_minimum.cc", _ORDERED, _larger
     ),
     "minimum": binary(
-        f"MINIMUM: x < y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}",
-        "TFLite kernels/maximum_minimum.cc",
-        _ORDERED,
-        _smaller,
+        f"x < y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}", "TFLite kernels/maximum_minimum.cc", _ORDERED, _smaller
     ),
     "right_shift": binary(
-        "RIGHT_SHIFT: x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1",
+        "x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1",
         "TFLite kernels/right_shift.cc",
         _BITS,
         lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1))),

@@ -150,8 +150,8 @@ def _extreme(summary: str, allowed: Collection[DType], largest: bool) -> Kernel:
 
 
 KERNELS = {
-    "reduce_all": _extreme("REDUCE_ALL: logical and over some axes", (DType.BOOL,), largest=False),
-    "reduce_any": _extreme("REDUCE_ANY: logical or over some axes", (DType.BOOL,), largest=True),
-    "reduce_max": _extreme("REDUCE_MAX: the largest element over some axes", _ORDERED, largest=True),
-    "reduce_min": _extreme("REDUCE_MIN: the smallest element over some axes", _ORDERED, largest=False),
+    "reduce_all": _extreme("logical and over some axes", (DType.BOOL,), largest=False),
+    "reduce_any": _extreme("logical or over some axes", (DType.BOOL,), largest=True),
+    "reduce_max": _extreme("the largest element over some axes", _ORDERED, largest=True),
+    "reduce_min": _extreme("the smallest element over some axes", _ORDERED, largest=False),
 }

@@ -115,10 +115,8 @@ KERNELS = {
     "select": Kernel(
         _lower_select,
         _run_select,
-        "SELECT: condition ? x : y, one condition for each element, each row of the first axis, or all",
+        "condition ? x : y, one condition for each element, each row of the first axis, or all",
         "TFLite kernels/select.cc",
     ),
-    "select_v2": Kernel(
-        _lower_v2, _run_v2, "SELECT_V2: condition ? x : y, all three broadcast", "TFLite kernels/select.cc"
-    ),
+    "select_v2": Kernel(_lower_v2, _run_v2, "condition ? x : y, all three broadcast", "TFLite kernels/select.cc"),
 }

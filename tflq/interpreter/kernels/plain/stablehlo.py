@@ -28,37 +28,31 @@ def _row(summary: str, file: str, allowed: Collection[DType], function: BinaryFu
 
 KERNELS = {
     "stablehlo_add": _row(
-        "STABLEHLO_ADD: x + y; integers wrap, bools are joined by or",
+        "x + y; integers wrap, bools are joined by or",
         "stablehlo_add.cc",
         NUMBERS,
         lambda _, x, y: np.asarray(np.add(x, y)),
     ),
     "stablehlo_and": _row(
-        "STABLEHLO_AND: x and y, bit by bit; in TFLite's optimised set only",
+        "x and y, bit by bit; in TFLite's optimised set only",
         "stablehlo_and.cc",
         INTEGERS,
         lambda _, x, y: np.asarray(np.bitwise_and(x, y)),
     ),
     "stablehlo_maximum": _row(
-        "STABLEHLO_MAXIMUM: x < y ? y : x",
-        "stablehlo_min_max.cc",
-        NUMBERS,
-        lambda _, x, y: np.where(np.less(x, y), y, x),
+        "x < y ? y : x", "stablehlo_min_max.cc", NUMBERS, lambda _, x, y: np.where(np.less(x, y), y, x)
     ),
     "stablehlo_minimum": _row(
-        "STABLEHLO_MINIMUM: y < x ? y : x",
-        "stablehlo_min_max.cc",
-        NUMBERS,
-        lambda _, x, y: np.where(np.less(y, x), y, x),
+        "y < x ? y : x", "stablehlo_min_max.cc", NUMBERS, lambda _, x, y: np.where(np.less(y, x), y, x)
     ),
     "stablehlo_multiply": _row(
-        "STABLEHLO_MULTIPLY: x * y; integers wrap, bools are joined by and",
+        "x * y; integers wrap, bools are joined by and",
         "stablehlo_multiply.cc",
         NUMBERS,
         lambda _, x, y: np.asarray(np.multiply(x, y)),
     ),
     "stablehlo_shift_left": binary(
-        "STABLEHLO_SHIFT_LEFT: x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 "
+        "x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 "
         "are undefined in C++; they count modulo 32 here, as on x86",
         "TFLite kernels/stablehlo_shift_left.cc; in TFLite's optimised set only",
         (DType.INT8, DType.INT16, DType.INT32),

@@ -28,64 +28,58 @@ def _rounded(dtype: DType, x: Array) -> Array:
 
 KERNELS = {
     "ceil": unary(
-        "CEIL: the smallest whole number that is not below x. Equal to TFLite bit for bit",
+        "the smallest whole number that is not below x. Equal to TFLite bit for bit",
         "TFLite kernels/ceil.cc",
         (DType.FLOAT32,),
         lambda _, x: np.asarray(np.ceil(x)),
     ),
     "cos": unary(
-        "COS: cos(x), computed in float64 and rounded once; within 1 unit in the last place of "
-        "TFLite's (the host's cosf)",
+        "cos(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's (the host's cosf)",
         "TFLite kernels/elementwise.cc",
         (DType.FLOAT32, DType.FLOAT16),
         lambda _, x: transcendental.cos(x.astype(np.float32)).astype(x.dtype),
     ),
     "floor": unary(
-        "FLOOR: the largest whole number that is not above x. Equal to TFLite bit for bit",
+        "the largest whole number that is not above x. Equal to TFLite bit for bit",
         "TFLite kernels/floor.cc",
         _FLOATS,
         lambda dtype, x: by_number(dtype, x, np.floor),
     ),
     "logical_not": unary(
-        "LOGICAL_NOT: not x",
-        "TFLite kernels/elementwise.cc",
-        (DType.BOOL,),
-        lambda _, x: np.asarray(np.logical_not(x)),
+        "not x", "TFLite kernels/elementwise.cc", (DType.BOOL,), lambda _, x: np.asarray(np.logical_not(x))
     ),
     "neg": unary(
-        "NEG: -x. Quantized values are negated as they are, scales and zero points do not enter; the lowest integer "
-        "stays",
+        "-x. Quantized values are negated as they are, scales and zero points do not enter; the lowest integer stays",
         "TFLite kernels/neg.cc",
         (*_FLOATS, *_INTEGERS),
         _negative,
     ),
     "round": unary(
-        "ROUND: x rounded to a whole number, ties to even; what rounds up to 0 is +0. Equal to TFLite bit for bit",
+        "x rounded to a whole number, ties to even; what rounds up to 0 is +0. Equal to TFLite bit for bit",
         "TFLite kernels/round.cc, internal/reference/round.h; in TFLite's optimised set only",
         _FLOATS,
         _rounded,
     ),
     "sign": unary(
-        "SIGN: 1 above 0, -1 below, 0 at 0 and -0; NaN stays",
+        "1 above 0, -1 below, 0 at 0 and -0; NaN stays",
         "TFLite kernels/sign.cc",
         (DType.FLOAT32, DType.FLOAT64, DType.INT32),
         lambda _, x: np.asarray(np.sign(x) + x.dtype.type(0)),
     ),
     "sin": unary(
-        "SIN: sin(x), computed in float64 and rounded once; within 1 unit in the last place of "
-        "TFLite's (the host's sinf)",
+        "sin(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's (the host's sinf)",
         "TFLite kernels/elementwise.cc",
         (DType.FLOAT32, DType.FLOAT16),
         lambda _, x: transcendental.sin(x.astype(np.float32)).astype(x.dtype),
     ),
     "square": unary(
-        "SQUARE: f32(x * x). Equal to TFLite bit for bit",
+        "f32(x * x). Equal to TFLite bit for bit",
         "TFLite kernels/elementwise.cc",
         (DType.FLOAT32,),
         lambda _, x: np.asarray(np.multiply(x, x)),
     ),
     "zeros_like": unary(
-        "ZEROS_LIKE: zeros in the shape of x",
+        "zeros in the shape of x",
         "TFLite kernels/zeros_like.cc",
         (DType.FLOAT32, DType.INT32, DType.INT64),
         lambda _, x: np.zeros_like(x),

@@ -216,14 +216,13 @@ KERNELS = {
     "reduce_window": Kernel(
         _lower_window,
         _run_window,
-        "REDUCE_WINDOW: windows folded by one of six functions",
+        "windows folded by one of six functions",
         "TFLite kernels/stablehlo_reduce_window.cc (TFLiteData)",
     ),
     "stablehlo_reduce_window": Kernel(
         _lower_stablehlo,
         _run_stablehlo,
-        "STABLEHLO_REDUCE_WINDOW: the input, dilated and padded with the start value, in windows folded by "
-        "a computation",
+        "the input, dilated and padded with the start value, in windows folded by a computation",
         "TFLite kernels/stablehlo_reduce_window.cc (StablehloData)",
     ),
 }

@@ -83,8 +83,8 @@ def _clamp(summary: str, bounds: tuple[str, str], allowed: Collection[DType]) ->
 
 
 KERNELS = {
-    "relu": _clamp("RELU: max(x, 0)", ("relu", "relu"), (*EIGHT_BITS, DType.INT16)),
-    "relu6": _clamp("RELU6: min(max(x, 0), 6)", ("relu6", "relu6"), (*EIGHT_BITS, DType.INT16)),
-    "relu_0_to_1": _clamp("RELU_0_TO_1: min(max(x, 0), 1)", ("relu", "relu_n1_to_1"), EIGHT_BITS),
-    "relu_n1_to_1": _clamp("RELU_N1_TO_1: min(max(x, -1), 1)", ("relu_n1_to_1", "relu_n1_to_1"), EIGHT_BITS),
+    "relu": _clamp("max(x, 0)", ("relu", "relu"), (*EIGHT_BITS, DType.INT16)),
+    "relu6": _clamp("min(max(x, 0), 6)", ("relu6", "relu6"), (*EIGHT_BITS, DType.INT16)),
+    "relu_0_to_1": _clamp("min(max(x, 0), 1)", ("relu", "relu_n1_to_1"), EIGHT_BITS),
+    "relu_n1_to_1": _clamp("min(max(x, -1), 1)", ("relu_n1_to_1", "relu_n1_to_1"), EIGHT_BITS),
 }

@@ -58,14 +58,14 @@ KERNELS = {
     "conv_2d": Kernel(
         _lower_conv_2d,
         _run_conv_2d,
-        "CONV_2D: T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]",
+        "T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]",
         "TFLite kernels/conv.cc",
         samples_last=_samples_last,
     ),
     "depthwise_conv_2d": Kernel(
         _lower_depthwise,
         _run_depthwise,
-        "DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]",
+        "T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]",
         "TFLite kernels/depthwise_conv.cc",
         samples_last=_samples_last,
     ),

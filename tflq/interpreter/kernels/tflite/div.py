@@ -12,7 +12,7 @@ Source: TFLite kernels/div.cc, internal/reference/div.h (DivElementwise).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,37 +24,12 @@ from tflq.interpreter.numerics.fixed_point import Integers, activation_range, qu
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
 from tflq.interpreter.numerics.lookup_tables import is_used
-from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
+from tflq.interpreter.numerics.pair_tables import RescaledPair, look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_broadcast, require_same_type, require_type
 from tflq.interpreter.samples import align
 
 
-@dataclass(frozen=True, eq=False)
-class Quotient:
-    """The integers of one DIV.
-
-    Attributes:
-        input_zero_points: of both inputs.
-        output_zero_point: of the output.
-        multiplier: int32.
-        shift: positive is left.
-        minimum: smallest code after the fused activation.
-        maximum: largest code.
-        dtype: of all three tensors.
-        pairs: T8[65536]: the result of every pair of 8-bit codes, by 256 raw(x_1) + raw(x_2); None for int16.
-    """
-
-    input_zero_points: tuple[int, int]
-    output_zero_point: int
-    multiplier: int
-    shift: int
-    minimum: int
-    maximum: int
-    dtype: DType
-    pairs: Array | None = None
-
-
-def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
+def lower(node: Node, operands: Operands) -> RescaledPair | PlainBinary:
     """Decide the integers of DIV.
 
     Raises:
@@ -71,7 +46,7 @@ def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
     multiplier, shift = quantize_multiplier(float(s1 / (s2 * so)))
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
-    params = Quotient((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
+    params = RescaledPair((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)
     if dtype is DType.INT16:
         return params
 
@@ -81,7 +56,7 @@ def lower(node: Node, operands: Operands) -> Quotient | PlainBinary:
     return replace(params, pairs=make_pairs(quotient, dtype, dtype, dtype))
 
 
-def run(params: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
+def run(params: RescaledPair | PlainBinary, first: Array, second: Array) -> tuple[Array, ...]:
     """Run DIV: T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Raises:
@@ -99,7 +74,7 @@ def run(params: Quotient | PlainBinary, first: Array, second: Array) -> tuple[Ar
     return (_divide(params, x.astype(np.int64) - z1, y.astype(np.int64) - z2).astype(params.dtype.storage),)
 
 
-def _divide(params: Quotient, a: Integers, b: Integers) -> Integers:
+def _divide(params: RescaledPair, a: Integers, b: Integers) -> Integers:
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     mantissa, over_unit = reciprocal(b, 31)
     headroom = 31 - bit_length(np.where(a < 0, -a - 1, a))

@@ -64,19 +64,19 @@ KERNELS = {
     "lstm": Kernel(
         _lower_step,
         _run,
-        "LSTM with integers: one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8",
+        "one step of a full cell, int8 or float32 with int8 weights, or of a basic one of uint8",
         "TFLite kernels/lstm.cc",
     ),
     "unidirectional_sequence_lstm": Kernel(
         _lower_sequence,
         _run,
-        "UNIDIRECTIONAL_SEQUENCE_LSTM with integers: int8 with int16 cells, and float32 with int8 weights",
+        "int8 with int16 cells, and float32 with int8 weights",
         "TFLite kernels/unidirectional_sequence_lstm.cc",
     ),
     "bidirectional_sequence_lstm": Kernel(
         _lower_both_ways,
         run_two,
-        "BIDIRECTIONAL_SEQUENCE_LSTM with float32 activations and int8 or uint8 weights",
+        "one LSTM forward, one backward, with float32 activations and int8 or uint8 weights",
         "TFLite kernels/bidirectional_sequence_lstm.cc",
     ),
 }

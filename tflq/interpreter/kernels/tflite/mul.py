@@ -27,7 +27,7 @@ from tflq.interpreter.numerics.fixed_point import (
 )
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import is_used
-from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
+from tflq.interpreter.numerics.pair_tables import RescaledPair, look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,
@@ -43,29 +43,13 @@ PLAIN_TYPES = (DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64, DType.UINT3
 
 
 @dataclass(frozen=True, eq=False)
-class QuantisedProduct:
-    """The integers of one MUL.
+class QuantisedProduct(RescaledPair):
+    """The params of one MUL.
 
     Attributes:
-        input_zero_points: of both inputs.
-        output_zero_point: of the output.
-        multiplier: int32; 0 in the int16 to 8-bit case, which has none.
-        shift: positive is left.
-        minimum: smallest code after the fused activation.
-        maximum: largest code.
-        dtype: of the output.
-        pairs: T8[65536]: the result of every pair of 8-bit codes, by 256 raw(x_1) + raw(x_2); None for int16.
-        narrowing: whether int16 inputs meet an 8-bit output.
+        narrowing: whether int16 inputs meet an 8-bit output, and nothing is rescaled.
     """
 
-    input_zero_points: tuple[int, int]
-    output_zero_point: int
-    multiplier: int
-    shift: int
-    minimum: int
-    maximum: int
-    dtype: DType
-    pairs: Array | None = None
     narrowing: bool = False
 
 

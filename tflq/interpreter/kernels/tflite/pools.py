@@ -117,14 +117,14 @@ KERNELS = {
     "average_pool_2d": Kernel(
         _lower_average,
         _run_average,
-        "AVERAGE_POOL_2D: the sum over the n taps inside the image by n, halves away from zero",
+        "the sum over the n taps inside the image by n, halves away from zero",
         "TFLite kernels/pooling.cc, internal/reference/integer_ops/pooling.h",
         samples_last=_samples_last,
     ),
     "max_pool_2d": Kernel(
         _lower_max,
         _run_max,
-        "MAX_POOL_2D: the largest of the taps inside the image",
+        "the largest of the taps inside the image",
         "TFLite kernels/pooling.cc, internal/reference/integer_ops/pooling.h",
     ),
 }

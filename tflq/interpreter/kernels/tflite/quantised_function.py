@@ -101,25 +101,25 @@ KERNELS = {
     "exp": Kernel(
         lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp),
         _run,
-        "EXP: e^x, as a table",
+        "e^x, as a table",
         "TFLite kernels/exp.cc",
     ),
     "elu": Kernel(
         lambda _, operands: lower_function(operands, (DType.INT8,), _elu),
         _run,
-        "ELU: x where x >= 0, else e^x - 1, as a table",
+        "x where x >= 0, else e^x - 1, as a table",
         "TFLite kernels/activations.cc (EluPrepare); the optimised kernel, there is no reference one",
     ),
     "gelu": Kernel(
         _lower_gelu,
         _run,
-        "GELU: x Phi(x), or its approximation by tanh, as a table",
+        "x Phi(x), or its approximation by tanh, as a table",
         "TFLite kernels/activations.cc (GeluPrepare), internal/reference/gelu.h",
     ),
     "log": Kernel(
         _lower_log,
         _run,
-        "LOG: ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o))",
+        "ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o))",
         "TFLite kernels/elementwise.cc (LogLUTPrepare)",
     ),
 }

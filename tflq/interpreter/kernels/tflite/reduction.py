@@ -182,19 +182,19 @@ KERNELS = {
     "sum": Kernel(
         _lower_sum,
         _run_sum,
-        "SUM: y = clamp(MBQ(sum - z_i n) + z_o)",
+        "y = clamp(MBQ(sum - z_i n) + z_o)",
         "TFLite kernels/reduce.cc (EvalSum), internal/reference/reduce.h (QuantizedMeanOrSum)",
     ),
     "mean": Kernel(
         _lower_mean,
         _run_mean,
-        "MEAN: y = clamp(MBQ(sum - z_i n) + z_o), the division by n in the multiplier",
+        "y = clamp(MBQ(sum - z_i n) + z_o), the division by n in the multiplier",
         "TFLite kernels/reduce.cc (EvalMean), internal/reference/reduce.h (QuantizedMeanOrSum, Mean)",
     ),
     "reduce_prod": Kernel(
         _lower_product,
         _run_product,
-        "REDUCE_PROD: p = MBQ64(p (x - z_i)) element by element; y = clamp(MBQ64(p) + z_o)",
+        "p = MBQ64(p (x - z_i)) element by element; y = clamp(MBQ64(p) + z_o)",
         "TFLite kernels/reduce.cc (PrepareProd, EvalProd), internal/reference/reduce.h (QuantizedReduceProd)",
     ),
 }

@@ -122,13 +122,13 @@ KERNELS = {
     "sqrt": Kernel(
         _lower_sqrt,
         _run,
-        "SQRT: sqrt(x), the quotient by the output's scale cut toward zero, as a table",
+        "sqrt(x), the quotient by the output's scale cut toward zero, as a table",
         "TFLite kernels/elementwise.cc (SqrtEvalQuantized)",
     ),
     "rsqrt": Kernel(
         _lower_rsqrt,
         _run,
-        "RSQRT: 1 / sqrt(x), as a table",
+        "1 / sqrt(x), as a table",
         "TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16)",
     ),
 }

@@ -123,7 +123,7 @@ KERNELS = {
     "logistic": Kernel(
         _lower_logistic,
         _run,
-        "LOGISTIC: 1 / (1 + exp(-x)), as a table",
+        "1 / (1 + exp(-x)), as a table",
         "TFLite kernels/activations.cc (SigmoidPrepare), internal/reference/integer_ops/logistic.h",
     ),
     "tanh": Kernel(

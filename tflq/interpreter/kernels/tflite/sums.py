@@ -63,13 +63,13 @@ KERNELS = {
     "add": Kernel(
         partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)),
         _run,
-        "ADD: x_1 + x_2 and a fused activation",
+        "x_1 + x_2 and a fused activation",
         "TFLite kernels/add.cc",
     ),
     "sub": Kernel(
         partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)),
         _run,
-        "SUB: x_1 - x_2 and a fused activation",
+        "x_1 - x_2 and a fused activation",
         "TFLite kernels/sub.cc",
     ),
 }
