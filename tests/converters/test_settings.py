@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
-from tflq.converters.settings import Setting, parse_settings
+from tflq.converters.settings import Setting, key, parse_settings, read_options, settings_of
 from tflq.errors import OptionError
 from tflq.graph import DType, Graph, GraphBuilder
 
@@ -83,3 +85,33 @@ def test_a_pattern_must_match() -> None:
     settings = parse_settings(KNOWN, [], ["relu:bits=3", "conv_2d:bits=4"])
     with pytest.raises(OptionError, match=r"'conv_2d' matches no operator; give an index 0\.\.2"):
         settings.of_layers(graph())
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Keys of a target that exists here only."""
+
+    bits: int = key(8, "a width", minimum=2, maximum=8)
+    kind: str = key("exact", "a word", ("exact", "fast"), name="way")
+    whole: bool = key(False, "a switch", per_layer=False)
+    known: bool = False
+
+
+def test_a_record_declares_keys() -> None:
+    assert settings_of(Layer, bits=4) == (
+        Setting("bits", 4, "a width", minimum=2, maximum=8),
+        Setting("way", "exact", "a word", ("exact", "fast")),
+        Setting("whole", False, "a switch", per_layer=False),
+    )
+
+
+def test_settings_come_back_as_records() -> None:
+    settings = parse_settings(settings_of(Layer), ["whole=true", "bits=6"], ["add:way=fast,bits=3"])
+    options = read_options(Layer, graph(), settings)
+    assert options.whole == Layer(6, "exact", True)
+    assert options.layers == {"RELU_0_0": options.whole, "ADD_0_1": Layer(3, "fast", True), "RELU_0_2": options.whole}
+    assert options.of("ADD_0_1").kind == "fast"
+    assert options.of("another") == options.whole
+    assert settings.names(graph(), 1, ("bits",))
+    assert not settings.names(graph(), 1, ("whole",))
+    assert not settings.names(graph(), 0, ("bits",))

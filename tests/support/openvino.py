@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tflq.converters.calibration.stated import range_of
+from tflq.converters.calibration.ranges import range_of
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import model_from_bytes, model_to_bytes

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflq.converters.calibration.stated import computed_tensors, range_of, ranges_from_quantisation, stated_range
+from tflq.converters.calibration.ranges import computed_tensors, range_of, ranges_from_quantisation, stated_range
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import FormatError
 from tflq.files import read_bytes

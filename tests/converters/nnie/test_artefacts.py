@@ -90,7 +90,7 @@ def test_without_samples_the_list_is_missing_and_the_readme_says_so() -> None:
     graph = ranges_from_quantisation(uneven_padding())
     from dataclasses import replace
 
-    from tflq.converters.calibration.stated import range_of
+    from tflq.converters.calibration.ranges import range_of
 
     graph.tensors = [replace(t, range=None if t.is_constant else range_of(-1, 1)) for t in graph.tensors]
     files = NNIE.emit(NNIE.quantise(graph, parse_settings(NNIE.settings)), Model([graph], source="net.tflite"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.converters.nnie.networks import constant, conv, fully_connected, pool, start
-from tflq.converters.calibration.stated import range_of
+from tflq.converters.calibration.ranges import range_of
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.errors import GraphError, InputError, OptionError, UnsupportedError

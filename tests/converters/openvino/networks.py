@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.calibration.stated import range_of
+from tflq.converters.calibration.ranges import range_of
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Range
 
 WINDOW = {"padding": "same", "stride_h": 1, "stride_w": 1, "fused_activation_function": "none"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tflq.converters.calibration.calibrate import CalibrationSamples, calibrate, samples_of
-from tflq.converters.calibration.given import parse_ranges, with_ranges
 from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, Strategy, parse_strategy
-from tflq.converters.calibration.stated import ranges_from_quantisation
+from tflq.converters.calibration.ranges import parse_ranges, ranges_from_quantisation, with_ranges
 
 __all__ = [
     "STRATEGIES",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.calibration.batches import Batch, batches_of, chunks_of, original_number
 from tflq.converters.calibration.options import StatisticsOptions
-from tflq.converters.calibration.stated import computed_tensors, range_of
+from tflq.converters.calibration.ranges import computed_tensors, range_of
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
 from tflq.errors import InputError, SampleError

@@ -9,6 +9,7 @@ from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.fold_pad import foldable_padding
 from tflq.converters.passes.patterns import computed_inputs, fused_activation, only_reader
+from tflq.converters.passes.requirements import collect_problems, refuse_custom
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 
 _ACTIVATIONS = ("none", "relu", "relu6")
@@ -29,12 +30,7 @@ _WITHOUT_REFERENCE = {
 
 def problems_of(graph: Graph, options: Mapping[str, LayerOptions]) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
-    found = []
-    for index, node in enumerate(graph.nodes):
-        reason = _reason(graph, index, node, options[node.name])
-        if reason:
-            found.append(f"{graph.where(index)}: {reason}")
-    return tuple(found)
+    return collect_problems(graph, lambda index, node: _reason(graph, index, node, options[node.name]))
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -44,7 +40,7 @@ def supported_operators() -> tuple[str, ...]:
 
 def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     if node.custom_code:
-        return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
+        return refuse_custom(node)
     if node.operator in _WITHOUT_REFERENCE:
         return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
     if node.operator not in _PASSED and node.operator not in _RULES:

@@ -1,15 +1,26 @@
-"""Which operators Caffe 1.0 or HiSilicon's mapper cannot take, and why: all at once, each with its way out."""
+"""Which operators compute on codes, and which Caffe 1.0 or the mapper cannot take: all at once, with the way out."""
 
 from __future__ import annotations
 
 from tflq.converters.nnie.caffe.network import caffe_network
-from tflq.converters.nnie.operators import QUANTISING, WEIGHTED
-from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.patterns import computed_inputs, fused_activation
 from tflq.converters.passes.requirements import float_network
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.schemas.nnie import limits
+
+WEIGHTED = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+QUANTISING = (*WEIGHTED, "average_pool_2d", "mean", "add", "mul", "concatenation")
+"""Operators whose inputs become codes, all with one z."""
+
+
+def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return the computed inputs of a quantising layer, without weights, bias and axes."""
+    if node.operator in (*WEIGHTED, "average_pool_2d", "mean"):
+        return node.inputs[:1]
+    return tuple(t for _, t in computed_inputs(graph, node))
+
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.nnie.check import problems_of
-from tflq.converters.nnie.operators import QUANTISING, WEIGHTED, layer_inputs
+from tflq.converters.nnie.check import QUANTISING, WEIGHTED, layer_inputs, problems_of
 from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges

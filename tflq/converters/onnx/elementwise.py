@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tflq.converters.onnx.model import OnnxAttribute
-from tflq.converters.onnx.writer import TO_CHANNELS_FIRST, Writer, onnx_axis
+from tflq.converters.onnx.writer import Writer
+from tflq.converters.passes.layouts import TO_FIRST, axis_first
 from tflq.converters.passes.patterns import fused_activation
 from tflq.graph import Array, Node
 
@@ -32,7 +33,7 @@ def write_activated(
         target = writer.constant(f"{writer.name(t)}_shape", np.array(shape, np.int64))
         steps.append(("Reshape", ["", target], {}))
         if len(shape) == 4:
-            steps.append(("Transpose", [""], {"perm": TO_CHANNELS_FIRST}))
+            steps.append(("Transpose", [""], {"perm": TO_FIRST}))
     if fused != "none":
         steps.append(clamp_of(writer, t, fused, ""))
     for number, (kind, operands, options) in enumerate(steps):
@@ -81,13 +82,13 @@ def read_beside(writer: Writer, t: int, rank: int) -> str:
     name = writer.name(t)
     target = writer.constant(f"{name}_shape", np.array(shape, np.int64))
     image = writer.node("Reshape", [writer.read(t), target], f"{name}_image")
-    return writer.node("Transpose", [image], f"{name}_nchw", perm=TO_CHANNELS_FIRST)
+    return writer.node("Transpose", [image], f"{name}_nchw", perm=TO_FIRST)
 
 
 def _beside(value: Array, rank: int) -> Array:
     if rank != 4 or value.size == 1:
         return value.reshape(()) if value.size == 1 else value
-    image = value.reshape((1,) * (4 - value.ndim) + value.shape).transpose(TO_CHANNELS_FIRST)
+    image = value.reshape((1,) * (4 - value.ndim) + value.shape).transpose(TO_FIRST)
     return np.asarray(image.reshape(image.shape[1:]) if image.shape[0] == 1 else image)
 
 
@@ -134,4 +135,4 @@ def softmax(writer: Writer, node: Node) -> None:
     if beta != 1.0:
         name = writer.name(node.outputs[0])
         x = writer.node("Mul", [x, writer.constant(f"{name}_beta", np.array(beta, np.float32))], f"{name}_scaled")
-    writer.write(node.outputs[0], "Softmax", [x], axis=onnx_axis(-1, rank))
+    writer.write(node.outputs[0], "Softmax", [x], axis=axis_first(-1, rank))

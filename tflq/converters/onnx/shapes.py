@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.onnx.writer import (
-    TO_CHANNELS_FIRST,
-    Writer,
-    is_same_order,
-    onnx_axis,
-)
+from tflq.converters.onnx.writer import Writer, is_same_order
+from tflq.converters.passes.layouts import TO_FIRST, axis_first, order_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node
 
@@ -27,11 +23,10 @@ def reshape(writer: Writer, node: Node) -> None:
     else:
         value = writer.read_plain(source)
     if len(new) != 4 or is_same_order(new):
-        shape = new if len(new) != 4 else tuple(new[a] for a in TO_CHANNELS_FIRST)
-        writer.write(t, "Reshape", [value, _shape(writer, t, shape)])
+        writer.write(t, "Reshape", [value, _shape(writer, t, shape_first(new))])
         return
     plain = writer.node("Reshape", [value, _shape(writer, t, new)], f"{writer.name(t)}_nhwc")
-    writer.write(t, "Transpose", [plain], perm=TO_CHANNELS_FIRST)
+    writer.write(t, "Transpose", [plain], perm=TO_FIRST)
 
 
 def flat_rows(writer: Writer, t: int, length: int) -> str:
@@ -45,9 +40,7 @@ def flat_rows(writer: Writer, t: int, length: int) -> str:
 
 def transpose(writer: Writer, node: Node) -> None:
     """TRANSPOSE: Transpose, its axes in ONNX's layout."""
-    perm = tuple(int(a) for a in _constant(writer, node, 1))
-    if len(perm) == 4:
-        perm = tuple(TO_CHANNELS_FIRST.index(perm[a]) for a in TO_CHANNELS_FIRST)
+    perm = order_first([int(a) for a in _constant(writer, node, 1)])
     writer.write(node.outputs[0], "Transpose", [writer.read(node.inputs[0])], perm=perm)
 
 
@@ -55,13 +48,13 @@ def concatenation(writer: Writer, node: Node) -> None:
     """CONCATENATION: Concat."""
     rank = len(writer.tensor(node.outputs[0]).shape)
     values = [_operand(writer, t) for t in node.inputs]
-    writer.write(node.outputs[0], "Concat", values, axis=onnx_axis(node.attributes.integer("axis", 0), rank))
+    writer.write(node.outputs[0], "Concat", values, axis=axis_first(node.attributes.integer("axis", 0), rank))
 
 
 def pad(writer: Writer, node: Node) -> None:
     """PAD, PADV2: Pad with a constant."""
     amounts, name = _constant(writer, node, 1), writer.name(node.outputs[0])
-    order = TO_CHANNELS_FIRST if len(amounts) == 4 else range(len(amounts))
+    order = TO_FIRST if len(amounts) == 4 else range(len(amounts))
     pads = np.array([amounts[a][side] for side in (0, 1) for a in order], np.int64)
     inputs = [writer.read(node.inputs[0]), writer.constant(f"{name}_pads", pads)]
     if len(node.inputs) > 2:
@@ -78,7 +71,7 @@ def _operand(writer: Writer, t: int) -> str:
     data = writer.tensor(t).data
     if data is None:
         return writer.read(t)
-    return writer.read_constant(t, data.transpose(TO_CHANNELS_FIRST) if data.ndim == 4 else data)
+    return writer.read_constant(t, data.transpose(TO_FIRST) if data.ndim == 4 else data)
 
 
 def _is_flattened_for_products(writer: Writer, source: int, t: int) -> bool:

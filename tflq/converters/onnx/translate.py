@@ -8,7 +8,7 @@ from tflq.converters.onnx import elementwise, shapes, windows
 from tflq.converters.onnx.model import OnnxGraph
 from tflq.converters.onnx.writer import Writer
 from tflq.converters.passes.patterns import fused_activation
-from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.requirements import collect_problems, refuse
 from tflq.graph import ABSENT, Affine, DType, Graph, Node
 
 Rule = Callable[[Writer, Node], None]
@@ -53,15 +53,10 @@ def supported_operators() -> tuple[str, ...]:
 
 def unsupported(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator or output that cannot be written: which, why, and the way out."""
-    found = []
-    for index, node in enumerate(graph.nodes):
-        reason = _reason(graph, node)
-        if reason:
-            found.append(f"{graph.where(index)}: {reason}")
+    found = collect_problems(graph, lambda _, node: _reason(graph, node))
     written = graph.producers()
     idle = [graph.tensors[t].name for t in graph.outputs if t not in written]
-    found.extend(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle)
-    return tuple(found)
+    return (*found, *(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle))
 
 
 def translate(graph: Graph) -> OnnxGraph:

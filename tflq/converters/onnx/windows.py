@@ -7,7 +7,8 @@ import numpy as np
 from tflq.converters.onnx.elementwise import write_activated
 from tflq.converters.onnx.model import OnnxAttribute
 from tflq.converters.onnx.shapes import flat_rows
-from tflq.converters.onnx.writer import Writer, onnx_axis
+from tflq.converters.onnx.writer import Writer
+from tflq.converters.passes.layouts import axis_first
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Array, Node
 from tflq.interpreter.accumulate import Window, window_of
@@ -97,7 +98,7 @@ def mean(writer: Writer, node: Node) -> None:
     axes = sorted({int(a) % rank for a in data.reshape(-1)})
     keeps_layout = rank != 4 or keep or axes == [1, 2]
     x = writer.read(node.inputs[0]) if keeps_layout else writer.read_plain(node.inputs[0])
-    mapped = tuple(sorted(onnx_axis(a, rank) if keeps_layout else a for a in axes))
+    mapped = tuple(sorted(axis_first(a, rank) if keeps_layout else a for a in axes))
     writer.write(node.outputs[0], "ReduceMean", [x], axes=mapped, keepdims=int(keep))
 
 

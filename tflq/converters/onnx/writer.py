@@ -11,11 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.converters.onnx.model import Names, OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
+from tflq.converters.passes.layouts import TO_LAST, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
-
-TO_CHANNELS_FIRST = (0, 3, 1, 2)
-TO_CHANNELS_LAST = (0, 2, 3, 1)
 
 
 class Writer:
@@ -90,7 +88,7 @@ class Writer:
         value = self.read(t)
         if len(self.tensor(t).shape) != 4 or is_same_order(self.tensor(t).shape):
             return value
-        plain = self.node("Transpose", [value], f"{self._values[t]}_nhwc", perm=TO_CHANNELS_LAST)
+        plain = self.node("Transpose", [value], f"{self._values[t]}_nhwc", perm=TO_LAST)
         self._origins[plain] = t
         return plain
 
@@ -130,7 +128,7 @@ class Writer:
 
     def _port(self, t: int) -> OnnxValue:
         tensor = self.tensor(t)
-        return OnnxValue(self._values[t], onnx_shape(tensor.shape), tensor.dtype.storage.name)
+        return OnnxValue(self._values[t], shape_first(tensor.shape), tensor.dtype.storage.name)
 
     def _scale_and_zero_point(self, t: int) -> tuple[str, str]:
         tensor, name = self.tensor(t), self._values[t]
@@ -148,16 +146,6 @@ class Writer:
 def is_quantised(tensor: Tensor) -> bool:
     """Whether a tensor holds integers that stand for reals."""
     return isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
-
-
-def onnx_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that a computed tensor has in ONNX."""
-    return tuple(shape[axis] for axis in TO_CHANNELS_FIRST) if len(shape) == 4 else shape
-
-
-def onnx_axis(axis: int, rank: int) -> int:
-    """Return where an axis of the model lies in ONNX."""
-    return TO_CHANNELS_FIRST.index(axis % rank) if rank == 4 else axis % rank
 
 
 def is_same_order(shape: tuple[int, ...]) -> bool:

@@ -1,21 +1,45 @@
-"""From a float or quantised graph with ranges to levels between linear operators: the passes in their order."""
+"""From a float or quantised graph with ranges to levels between linear operators: refusals, and the passes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.openvino.check import problems_of
+from tflq.converters.openvino.emit.translate import unsupported
 from tflq.converters.openvino.options import INT8, LayerOptions, options_of
 from tflq.converters.openvino.passes.insert import insert
 from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RECTIFIERS
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
-from tflq.converters.openvino.passes.ranges import rules_of
+from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
+from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Options, Settings
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import FakeQuantize, Graph, Node, pruned, validate
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.schemas.openvino import int8_levels
+
+
+def problems_of(graph: Graph, options: Options[LayerOptions]) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be mapped, or whose weights no arithmetic can use.
+
+    Raises:
+        GraphError: constants whose scales do not fit their shapes.
+    """
+    network = float_network(graph)
+    found = list(unsupported(network))
+    for index, node in enumerate(network.nodes):
+        if node.operator not in FILTERS or not is_on_codes(node, options) or len(node.inputs) < 2:
+            continue
+        t = node.inputs[1]
+        layer = options.of(node.name)
+        try:
+            weight_codes(graph.tensors[t], network.tensors[t], FILTERS[node.operator], layer)
+        except (GraphError, UnsupportedError) as error:
+            line = f"{network.where(index)}: {error}"
+            if not any(known.startswith(f"{network.where(index)}:") for known in found):
+                found.append(line)
+    return tuple(found)
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:

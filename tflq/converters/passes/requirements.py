@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, float_view
+from tflq.graph import Graph, Node, float_view
 
 
 def float_network(graph: Graph) -> Graph:
     """Return the float view, with the ranges that a calibration or the file's quantisation gives."""
     return float_view(ranges_from_quantisation(graph))
+
+
+def collect_problems(graph: Graph, reason: Callable[[int, Node], str]) -> tuple[str, ...]:
+    """Return one line for each node that `reason` has words for, in order of the file.
+
+    Args:
+        graph: with the nodes.
+        reason: why a target cannot take a node of this index, and the way out; empty where it can.
+    """
+    reasons = (reason(index, node) for index, node in enumerate(graph.nodes))
+    return tuple(f"{graph.where(index)}: {found}" for index, found in enumerate(reasons) if found)
+
+
+def refuse_custom(node: Node) -> str:
+    """Return why a custom operator is refused; empty for others."""
+    code = node.custom_code
+    return f"custom operator '{code}' has no mapping; replace it or cut the graph in front of it" if code else ""
 
 
 def refuse(problems: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflq.converters.passes.conversions import Conversions
-from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.requirements import collect_problems, refuse
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
 from tflq.converters.tflite_quantiser.choose_scales import (
@@ -28,11 +28,8 @@ _RUNS_OTHERS = ("if", "while", "call", "call_once", "stablehlo_case", "stablehlo
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that runs other graphs; those without integer kernels stay in float."""
-    return tuple(
-        f"{graph.where(index)}: it runs other graphs, whose tensors are not calibrated; cut the graph in front of it"
-        for index, node in enumerate(graph.nodes)
-        if node.operator in _RUNS_OTHERS
-    )
+    why = "it runs other graphs, whose tensors are not calibrated; cut the graph in front of it"
+    return collect_problems(graph, lambda _, node: why if node.operator in _RUNS_OTHERS else "")
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tflq.converters import onnx
 from tflq.converters.passes.fuse_activations import fusable_activation
 from tflq.converters.passes.patterns import constant_operand, fused_activation
+from tflq.converters.passes.requirements import collect_problems, refuse_custom
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
@@ -25,12 +26,8 @@ def rectified_by(graph: Graph, index: int) -> int | None:
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator of a float graph that cannot be mapped, in order of the file."""
     fused = {rectified_by(graph, i) for i in range(len(graph.nodes))}
-    found = []
-    for index, node in enumerate(graph.nodes):
-        reason = "" if index in fused else _reason(graph, node)
-        if reason:
-            found.append(f"{graph.where(index)}: {reason}")
-    return tuple(found) or onnx.unsupported(graph)
+    found = collect_problems(graph, lambda index, node: "" if index in fused else _reason(graph, node))
+    return found or onnx.unsupported(graph)
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -40,7 +37,7 @@ def supported_operators() -> tuple[str, ...]:
 
 def _reason(graph: Graph, node: Node) -> str:
     if node.custom_code:
-        return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
+        return refuse_custom(node)
     if node.operator not in _PLAIN and node.operator not in _RULES:
         return f"no mapping to BM1684X; it takes {', '.join(supported_operators())}"
     clamp = fused_activation(node)

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS
+from tflq.converters.passes.layouts import TO_FIRST
 from tflq.converters.passes.rewrite import constant, derived_tensor, with_attributes
 from tflq.graph import Attributes, Graph, Node
-
-_TO_CHANNELS_FIRST = (0, 3, 1, 2)
 
 
 def arrange_layout(graph: Graph) -> Graph:
@@ -49,7 +48,7 @@ def _transposed(graph: Graph, mean: Node, producer: Node | None) -> list[Node]:
     turned = derived_tensor(graph, source, name)
     n, h, w, c = graph.tensors[source].shape
     graph.tensors[turned] = replace(graph.tensors[turned], shape=(n, c, h, w))
-    order = graph.add_tensor(constant(f"{name}_order", np.array(_TO_CHANNELS_FIRST, np.int32)))
+    order = graph.add_tensor(constant(f"{name}_order", np.array(TO_FIRST, np.int32)))
     axes = graph.add_tensor(constant(f"{mean.name}_axes", np.array((2, 3), np.int32)))
     attributes = Attributes({"layer": mean.name, "engine": "", "engine_reason": "moves data: channels first"})
     return [

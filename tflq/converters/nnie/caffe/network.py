@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tflq.converters.nnie.caffe import elementwise, windows
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Site
+from tflq.converters.passes.layouts import shape_first
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 
@@ -164,7 +165,7 @@ def caffe_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
         UnsupportedError: neither 2 nor 4 axes.
     """
     if len(shape) == 4:
-        return (shape[0], shape[3], shape[1], shape[2])
+        return shape_first(shape)
     if len(shape) == 2:
         return (shape[0], shape[1], 1, 1)
     raise UnsupportedError(f"an input of shape {shape} ({math.prod(shape)} elements); NNIE takes 2 or 4 axes")

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflq.converters.openvino.emit.writer import NUMPY, Writer, ir_axis, ir_shape
+from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value
+from tflq.converters.passes.layouts import axis_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Node
 
@@ -20,7 +21,7 @@ def pair(kind: str) -> Rule:
     def rule(writer: Writer, node: Node) -> None:
         shape = writer.tensor(node.outputs[0]).shape
         operands = [writer.read_beside(t, len(shape)) for t in node.inputs]
-        writer.write(node, writer.builder.add(kind, node.name, operands, ir_shape(shape), auto_broadcast=NUMPY))
+        writer.write(node, writer.builder.add(kind, node.name, operands, shape_first(shape), auto_broadcast=NUMPY))
 
     return rule
 
@@ -66,7 +67,7 @@ def softmax(writer: Writer, node: Node) -> None:
         factor = writer.reals(f"{node.name}/beta", np.full((1,) * len(value.shape), beta))
         name = f"{node.name}/scaled"
         value = writer.builder.add("Multiply", name, [value, factor], value.shape, auto_broadcast=NUMPY)
-    axis = str(ir_axis(-1, len(value.shape)))
+    axis = str(axis_first(-1, len(value.shape)))
     writer.write(node, writer.builder.add("SoftMax", node.name, [value], value.shape, axis=axis))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.openvino.emit.writer import CHANNELS_FIRST, Writer, ir_axis, ir_shape
+from tflq.converters.openvino.emit.writer import Writer
+from tflq.converters.passes.layouts import TO_FIRST, axis_first, order_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import FakeQuantize, Node
 from tflq.interpreter.kernels.openvino.levels import input_rule
@@ -15,37 +16,35 @@ def reshape(writer: Writer, node: Node) -> None:
     shape = writer.tensor(node.outputs[0]).shape
     value = writer.reshaped(writer.read_plain(node.inputs[0]), shape, node.name)
     writer.values[node.outputs[0]] = (
-        writer.transposed(value, CHANNELS_FIRST, f"{node.name}/nchw") if len(shape) == 4 else value
+        writer.transposed(value, TO_FIRST, f"{node.name}/nchw") if len(shape) == 4 else value
     )
 
 
 def transpose(writer: Writer, node: Node) -> None:
     """TRANSPOSE: Transpose, its axes in the IR's layout."""
-    order = tuple(int(a) for a in writer.constant_of(node.inputs[1]))
-    if len(order) == 4:
-        order = tuple(CHANNELS_FIRST.index(order[a]) for a in CHANNELS_FIRST)
+    order = order_first([int(a) for a in writer.constant_of(node.inputs[1])])
     writer.values[node.outputs[0]] = writer.transposed(writer.read(node.inputs[0]), order, node.name)
 
 
 def concatenation(writer: Writer, node: Node) -> None:
     """CONCATENATION: Concat; inputs keep their own levels."""
     shape = writer.tensor(node.outputs[0]).shape
-    axis = ir_axis(node.attributes.integer("axis", 0), len(shape))
+    axis = axis_first(node.attributes.integer("axis", 0), len(shape))
     values = [writer.read(t) for t in node.inputs]
-    writer.write(node, writer.builder.add("Concat", node.name, values, ir_shape(shape), axis=str(axis)))
+    writer.write(node, writer.builder.add("Concat", node.name, values, shape_first(shape), axis=str(axis)))
 
 
 def pad(writer: Writer, node: Node) -> None:
     """PAD, PADV2: Pad with a constant; zero is a level wherever levels are padded."""
     amounts = writer.constant_of(node.inputs[1])
-    order = CHANNELS_FIRST if len(amounts) == 4 else range(len(amounts))
+    order = TO_FIRST if len(amounts) == 4 else range(len(amounts))
     begin, end = (
         writer.whole(f"{node.name}/{side}", [int(amounts[a][i]) for a in order])
         for i, side in enumerate(("begin", "end"))
     )
     given = writer.constant_of(node.inputs[2]).reshape(()) if len(node.inputs) > 2 else np.zeros((), np.float32)
     inputs = [writer.read(node.inputs[0]), begin, end, writer.reals(f"{node.name}/value", given)]
-    output = ir_shape(writer.tensor(node.outputs[0]).shape)
+    output = shape_first(writer.tensor(node.outputs[0]).shape)
     writer.values[node.outputs[0]] = writer.builder.add("Pad", node.name, inputs, output, pad_mode="constant")
 
 

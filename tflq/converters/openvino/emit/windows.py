@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.openvino.emit.writer import CHANNELS_FIRST, NUMPY, Writer, ir_axis, ir_shape
+from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value
+from tflq.converters.passes.layouts import TO_FIRST, axis_first, shape_first
 from tflq.graph import ABSENT, Affine, Array, Node
 from tflq.interpreter.accumulate import Window, window_of
 
@@ -74,7 +75,7 @@ def _convolution(
     shape = writer.tensor(node.inputs[0]).shape
     window = window_of(node.attributes, (shape[1], shape[2]), kernel)
     inputs = [writer.read(node.inputs[0]), _weights(writer, node, weights, scales)]
-    output = ir_shape(writer.tensor(node.outputs[0]).shape)
+    output = shape_first(writer.tensor(node.outputs[0]).shape)
     strides, dilations = (", ".join(map(str, pair)) for pair in (window.stride, window.dilation))
     value = writer.builder.add(kind, node.name, inputs, output, strides=strides, dilations=dilations, **pads_of(window))
     writer.write(node, _biased(writer, node, value, (1, output[1], 1, 1)))
@@ -121,12 +122,12 @@ def mean(writer: Writer, node: Node) -> None:
     axes = sorted({int(a) % rank for a in writer.constant_of(node.inputs[1]).reshape(-1)})
     in_layout = rank != 4 or keep or axes == [1, 2]
     value = writer.read(node.inputs[0]) if in_layout else writer.read_plain(node.inputs[0])
-    mapped = sorted(ir_axis(a, rank) for a in axes) if in_layout else axes
-    shape = ir_shape(output.shape) if in_layout else output.shape
+    mapped = sorted(axis_first(a, rank) for a in axes) if in_layout else axes
+    shape = shape_first(output.shape) if in_layout else output.shape
     inputs = [value, writer.whole(f"{node.name}/axes", mapped)]
     value = writer.builder.add("ReduceMean", node.name, inputs, shape, keep_dims="true" if keep else "false")
     if not in_layout and len(shape) == 4:
-        value = writer.transposed(value, CHANNELS_FIRST, f"{node.name}/nchw")
+        value = writer.transposed(value, TO_FIRST, f"{node.name}/nchw")
     writer.write(node, value)
 
 
@@ -141,7 +142,7 @@ def _pool(writer: Writer, node: Node, kind: str, more: dict[str, str]) -> None:
         **pads_of(window),
         **more,
     }
-    output = ir_shape(writer.tensor(node.outputs[0]).shape)
+    output = shape_first(writer.tensor(node.outputs[0]).shape)
     value = writer.builder.add(kind, node.name, [writer.read(node.inputs[0])], output, "f32", **data)
     if kind == "MaxPool" and writer.tensor(node.inputs[0]).dtype.is_integer:
         writer.values[node.outputs[0]] = value

@@ -8,24 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.converters.openvino.ir import Builder, Value
+from tflq.converters.passes.layouts import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, FakeQuantize, Graph, Node, Tensor
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of
 
-CHANNELS_FIRST = (0, 3, 1, 2)
-CHANNELS_LAST = (0, 2, 3, 1)
 NUMPY = "numpy"
-
-
-def ir_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return a tensor's shape in the IR."""
-    return tuple(shape[a] for a in CHANNELS_FIRST) if len(shape) == 4 else tuple(shape)
-
-
-def ir_axis(axis: int, rank: int) -> int:
-    """Return where an axis stands in the IR; negative ones count from the back."""
-    return CHANNELS_FIRST.index(axis % rank) if rank == 4 else axis % rank
 
 
 @dataclass
@@ -75,7 +64,7 @@ class Writer:
         """
         if t not in self.values:
             data = self._real_constant(t)
-            laid = data.transpose(CHANNELS_FIRST) if data.ndim == 4 else data
+            laid = data.transpose(TO_FIRST) if data.ndim == 4 else data
             self.values[t] = self.reals(self.tensor(t).name, laid)
         return self.values[t]
 
@@ -85,7 +74,7 @@ class Writer:
         if len(shape) != 4:
             return self.read(t)
         if t not in self.plain:
-            self.plain[t] = self.transposed(self.read(t), CHANNELS_LAST, f"{self.tensor(t).name}/nhwc")
+            self.plain[t] = self.transposed(self.read(t), TO_LAST, f"{self.tensor(t).name}/nhwc")
         return self.plain[t]
 
     def read_beside(self, t: int, rank: int) -> Value:
@@ -97,9 +86,9 @@ class Writer:
         name = f"{self.tensor(t).name}/broadcast"
         if self.tensor(t).is_constant:
             data = self._real_constant(t).reshape(padded)
-            return self.reals(name, data.transpose(CHANNELS_FIRST) if rank == 4 else data)
+            return self.reals(name, data.transpose(TO_FIRST) if rank == 4 else data)
         value = self.reshaped(self.read_plain(t), padded, name)
-        return self.transposed(value, CHANNELS_FIRST, name) if rank == 4 else value
+        return self.transposed(value, TO_FIRST, name) if rank == 4 else value
 
     def reshaped(self, value: Value, shape: Sequence[int], name: str) -> Value:
         """Add a Reshape."""
@@ -161,13 +150,13 @@ class Writer:
         """
         tensor = self.tensor(t)
         if tensor.dtype is DType.FLOAT32:
-            self.values[t] = self.builder.parameter(tensor.name, ir_shape(tensor.shape))
+            self.values[t] = self.builder.parameter(tensor.name, shape_first(tensor.shape))
             return
         if tensor.dtype is not DType.INT8:
             raise UnsupportedError(f"input '{tensor.name}' is {tensor.dtype.value}; known are float32 and int8")
         value = self.builder.parameter(tensor.name, tensor.shape, "i8")
         if len(tensor.shape) == 4:
-            value = self.transposed_codes(value, CHANNELS_FIRST, f"{tensor.name}/nchw")
+            value = self.transposed_codes(value, TO_FIRST, f"{tensor.name}/nchw")
         value = self.builder.add("Convert", f"{tensor.name}/f32", [value], value.shape, destination_type="f32")
         rule, (low, high) = rule_of(tensor.affine), _code_bounds(tensor)
         self.values[t] = self.fake_quantise(
@@ -183,7 +172,7 @@ class Writer:
             value = self.fake_quantise(value, to_codes, f"{tensor.name}/codes")
             value = self.builder.add("Convert", f"{tensor.name}/i8", [value], value.shape, "i8", destination_type="i8")
             if len(tensor.shape) == 4:
-                value = self.transposed_codes(value, CHANNELS_LAST, f"{tensor.name}/bytes")
+                value = self.transposed_codes(value, TO_LAST, f"{tensor.name}/bytes")
         self.builder.result(tensor.name, value)
 
     def transposed_codes(self, value: Value, order: Sequence[int], name: str) -> Value:
@@ -197,7 +186,7 @@ class Writer:
         rank = len(value.shape)
         shape = [1] * rank
         if bound.size > 1:
-            shape[ir_axis(-1, rank)] = bound.size
+            shape[axis_first(-1, rank)] = bound.size
         return self.reals(f"{name}/{side}", bound.reshape(shape))
 
     def _real_constant(self, t: int) -> Array:

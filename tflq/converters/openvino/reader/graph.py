@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from tflq.converters.openvino.ir import Layer, Network, Source
 from tflq.converters.openvino.passes.operators import ARITHMETIC
+from tflq.converters.passes.layouts import TO_FIRST, TO_LAST
 from tflq.converters.passes.rewrite import constant
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, FakeQuantize, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 
-TO_LAST = (0, 2, 3, 1)
-TO_FIRST = (0, 3, 1, 2)
 Reals = NDArray[np.float32]
 _TYPES = {"f32": DType.FLOAT32, "i8": DType.INT8, "u8": DType.UINT8, "i32": DType.INT32, "i64": DType.INT64}
 
