@@ -18,8 +18,8 @@ def case(request: pytest.FixtureRequest) -> Golden:
     return golden(*request.param)
 
 
-def assert_type(given: Affine, expected: dict[str, Any], where: str) -> None:
-    np.testing.assert_allclose(given.scale, expected["scale"], rtol=1e-6, err_msg=where)
+def assert_type(given: Affine, expected: dict[str, Any], where: str, dtype: type[np.floating] = np.float64) -> None:
+    assert np.array_equal(given.scale.astype(dtype), np.asarray(expected["scale"], dtype)), where
     assert given.zero_point.tolist() == expected["zero_point"], where
     assert (given.bits, given.signed) == (expected["bits"], expected["signed"]), where
 
@@ -41,7 +41,9 @@ def test_types(case: Golden) -> None:
     for node in case.nodes():
         ours = case.ours(node.name)
         assert_type(case.graph.tensors[ours.outputs[0]].affine, node.fields["quant"]["out_qs"][0], node.name)
-        assert_type(case.graph.tensors[ours.inputs[0]].affine, node.fields["quant"]["in_qs"][0], node.name)
+        # What a filter hands to its own activation has no integers: the tool leaves its scale unrounded there.
+        kind = np.float32 if node.name.endswith("_activation") else np.float64
+        assert_type(case.graph.tensors[ours.inputs[0]].affine, node.fields["quant"]["in_qs"][0], node.name, kind)
 
 
 def test_nothing_else_is_inserted(case: Golden) -> None:
@@ -56,7 +58,7 @@ def test_multipliers_and_shifts(case: Golden) -> None:
         rescaling = ours.params.filter.rescaling
         assert rescaling.mul_bias.multiplier.tolist() == expected["value"], node.name
         assert rescaling.shift.tolist() == expected["norm"], node.name
-        np.testing.assert_allclose(rescaling.mul_bias.ratio, expected["scale"], rtol=1e-6)
+        assert np.array_equal(rescaling.mul_bias.ratio, expected["scale"]), node.name
 
 
 def test_weights_and_biases(case: Golden) -> None:
@@ -68,7 +70,7 @@ def test_weights_and_biases(case: Golden) -> None:
         assert np.array_equal(stored, case.arrays[f"const/{weights}"]), node.name
         assert np.array_equal(params.rescaling.bias, case.arrays[f"const/{bias}"]), node.name
         expected = case.constant_type(weights)["scale"]
-        np.testing.assert_allclose(case.graph.tensors[ours.inputs[1]].affine.scale, expected, rtol=1e-6)
+        assert np.array_equal(case.graph.tensors[ours.inputs[1]].affine.scale, expected), node.name
 
 
 def test_elementwise_multipliers(case: Golden) -> None:

@@ -91,7 +91,8 @@ def test_integers_of_the_gates(scheme: str) -> None:
                 assert (mul_bias.shift[part] == quant[f"{key}_2_{gate}_q"]["norm"]).all()
                 weights = graph.tensors[node.inputs[position + number]]
                 assert np.array_equal(weights.data, arrays[f"const/{key}_2_{gate}_w_{node.name}"])
-                np.testing.assert_allclose(weights.affine.scale, quant["in_qs"][position + number]["scale"], rtol=1e-6)
+                expected = np.asarray(quant["in_qs"][position + number]["scale"], weights.affine.scale.dtype)
+                assert np.array_equal(weights.affine.scale, expected)
             assert np.array_equal(params.bias[part], arrays[f"const/{gate}_b_{node.name}"])
             assert (params.input_bias[part] == quant["in_qs"][12 + number].get("zp_bias", 0)).all()
         for key, mul_bias in (
