@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
 from tflq.errors import GraphError
@@ -31,10 +33,7 @@ def lower(node: Node, operands: Operands) -> Elementwise:  # noqa: ARG001
     return lower_unary(operands, (DType.FLOAT32, DType.INT32))
 
 
-def run(params: Elementwise, *arrays: Array) -> tuple[Array, ...]:
+def run(params: Elementwise, *arrays: Array) -> tuple[Array, ...]:  # noqa: ARG001
     """Run ADD_N: T[S or 1, *shape] of each -> T[S, *shape]."""
-    total = np.zeros((1,) * arrays[0].ndim, params.dtype.storage)
     with np.errstate(over="ignore", invalid="ignore"):
-        for array in arrays:
-            total = np.add(total, array)
-    return (total,)
+        return (reduce(np.add, arrays),)
