@@ -17,7 +17,7 @@ from tflq.analysis.junit import Case, write_junit
 from tflq.api.frozen_run import FrozenRun, run_from_json
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, TargetOptions, silent
 from tflq.api.read_model import read_model
-from tflq.api.result import Json, Result, TableResult
+from tflq.api.result import Json, Result, TableResult, picked
 from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
@@ -83,7 +83,7 @@ class BaselineResult(TableResult):
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for each change."""
-        return [{"tensor": change.tensor, "what": change.what} for change in self.changes]
+        return [picked(change, "tensor", "what") for change in self.changes]
 
     def report(self) -> Mapping[str, Json]:
         """Return what was compared and the rows."""

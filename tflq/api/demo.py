@@ -13,7 +13,7 @@ from tflq.analysis.output_change import largest_output_change
 from tflq.api.convert import compared_report
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, measure
@@ -90,12 +90,8 @@ class Demo(TableResult):
         compared: Json = found if isinstance(found, str) else None
         if not isinstance(found, str):
             total = found.verdict.total
-            compared = {
-                "oracle": str(found.verdict.identity),
-                "samples": found.verdict.samples,
-                "elements": total.elements,
-                "differing": total.differing,
-            }
+            head: dict[str, Json] = {"oracle": str(found.verdict.identity), "samples": found.verdict.samples}
+            compared = {**head, **picked(total, "elements", "differing")}
         return {"model": str(self.path), "tflite": compared, "rows": self.rows()}
 
     def _for_target(self, name: str, reference: Execution) -> DemoRow:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflq.analysis.model_difference import Finding, model_differences
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,6 @@ def diff(first: ModelSource, second: ModelSource) -> DiffResult:
 
 def _row(finding: Finding) -> Mapping[str, Json]:
     constant = finding.constant
-    return {
-        "kind": finding.kind,
-        "where": finding.where,
-        "words": finding.words,
-        "channel": None if constant is None else constant.channel,
-        "differing": None if constant is None else constant.differing,
-    }
+    facts: dict[str, Json] = {"channel": None, "differing": None}
+    facts |= {} if constant is None else picked(constant, *facts)
+    return {**picked(finding, "kind", "where", "words"), **facts}

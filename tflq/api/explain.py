@@ -10,7 +10,7 @@ from tflq.analysis.compare import Running, match
 from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
@@ -156,25 +156,14 @@ def _checked(found: Explanation) -> Explanation:
 
 
 def _explanation(found: Explanation) -> Mapping[str, Json]:
-    return {
-        "tensor": found.tensor,
-        "index": found.index,
-        "sample": found.sample,
-        "stored": found.stored,
-        "real": found.real,
-        "parts": [
-            {
-                "tensor": part.tensor,
-                "index": part.index,
-                "node": part.node,
-                "operator": part.operator,
-                "arithmetic": part.arithmetic,
-                "source": part.source,
-                "steps": [_step(step) for step in part.steps],
-            }
-            for part in found.parts
-        ],
-    }
+    parts: list[Json] = [
+        {
+            **picked(part, "tensor", "index", "node", "operator", "arithmetic", "source"),
+            "steps": [_step(step) for step in part.steps],
+        }
+        for part in found.parts
+    ]
+    return {**picked(found, "tensor", "index", "sample", "stored", "real"), "parts": parts}
 
 
 def _step(step: Step) -> Mapping[str, Json]:

@@ -10,7 +10,7 @@ from tflq.analysis.arena import tensor_bytes
 from tflq.analysis.inspection import GraphFacts, Refusals, refusals
 from tflq.analysis.inspection import inspect as facts_of
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.graph import Affine, Model, Tensor
 
 
@@ -44,10 +44,7 @@ class InspectResult(TableResult):
             "schema_version": self.model.version,
             "description": self.model.description,
             "graphs": [_graph(graph) for graph in self.graphs],
-            "signatures": [
-                {"key": s.key, "graph": s.graph, "inputs": s.inputs, "outputs": s.outputs}
-                for s in self.model.signatures
-            ],
+            "signatures": [picked(s, "key", "graph", "inputs", "outputs") for s in self.model.signatures],
             "metadata": {name: len(data) for name, data in self.model.metadata.items()},
             "refused": {r.target: r.reasons for r in self.refused},
         }
@@ -69,23 +66,15 @@ def inspect(model: ModelSource) -> InspectResult:
 
 
 def _graph(graph: GraphFacts) -> Mapping[str, Json]:
+    buffers: list[Json] = [
+        {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
+        for b in graph.arena.buffers
+    ]
+    arena = picked(graph.arena, "peak_bytes", "peak_operator", "planned_bytes", "live_bytes")
     return {
-        "name": graph.name,
-        "inputs": graph.inputs,
-        "outputs": graph.outputs,
-        "constant_bytes": graph.constant_bytes,
-        "arena": {
-            "peak_bytes": graph.arena.peak_bytes,
-            "peak_operator": graph.arena.peak_operator,
-            "planned_bytes": graph.arena.planned_bytes,
-            "live_bytes": graph.arena.live_bytes,
-            "buffers": [
-                {"tensor": b.tensor, "first": b.first, "last": b.last, "size_bytes": b.size, "offset": b.offset}
-                for b in graph.arena.buffers
-            ],
-        },
-        "macs": graph.macs,
-        "macs_by_precision": graph.macs_by_precision,
+        **picked(graph, "name", "inputs", "outputs", "constant_bytes"),
+        "arena": {**arena, "buffers": buffers},
+        **picked(graph, "macs", "macs_by_precision"),
         "operators": [asdict(operator) for operator in graph.operators],
         "tensors": [_tensor(tensor) for tensor in graph.tensors],
         "without_kernel": {**graph.missing},
@@ -101,10 +90,7 @@ def _tensor(tensor: Tensor) -> Mapping[str, Json]:
     return {
         "name": tensor.name,
         "dtype": tensor.dtype.value,
-        "shape": tensor.shape,
-        "shape_signature": tensor.shape_signature,
-        "is_constant": tensor.is_constant,
-        "is_variable": tensor.is_variable,
+        **picked(tensor, "shape", "shape_signature", "is_constant", "is_variable"),
         "size_bytes": tensor_bytes(tensor),
         "quantisation": quantisation,
         "range": None if limits is None else {"minimum": limits.minimum.tolist(), "maximum": limits.maximum.tolist()},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.api.options import Progress, silent
-from tflq.api.result import Json, Result, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.benchmarks.fetch import Outcome, fetch
 from tflq.benchmarks.reference_models import BASE_URL, COMMIT, REFERENCE_MODELS, ReferenceModel, reference_models
 
@@ -24,7 +24,7 @@ class ModelsResult(TableResult):
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for each model."""
-        return [{"name": m.name, "task": m.task, "size_bytes": m.size_bytes, "sha256": m.sha256} for m in self.models]
+        return [picked(model, "name", "task", "size_bytes", "sha256") for model in self.models]
 
     def report(self) -> Mapping[str, Json]:
         """Return the commit that they are of, and the rows."""
@@ -32,7 +32,7 @@ class ModelsResult(TableResult):
 
 
 @dataclass(frozen=True)
-class FetchedModels(Result):
+class FetchedModels(TableResult):
     """Models that are in a folder now.
 
     Attributes:
@@ -43,19 +43,16 @@ class FetchedModels(Result):
     folder: Path
     outcomes: tuple[tuple[ReferenceModel, Outcome], ...]
 
-    def report(self) -> Mapping[str, Json]:
+    def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return path, outcome, size and checksum of each."""
-        return {
-            "models": [
-                {
-                    "path": str(self.folder / m.name),
-                    "outcome": outcome,
-                    "size_bytes": m.size_bytes,
-                    "sha256": m.sha256,
-                }
-                for m, outcome in self.outcomes
-            ]
-        }
+        return [
+            {"path": str(self.folder / model.name), "outcome": outcome, **picked(model, "size_bytes", "sha256")}
+            for model, outcome in self.outcomes
+        ]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return the rows."""
+        return {"models": self.rows()}
 
 
 def models() -> ModelsResult:

@@ -79,6 +79,11 @@ class TableResult(Result):
         return pd.DataFrame([dict(row) for row in self.rows()])
 
 
+def picked(source: object, *names: str) -> dict[str, Json]:
+    """Return the attributes of these names: a row, or a part of a report."""
+    return {name: getattr(source, name) for name in names}
+
+
 def plain(value: Json) -> Json:
     """Return a value in JSON's own types, see `Result.to_dict`."""
     if isinstance(value, float) and not math.isfinite(value):

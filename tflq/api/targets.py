@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.converters.settings import Setting
 from tflq.converters.targets import Target, find_target, target_names
 
@@ -42,21 +42,9 @@ def targets(*names: str) -> TargetsResult:
 
 
 def _target(target: Target) -> Mapping[str, Json]:
-    return {
-        "name": target.name,
-        "summary": target.summary,
-        "arithmetic": target.arithmetic,
-        "settings": [_setting(setting) for setting in target.settings],
-    }
+    settings = [_setting(setting) for setting in target.settings]
+    return {**picked(target, "name", "summary", "arithmetic"), "settings": settings}
 
 
 def _setting(setting: Setting) -> Mapping[str, Json]:
-    return {
-        "key": setting.key,
-        "default": setting.default,
-        "help": setting.help,
-        "choices": setting.choices,
-        "minimum": setting.minimum,
-        "maximum": setting.maximum,
-        "per_layer": setting.per_layer,
-    }
+    return picked(setting, "key", "default", "help", "choices", "minimum", "maximum", "per_layer")

@@ -13,7 +13,7 @@ from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
 from tflq.files import read_bytes
@@ -70,7 +70,7 @@ class VerifyResult(TableResult):
         verdict, identity = self.verdict, self.verdict.identity
         return {
             "model": self.name,
-            "oracle": {"package": identity.package, "version": identity.version, "kernels": identity.kernels},
+            "oracle": picked(identity, "package", "version", "kernels"),
             "samples": verdict.samples,
             "seed": self.seed,
             "elements": verdict.total.elements,
@@ -133,25 +133,17 @@ def verify(
 
 
 def _known(known: Sequence[KnownElements]) -> Json:
-    return [{"elements": k.elements, "reason": k.reason} for k in known]
+    return [picked(k, "elements", "reason") for k in known]
 
 
 def _row(tensor: analysis.TensorVerdict) -> Mapping[str, Json]:
     difference = tensor.difference
     first = difference.first
     return {
-        "index": tensor.index,
-        "name": tensor.name,
-        "dtype": tensor.dtype,
-        "shape": tensor.shape,
-        "operator": tensor.operator,
-        "elements": difference.elements,
-        "differing": difference.differing,
+        **picked(tensor, "index", "name", "dtype", "shape", "operator"),
+        **picked(difference, "elements", "differing"),
         "known": _known(tensor.known),
-        "largest": difference.largest,
-        "mismatch": difference.mismatch,
-        "first": None
-        if first is None
-        else {"sample": first.sample, "index": first.index, "found": first.found, "expected": first.expected},
+        **picked(difference, "largest", "mismatch"),
+        "first": None if first is None else picked(first, "sample", "index", "found", "expected"),
         "unavailable": tensor.unavailable,
     }

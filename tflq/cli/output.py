@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tflq.api.result import Json as Json
-from tflq.api.result import plain
+from tflq.api.result import Result, plain
 from tflq.units import number as number
 from tflq.units import short as short
 from tflq.units import size as size
@@ -66,6 +66,14 @@ def pairs(values: Mapping[str, str]) -> None:
 def json_report(report: Mapping[str, Json]) -> None:
     """Print a report as JSON; numbers that JSON lacks are the strings "nan", "inf" and "-inf"."""
     line(json.dumps(plain(report), indent=2, ensure_ascii=False))
+
+
+def show(found: Result, as_json: bool, text: Callable[[], object]) -> None:
+    """Print a result: as JSON, or as what `text` prints."""
+    if as_json:
+        json_report(found.to_dict())
+    else:
+        text()
 
 
 def warn(message: str) -> None:
