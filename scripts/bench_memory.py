@@ -56,7 +56,7 @@ def peak_mib(command: Sequence[str]) -> float:
 def measure(model: Path, counts: Sequence[int], threads: int) -> dict[str, list[float]]:
     """Return the peaks of each command for each number of samples."""
     peaks: dict[str, list[float]] = {"run": [], "bench": []}
-    tflq = [sys.executable, "-m", "tflq.cli"]
+    tflq = [sys.executable, "-m", "tflq"]
     for count in counts:
         with tempfile.TemporaryDirectory() as name:
             writer = multiprocessing.Process(target=write_samples, args=(Path(name), count))

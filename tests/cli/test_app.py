@@ -102,7 +102,7 @@ def test_a_fault_of_ours_is_called_so(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no POSIX pipes")
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = [sys.executable, "-m", "tflq.cli", "inspect", str(DIGITS), "--tensors"]
+    command = [sys.executable, "-m", "tflq", "inspect", str(DIGITS), "--tensors"]
     read, write = os.pipe()
     os.close(read)
     try:

@@ -22,7 +22,7 @@ pytest.importorskip("serial")
 def running(*options: object) -> Iterator[str]:
     """Start a device for kws01, yield its port, and end it, which is like an interruption."""
     model = data_path("models", "kws_ref_model.tflite")
-    command = [sys.executable, "-m", "tflq.cli", "dut", str(model), "--task", "kws01", *map(str, options)]
+    command = [sys.executable, "-m", "tflq", "dut", str(model), "--task", "kws01", *map(str, options)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

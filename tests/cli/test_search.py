@@ -71,7 +71,7 @@ def test_an_interrupted_search_goes_on(
 ) -> None:
     path, results = tmp_path / "s.json", tmp_path / "s.json.results"
     arguments = ("--data", digits, *INTERRUPTED, "-o", path)
-    command = [sys.executable, "-m", "tflq.cli", "search", MODEL, "-t", "gap9-ne16", *SMALL, *arguments]
+    command = [sys.executable, "-m", "tflq", "search", MODEL, "-t", "gap9-ne16", *SMALL, *arguments]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = subprocess.Popen(list(map(str, command)), env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until = time.monotonic() + 120

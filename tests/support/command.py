@@ -39,7 +39,7 @@ class Outcome:
 
 def tflq(*arguments: object, cwd: Path | None = None, environment: dict[str, str] | None = None) -> Outcome:
     """Run `tflq` with these arguments."""
-    command = [sys.executable, "-m", "tflq.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "tflq", *map(str, arguments)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **(environment or {})}
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, encoding="utf-8", check=False)
     return Outcome(done.returncode, done.stdout, done.stderr)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tflq.api.cut import cut
+from tflq.api.cut import CutResult, cut
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
 
@@ -35,9 +35,10 @@ def command(model: str, sources: tuple[str, ...], targets: tuple[str, ...], path
     `tflq inspect --tensors` lists names and indices.
     """
     found = cut(model, sources, targets, path)
-    if as_json:
-        output.json_report(found.to_dict())
-        return
+    output.show(found, as_json, lambda: _print(found, path))
+
+
+def _print(found: CutResult, path: Path) -> None:
     part, whole = found.model.main, found.whole.main
     output.line(f"{path}: {output.size(path.stat().st_size)}, {len(part.nodes)} of {len(whole.nodes)} operators")
     for role, tensors in (("input", part.inputs), ("output", part.outputs)):

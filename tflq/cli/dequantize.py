@@ -21,11 +21,6 @@ def command(model: str, path: Path, as_json: bool) -> None:
     QUANTIZE, DEQUANTIZE and FAKE_QUANT go; ranges of activations stay in the file as minimum and maximum.
     """
     found = dequantize(model, path)
-    report = found.to_dict()
-    if as_json:
-        output.json_report(report)
-        return
-    size = output.size(path.stat().st_size)
-    output.line(
-        f"{path}: {size}, {report['operators']} operators of {report['operators_before']}, all real numbers float32"
-    )
+    report, size = found.report(), output.size(path.stat().st_size)
+    counts = f"{report['operators']} operators of {report['operators_before']}"
+    output.show(found, as_json, lambda: output.line(f"{path}: {size}, {counts}, all real numbers float32"))

@@ -6,7 +6,7 @@ import click
 
 from tflq.analysis.explain import Explanation, Pair, SideBySide, Step, Value
 from tflq.analysis.explain.side_by_side import at
-from tflq.api.explain import ExplainOptions, explain
+from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
 from tflq.cli.options import (
@@ -51,23 +51,24 @@ def command(
     Exit status 1 if --against differs.
     """
     found = explain(model, tensor, index, samples, changed(ExplainOptions(), options), progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-    elif found.against is None:
-        _print(found.explanation)
-    else:
-        _print_side_by_side(found.against, *found.names)
+    output.show(found, as_json, lambda: _print(found))
     return 0 if found.is_equal else 1
 
 
-def _print(found: Explanation) -> None:
+def _print(found: ExplainResult) -> None:
+    if found.against is None:
+        _print_steps(found.explanation)
+    else:
+        _print_side_by_side(found.against, *found.names)
+
+
+def _print_steps(found: Explanation) -> None:
     """Print each part: a heading, then the steps with formula and value."""
     for part in found.parts:
         output.line(_heading(part))
         width = max(len(step.label) for step in part.steps)
         for step in part.steps:
-            for line in _lines(step, width):
-                output.line(line)
+            output.lines(_lines(step, width))
         output.line()
     real = "" if found.real is None else f", as a real number {found.real:.6g}"
     output.line(f"'{found.tensor}' {list(found.index)} of sample {found.sample} is {found.stored}{real}")

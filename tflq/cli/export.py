@@ -61,10 +61,7 @@ def command(
         "layers": tuple(text for text in target.layers if "=" not in text),
     }
     found = export(model, folder, samples, changed(ExportOptions(), options))
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(found)
+    output.show(found, as_json, lambda: _print(found))
 
 
 def _print(found: ExportResult) -> None:

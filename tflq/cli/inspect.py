@@ -27,9 +27,10 @@ def command(model: str, show_tensors: bool, as_json: bool) -> None:
     the order of execution, signatures, metadata, operators without a kernel, and what each target would refuse.
     """
     found = inspect(model)
-    if as_json:
-        output.json_report(found.to_dict())
-        return
+    output.show(found, as_json, lambda: _print(found, show_tensors))
+
+
+def _print(found: InspectResult, show_tensors: bool) -> None:
     output.pairs(_head(found))
     for number, graph in enumerate(found.graphs):
         _print_graph(number, graph, show_tensors)

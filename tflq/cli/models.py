@@ -36,11 +36,11 @@ def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as
     variable TFLQ_DATA names a folder with right copies (in it, or in its "models"), they are used, not the network.
     """
     found = fetch_models(*names, folder=folder, base_url=base_url, progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-        return
-    for model, outcome in found.outcomes:
-        output.line(f"{folder / model.name}: {outcome}, {output.size(model.size_bytes)}, checksum right")
+    lines = [
+        f"{folder / model.name}: {outcome}, {output.size(model.size_bytes)}, checksum right"
+        for model, outcome in found.outcomes
+    ]
+    output.show(found, as_json, lambda: output.lines(lines))
 
 
 @command.command("list")
@@ -48,11 +48,5 @@ def fetch_command(names: tuple[str, ...], folder: Path, base_url: str | None, as
 def list_command(as_json: bool) -> None:
     """List the models by name."""
     found = models()
-    if as_json:
-        output.json_report(found.to_dict())
-        return
-    output.table(
-        ("name", "task", "size"),
-        [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in found.models],
-        right=("size",),
-    )
+    rows = [(m.name, m.task.replace("_", " "), output.size(m.size_bytes)) for m in found.models]
+    output.show(found, as_json, lambda: output.table(("name", "task", "size"), rows, right=("size",)))

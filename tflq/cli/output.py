@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
@@ -28,6 +28,12 @@ def line(text: str = "") -> None:
     """Print one line; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
+
+
+def lines(texts: Iterable[str]) -> None:
+    """Print several lines."""
+    for text in texts:
+        line(text)
 
 
 def flush() -> None:

@@ -52,10 +52,7 @@ def command(model: str, samples: SampleOptions, as_json: bool, **options: object
     Samples are in the model's own type and encoding (or real numbers, with --real); a target converts them itself.
     """
     found = run(model, samples, changed(RunOptions(), options), progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(found)
+    output.show(found, as_json, lambda: _print(found))
 
 
 def _print(found: RunResult) -> None:

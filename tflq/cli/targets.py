@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tflq.api.targets import targets
+from tflq.api.targets import TargetsResult, targets
 from tflq.cli import output
 from tflq.cli.options import reporting
 
@@ -15,9 +15,10 @@ from tflq.cli.options import reporting
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List the targets and, for those named (all where none is), the keys that --set and --layer take."""
     found = targets(*names)
-    if as_json:
-        output.json_report(found.to_dict())
-        return
+    output.show(found, as_json, lambda: _print(found))
+
+
+def _print(found: TargetsResult) -> None:
     for number, target in enumerate(found.targets):
         if number:
             output.line()

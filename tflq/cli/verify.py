@@ -91,10 +91,7 @@ def command(
     found = verify(model, samples, VerifyOptions(package, kernels, state, strict), progress=output.progress)
     if junit is not None:
         found.write_junit(junit)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(model, found.verdict, show_all)
+    output.show(found, as_json, lambda: _print(model, found.verdict, show_all))
     return 0 if found.is_right else 1
 
 
@@ -141,10 +138,8 @@ def _freeze(
     as_json: bool,
 ) -> int:
     found = freeze(model, path, samples, target=target, calibration=calibration, state=state, progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        output.line(f"frozen: {path}: {len(found.baseline.tensors)} tensors, {found.samples} samples of {model}")
+    text = f"frozen: {path}: {len(found.baseline.tensors)} tensors, {found.samples} samples of {model}"
+    output.show(found, as_json, lambda: output.line(text))
     return 0
 
 
@@ -152,16 +147,12 @@ def _check_baseline(path: Path, model: str | None, junit: Path | None, as_json: 
     found = verify_baseline(path, model, progress=output.progress)
     if junit is not None:
         found.write_junit(junit)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print_changes(found)
+    output.show(found, as_json, lambda: _print_changes(found))
     return 0 if found.is_equal else 1
 
 
 def _print_changes(found: BaselineResult) -> None:
-    for line in found.files:
-        output.line(line)
+    output.lines(found.files)
     if found.changes:
         output.table(("tensor", "change"), [(output.short(c.tensor), c.what) for c in found.changes])
         output.line()
