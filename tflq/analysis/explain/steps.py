@@ -107,7 +107,8 @@ class Slice:
                 use.operands[name] = np.broadcast_to(ids, record.values.shape)[index].reshape(-1)
                 want(use.operands[name], True)
             if record.taps is not None:
-                use.taps = [record.taps(tuple(int(i) for i in place)) for place in np.transpose(index)]
+                places = zip(*(axis.tolist() for axis in index), strict=True) if index else [()]
+                use.taps = [record.taps(place) for place in places]
                 for taps in use.taps:
                     want(taps.sources[taps.sources >= 0], len(use.taps) > 1)
         self.uses = dict(sorted(self.uses.items()))

@@ -5,72 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from tflq.graph import Array
+from tflq.interpreter.recording.numpy_functions import (
+    EACH,
+    FILLED,
+    MOVES,
+    MOVES_ALL,
+    REDUCED,
+    ROWS,
+    UFUNC_REDUCED,
+    along,
+    matrix,
+    row,
+    words,
+)
 from tflq.interpreter.recording.primitive import Compute, Ids, Primitive, Taps, TapsOf, recorded_by
 from tflq.interpreter.recording.tape import Kind, Tape
 from tflq.interpreter.recording.traced import Traced, TracedFloat, TracedInt, is_traced, operations, plain, traced
 
-_INFIX = {
-    "add": ("sum", "+"),
-    "subtract": ("difference", "-"),
-    "multiply": ("product", "*"),
-    "divide": ("quotient", "/"),
-    "floor_divide": ("floored quotient", "//"),
-    "remainder": ("remainder", "mod"),
-    "power": ("power", "**"),
-    "left_shift": ("shifted left", "<<"),
-    "right_shift": ("shifted right", ">>"),
-    "bitwise_and": ("masked", "&"),
-    "bitwise_or": ("bits", "|"),
-    "bitwise_xor": ("bits", "^"),
-    "less": ("is less", "<"),
-    "less_equal": ("is at most", "<="),
-    "greater": ("is greater", ">"),
-    "greater_equal": ("is at least", ">="),
-    "equal": ("is equal", "=="),
-    "not_equal": ("differs", "!="),
-}
-_NAMED = {
-    "maximum": ("larger", "max({0}, {1})"),
-    "minimum": ("smaller", "min({0}, {1})"),
-    "negative": ("negated", "-{0}"),
-    "absolute": ("magnitude", "|{0}|"),
-    "rint": ("rounded", "{0} rounded half to even"),
-    "floor": ("floor", "floor({0})"),
-    "trunc": ("truncated", "{0} cut toward 0"),
-    "ceil": ("ceiling", "ceil({0})"),
-}
-_REDUCED = {
-    np.sum: "sum",
-    np.prod: "product",
-    np.max: "largest",
-    np.min: "smallest",
-    np.any: "any",
-    np.all: "all",
-    np.mean: "mean",
-    np.std: "deviation",
-    np.var: "variance",
-    np.median: "median",
-    np.argmax: "place of the largest",
-    np.argmin: "place of the smallest",
-    np.count_nonzero: "count",
-}
-_UFUNC_REDUCED = {"add": "sum", "multiply": "product", "maximum": "largest", "minimum": "smallest"}
-_ROWS = {np.sort: "sorted", np.argsort: "order", np.cumsum: "running sum", np.cumprod: "running product"}
-_EACH = (np.clip, np.round, np.nan_to_num, np.real, np.imag, np.isclose)
-_MOVES = (
-    *(np.reshape, np.transpose, np.moveaxis, np.swapaxes, np.ravel, np.squeeze, np.expand_dims, np.broadcast_to),
-    *(np.concatenate, np.stack, np.hstack, np.vstack, np.repeat, np.tile, np.flip, np.roll, np.rollaxis, np.diagonal),
-    *(np.split, np.array_split, np.pad, np.copy, np.atleast_1d, np.atleast_2d, np.delete, np.rot90),
-    *(np.lib.stride_tricks.sliding_window_view, np.lib.stride_tricks.as_strided, np.take, np.take_along_axis),
-)
-_MOVES_ALL = (np.append, np.broadcast_arrays)
-_FILLED = (np.zeros_like, np.ones_like, np.full_like, np.empty_like)
 _CONVERT, _CREATE = ("asarray", "array", "asanyarray", "ascontiguousarray"), ("empty", "zeros", "ones", "full")
+_one_at_a_time = RLock()
+"""numpy's functions are replaced for one recording at a time."""
 
 
 class Operations:
@@ -87,17 +47,18 @@ class Operations:
         numpy asks arrays' classes about its operations, but not about `asarray` and `empty`, which make plain arrays;
         they are replaced for the block, and do in other threads what they always do.
         """
-        kept = {name: getattr(np, name) for name in (*_CONVERT, *_CREATE)}
-        for name in _CONVERT:
-            setattr(np, name, self._converter(kept[name]))
-        for name in _CREATE:
-            setattr(np, name, self._creator(kept[name]))
-        try:
-            with recorded_by(self):
-                yield
-        finally:
-            for name, function in kept.items():
-                setattr(np, name, function)
+        with _one_at_a_time:
+            kept = {name: getattr(np, name) for name in (*_CONVERT, *_CREATE)}
+            for name in _CONVERT:
+                setattr(np, name, self._converter(kept[name]))
+            for name in _CREATE:
+                setattr(np, name, self._creator(kept[name]))
+            try:
+                with recorded_by(self):
+                    yield
+            finally:
+                for name, function in kept.items():
+                    setattr(np, name, function)
 
     def source(self, kind: Kind, values: Array, label: str, formula: str = "", position: int = -1) -> Any:
         """Return an input or a field as a traced array."""
@@ -168,25 +129,25 @@ class Operations:
             with recorded_by(None):
                 return self._into(out, made, True)
         with recorded_by(None):
-            if func in _MOVES_ALL or func in _MOVES:
+            if func in MOVES_ALL or func in MOVES:
                 return self._moved(func, args, kwargs)
             result = func(*plain(args), **plain(kwargs))
-            if func in _FILLED:
+            if func in FILLED:
                 return traced(result, self._ids(result))
             if func is np.where and len(args) == 3:
                 return self._selected(result, *args)
             if func is np.searchsorted:
                 return self._add(result, "place", "of {0} among the borders", {"0": self._ids(args[1])})
-            if func in _EACH:
+            if func in EACH:
                 label = "clamp" if func is np.clip else func.__name__
                 operands = {str(i): self._ids(v) for i, v in enumerate((*args, *kwargs.values())) if v is not None}
                 names = ", ".join("{" + name + "}" for name in operands)
                 return self._add(result, label, f"{label}({names})", operands)
-            if func in _REDUCED or func in _ROWS:
+            if func in REDUCED or func in ROWS:
                 axis = kwargs.get("axis", args[1] if len(args) > 1 else (-1 if func in (np.sort, np.argsort) else None))
                 ids = np.array(self._ids(args[0]))
-                taps = _along(ids, axis) if func in _REDUCED else _row(ids, axis, func in (np.cumsum, np.cumprod))
-                return self._add(result, (_REDUCED | _ROWS)[func], "of {x}", {}, taps)
+                taps = along(ids, axis) if func in REDUCED else row(ids, axis, func in (np.cumsum, np.cumprod))
+                return self._add(result, (REDUCED | ROWS)[func], "of {x}", {}, taps)
             if isinstance(result, np.ndarray) and result.dtype != object:
                 return self._opaque(func.__name__, result)
             return result
@@ -258,21 +219,21 @@ class Operations:
     def _made(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         name = ufunc.__name__
         if method == "__call__" and ufunc.signature is None:
-            label, formula = _words(ufunc)
+            label, formula = words(ufunc)
             return self._add(result, label, formula, {str(i): self._ids(v) for i, v in enumerate(inputs)})
         if method == "__call__" and name == "matmul" and min(np.ndim(v) for v in inputs) > 1:
             return self._add(
-                result, "sum of products", "", {}, _matrix(np.array(self._ids(inputs[0])), plain(inputs[1]))
+                result, "sum of products", "", {}, matrix(np.array(self._ids(inputs[0])), plain(inputs[1]))
             )
         axis = kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0)
         if method in ("reduce", "accumulate"):
             ids = np.array(self._ids(inputs[0]))
-            taps = _along(ids, axis) if method == "reduce" else _row(ids, axis, True)
+            taps = along(ids, axis) if method == "reduce" else row(ids, axis, True)
             running = "" if method == "reduce" else "running "
-            return self._add(result, running + _UFUNC_REDUCED.get(name, name), "of {x}", {}, taps)
+            return self._add(result, running + UFUNC_REDUCED.get(name, name), "of {x}", {}, taps)
         if method == "outer":
             a, b = (self._ids(v) for v in inputs)
-            return self._add(result, *_words(ufunc), {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b})
+            return self._add(result, *words(ufunc), {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b})
         return self._opaque(f"{name}.{method}", result)
 
     def _scattered(self, ufunc: np.ufunc, target: Any, where: Any, *values: Any) -> None:
@@ -286,7 +247,7 @@ class Operations:
             flat = np.ravel_multi_index(index, before.shape)
             return Taps(np.append(before[index], came[reached == flat]))
 
-        label = _UFUNC_REDUCED.get(ufunc.__name__, ufunc.__name__)
+        label = UFUNC_REDUCED.get(ufunc.__name__, ufunc.__name__)
         self._into(target, self._add(plain(target), label, "of {x}", {}, taps), True)
 
     def _cast(self, x: Traced, values: Array) -> Any:
@@ -312,7 +273,7 @@ class Operations:
         numbers.pop("dtype", None)
         if func is np.pad and numbers.get("mode", rest[1] if len(rest) > 1 else "constant") == "constant":
             numbers["constant_values"] = -1
-        if func in _MOVES_ALL:
+        if func in MOVES_ALL:
             count = 2 if func is np.append else len(args)
             ids = func(*(self._ids(a) for a in args[:count]), *plain(args[count:]), **numbers)
         else:
@@ -368,56 +329,3 @@ class Operations:
                 return traced(result, self.tape.add(Kind.LITERAL, result))
 
         return create
-
-
-def _words(ufunc: np.ufunc) -> tuple[str, str]:
-    name = ufunc.__name__
-    if name in _INFIX:
-        label, sign = _INFIX[name]
-        return label, f"{{0}} {sign} {{1}}"
-    arguments = ", ".join(f"{{{i}}}" for i in range(ufunc.nin))
-    return _NAMED.get(name, (name, f"{name}({arguments})"))
-
-
-def _along(ids: Ids, axis: Any) -> TapsOf:
-    """Return the taps of a reduction along axes; an index of the result may have those axes with size 1, or not."""
-    axes = tuple(range(ids.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(ids.ndim, 1))
-    rows = np.moveaxis(ids, axes, range(-len(axes), 0)) if axes else ids[..., None]
-    own = rows.shape[: ids.ndim - len(axes)]
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        if len(index) == ids.ndim and axes:
-            index = tuple(i for n, i in enumerate(index) if n not in axes)
-        return Taps(rows.reshape(*own, -1)[index])
-
-    return taps
-
-
-def _row(ids: Ids, axis: Any, is_running: bool) -> TapsOf:
-    """Return the taps of what follows from a whole row, or from all up to its place in it."""
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        if axis is None:
-            return Taps(ids.reshape(-1)[: index[0] + 1 if is_running else None])
-        along = int(axis) % ids.ndim
-        row = np.moveaxis(ids, along, -1)[index[:along] + index[along + 1 :]]
-        return Taps(row[: index[along] + 1] if is_running else row)
-
-    return taps
-
-
-def _matrix(ids: Ids, columns: Array) -> TapsOf:
-    """Return the taps of a product of matrices [..., A, K] and [..., K, B]."""
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        *stack, row, column = index
-        return Taps(_of_stack(ids, stack)[row], _of_stack(columns, stack)[:, column])
-
-    return taps
-
-
-def _of_stack(matrices: Array, index: list[int]) -> Array:
-    """Return the matrix of a stack that broadcasts at an index."""
-    own = index[len(index) - (matrices.ndim - 2) :]
-    found: Array = matrices[tuple(0 if n == 1 else i for i, n in zip(own, matrices.shape, strict=False))]
-    return found
