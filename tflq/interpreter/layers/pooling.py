@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from tflq.interpreter.accumulate import Window, window_counts, window_maxima, wi
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction
 from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.registry import Kernel
 
 
 class Average(Protocol):
@@ -29,6 +31,7 @@ class Average(Protocol):
 
 FindAverage = Callable[[Node, Operands, int, bool], Average]
 """Makes the rule of a node from the elements of a full sum, and whether some windows have fewer."""
+FindWindow = Callable[[Node, Operands], Window]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +72,21 @@ class MaxPool:
         window: kernel, stride, padding.
         minimum: smallest value of the type, which stands outside the image.
         floor: least result of each position, [OH, OW, 1], where the padding takes part; else None.
+        bounds: of a fused activation; None where there is none.
     """
 
     window: Window
     minimum: int
     floor: Array | None = None
+    bounds: tuple[int, int] | None = None
 
 
-def lower_average_pool(node: Node, operands: Operands, find: FindAverage) -> AveragePool:
-    """Decide the window and the rule of an average pool [N, H, W, C]."""
+def lower_average_pool(
+    node: Node, operands: Operands, find: FindAverage, find_window: FindWindow | None = None
+) -> AveragePool:
+    """Decide the window and the rule of an average pool [N, H, W, C]; `find_window` may refuse what others take."""
     x = operands.input(0)
-    window = window_of_node(node, x.shape)
+    window = window_of_node(node, x.shape) if find_window is None else find_window(node, operands)
     counts = window_counts(window, (x.shape[1], x.shape[2]))[:, :, None]
     average = find(node, operands, window.taps, bool((counts < window.taps).any()))
     return AveragePool(window, counts, average, max(-x.dtype.minimum, x.dtype.maximum))
@@ -106,4 +113,30 @@ def run_mean(params: Mean, x: Array, *_axes: Array) -> tuple[Array, ...]:
 def run_max_pool(params: MaxPool, x: Array) -> tuple[Array, ...]:
     """Run a maximum over windows: [S, N, H, W, C] -> [S, N, OH, OW, C]."""
     largest = window_maxima(params.window, x, params.minimum)
-    return (largest if params.floor is None else np.maximum(largest, params.floor),)
+    if params.floor is not None:
+        largest = np.maximum(largest, params.floor)
+    return (largest if params.bounds is None else np.clip(largest, *params.bounds).astype(x.dtype),)
+
+
+def samples_last(params: object, operands: Operands) -> float | None:
+    """Return 0 for averages over the whole image, whose sums are as fast along any axis; None for others."""
+    image = operands.input(0).shape[1:3]
+    return 0.0 if isinstance(params, AveragePool) and params.window.kernel == image else None
+
+
+def average_pool_kernel(find: FindAverage, rule: str, source: str, find_window: FindWindow | None = None) -> Kernel:
+    """Return AVERAGE_POOL_2D of an arithmetic.
+
+    Args:
+        find: makes the rule of a node.
+        rule: what it says, in one line.
+        source: where it comes from.
+        find_window: as for `lower_average_pool`.
+    """
+    lower = partial(lower_average_pool, find=find, find_window=find_window)
+    return Kernel(lower, run_average_pool, rule, source, samples_last=samples_last)
+
+
+def mean_kernel(find: FindAverage, rule: str, source: str) -> Kernel:
+    """Return MEAN or SUM of an arithmetic; arguments as for `average_pool_kernel`."""
+    return Kernel(partial(lower_mean, find=find), run_mean, rule, source)

@@ -27,6 +27,7 @@ _EXECUTION_ONLY = (
     "shape",
     "outside",
     "floor",
+    "bounds",
     "counts",
     "taps",
     "keep_dims",

@@ -15,14 +15,7 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored, norm
-from tflq.interpreter.layers.pooling import (
-    MaxPool,
-    lower_average_pool,
-    lower_mean,
-    run_average_pool,
-    run_max_pool,
-    run_mean,
-)
+from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
 from tflq.interpreter.operands.windows import window_of_node
@@ -116,13 +109,11 @@ def run_reduce_max(params: Reduction, x: Array, *_axes: Array) -> tuple[Array, .
 
 
 _SOURCE = "docs/gap9.md, 10"
-_average_pool = partial(lower_average_pool, find=find_reciprocal)
-_mean = partial(lower_mean, find=partial(find_rescaled_sum, fraction_bits=_FRACTION_BITS))
-_sum = partial(lower_mean, find=partial(find_rescaled_sum, fraction_bits=None))
+_mean, _sum = (partial(find_rescaled_sum, fraction_bits=bits) for bits in (_FRACTION_BITS, None))
 KERNELS = {
-    "average_pool_2d": Kernel(_average_pool, run_average_pool, "y = clip(norm(sum * (65536 // taps), 16))", _SOURCE),
+    "average_pool_2d": average_pool_kernel(find_reciprocal, "y = clip(norm(sum * (65536 // taps), 16))", _SOURCE),
     "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code, padding holding Z", _SOURCE),
-    "mean": Kernel(_mean, run_mean, "y = clip(norm(trunc((sum << 7) / n) * M, N))", _SOURCE),
-    "sum": Kernel(_sum, run_mean, "y = clip(norm(sum * M, N))", _SOURCE),
+    "mean": mean_kernel(_mean, "y = clip(norm(trunc((sum << 7) / n) * M, N))", _SOURCE),
+    "sum": mean_kernel(_sum, "y = clip(norm(sum * M, N))", _SOURCE),
     "reduce_max": Kernel(lower_reduction, run_reduce_max, "the largest code", _SOURCE),
 }

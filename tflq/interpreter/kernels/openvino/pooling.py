@@ -6,21 +6,13 @@ The padding is not counted. MAX_POOL_2D takes the largest code: levels keep thei
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.openvino.levels import CODES, Levels, clamp_reals, finish, levels_of
-from tflq.interpreter.layers.pooling import (
-    MaxPool,
-    lower_average_pool,
-    lower_mean,
-    run_average_pool,
-    run_max_pool,
-    run_mean,
-)
+from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.reduction_axes import lower_reduction
@@ -94,10 +86,9 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
     return MaxPool(window_of_node(node, x.shape), x.dtype.minimum)
 
 
-_average_pool, _mean = partial(lower_average_pool, find=lower_average), partial(lower_mean, find=find_mean)
 _RULE, _SOURCE = "level((sum / n - Z) * S), in float64", "docs/openvino.md, 2"
 KERNELS = {
-    "average_pool_2d": Kernel(_average_pool, run_average_pool, f"{_RULE}; the padding is not counted", _SOURCE),
+    "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
     "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code", _SOURCE),
-    "mean": Kernel(_mean, run_mean, _RULE, _SOURCE),
+    "mean": mean_kernel(find_mean, _RULE, _SOURCE),
 }

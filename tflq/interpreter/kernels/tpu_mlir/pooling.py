@@ -12,7 +12,6 @@ one type.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -20,14 +19,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
-from tflq.interpreter.layers.pooling import (
-    MaxPool,
-    lower_average_pool,
-    lower_mean,
-    run_average_pool,
-    run_max_pool,
-    run_mean,
-)
+from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Kernel
@@ -104,10 +96,9 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
     return MaxPool(pool_window(node, operands)[0], operands.input(0).dtype.minimum)
 
 
-_average_pool, _mean = partial(lower_average_pool, find=lower_average), partial(lower_mean, find=find_mean)
 _RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
 KERNELS = {
-    "average_pool_2d": Kernel(_average_pool, run_average_pool, f"{_RULE}; the padding is not counted", _SOURCE),
+    "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
     "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code inside the image", "docs/tpu_mlir.md, 3"),
-    "mean": Kernel(_mean, run_mean, f"{_RULE}, over height and width", _SOURCE),
+    "mean": mean_kernel(find_mean, f"{_RULE}, over height and width", _SOURCE),
 }
