@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Node, Tensor
 from tflq.graph.attributes import Attribute
+from tflq.interpreter.numerics.fixed_point import activation_bounds
 
 Doubles = NDArray[np.float64]
 
@@ -155,11 +156,35 @@ def real_values(codes: Array, affine: Affine) -> Doubles:
     return np.asarray((codes.astype(np.int64) - zero_point) * scale.astype(np.float64))
 
 
-def clamp_reals(real: Doubles, minimum: float, maximum: float) -> Doubles:
-    """Apply a fused activation's bounds, infinite where there are none."""
-    if minimum == -np.inf and maximum == np.inf:
-        return real
-    return np.clip(real, minimum, maximum)
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """How a layer's reals are stored: clamped by the fused activation, then as codes or float32.
+
+    Attributes:
+        minimum: lower bound of the fused activation, infinite where there is none.
+        maximum: upper bound, likewise.
+        levels: of the output; None for float32.
+    """
+
+    minimum: float
+    maximum: float
+    levels: Levels | None
+
+    @staticmethod
+    def of(node: Node, output: Tensor) -> Stored:
+        """Return how a node stores its output; raises as `levels_of`."""
+        low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
+        return Stored(-np.inf if low is None else low, np.inf if high is None else high, levels_of(node, output))
+
+    def clamp(self, real: Doubles) -> Doubles:
+        """Apply the fused activation's bounds."""
+        if self.minimum == -np.inf and self.maximum == np.inf:
+            return real
+        return np.clip(real, self.minimum, self.maximum)
+
+    def apply(self, real: Doubles) -> Array:
+        """Return codes, or float32."""
+        return finish(self.clamp(real), self.levels)
 
 
 def finish(real: Doubles, levels: Levels | None) -> Array:

@@ -13,9 +13,9 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Levels, clamp_reals, finish, levels_of
+from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Stored
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
+from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
 from tflq.interpreter.operands.checks import require_type
 
@@ -31,9 +31,7 @@ class FilterParams(Scheme):
         zero_point: of the input, int64[1], or int64[C] beside per-channel scales.
         folded: int64[O], what the accumulator of stored codes has too much: Z_x * sum(q_w); 0 per channel, where
             zero points are taken off before.
-        minimum: lower bound of the fused activation.
-        maximum: upper bound.
-        levels: of the output; None for float32.
+        stored: how reals become the output.
         step_map: proven map from accumulators to codes; None where the rule itself runs.
     """
 
@@ -42,9 +40,7 @@ class FilterParams(Scheme):
     bias: Doubles
     zero_point: Integers
     folded: Integers
-    minimum: float
-    maximum: float
-    levels: Levels | None
+    stored: Stored
     step_map: StepMap | None = None
 
     @property
@@ -64,19 +60,17 @@ class FilterParams(Scheme):
 
     def reals(self, accumulators: Array) -> Doubles:
         """Return real numbers of accumulators [..., O]."""
-        real = (accumulators.astype(np.float64) - self.folded) * self.multiplier + self.bias
-        return clamp_reals(real, self.minimum, self.maximum)
+        return (accumulators.astype(np.float64) - self.folded) * self.multiplier + self.bias
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: int64[..., O] -> codes int64[..., O]."""
-        assert self.levels is not None
-        return self.levels.codes(self.reals(accumulators)).astype(np.int64)
+        return self.stored.apply(self.reals(accumulators)).astype(np.int64)
 
     def finish(self, accumulators: Array) -> Array:
         """Return codes or float32 for exact accumulators [..., O] in float32, float64 or int64."""
-        if self.levels is None:
-            return finish(self.reals(accumulators), None)
-        return requantise(self.step_map, self.exact, accumulators, self.levels.dtype)
+        if self.stored.levels is None:
+            return self.stored.apply(self.reals(accumulators))
+        return requantise(self.step_map, self.exact, accumulators, self.stored.levels.dtype)
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
@@ -105,16 +99,13 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))
     sums = codes.reshape(outputs, -1).sum(axis=1)
     folded = sums * int(zero_point[0]) if zero_point.size == 1 else np.zeros(outputs, np.int64)
-    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
     found = FilterParams(
         codes,
         multiplier,
         _bias(operands, outputs),
         zero_point,
         folded,
-        -np.inf if low is None else low,
-        np.inf if high is None else high,
-        levels_of(node, operands.output()),
+        Stored.of(node, operands.output()),
     )
     return replace(found, step_map=_fitted(found, x))
 
@@ -143,7 +134,7 @@ def _bias(operands: Operands, outputs: int) -> Doubles:
 
 
 def _fitted(found: FilterParams, x: Tensor) -> StepMap | None:
-    levels = found.levels
+    levels = found.stored.levels
     if levels is None or levels.scale.size > 1:
         return None
     low, high = x.dtype.minimum, x.dtype.maximum

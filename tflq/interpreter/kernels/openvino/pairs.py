@@ -15,13 +15,9 @@ from tflq.graph import Affine, Array, DType, Node, Operands
 from tflq.interpreter.kernels.openvino.levels import (
     CODES,
     Doubles,
-    Levels,
-    clamp_reals,
-    finish,
-    levels_of,
+    Stored,
     real_values,
 )
-from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_broadcast, require_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
@@ -35,15 +31,11 @@ class PairParams:
 
     Attributes:
         sources: of each operand; None for reals.
-        minimum: lower bound of the fused activation.
-        maximum: upper bound.
-        levels: of the output; None for float32.
+        stored: how reals become the output.
     """
 
     sources: tuple[Affine | None, Affine | None]
-    minimum: float
-    maximum: float
-    levels: Levels | None
+    stored: Stored
 
 
 def lower_pair(node: Node, operands: Operands) -> PairParams:
@@ -58,12 +50,9 @@ def lower_pair(node: Node, operands: Operands) -> PairParams:
         require_type(tensor, (*CODES, DType.FLOAT32))
     require_broadcast(*tensors)
     first, second = (t.affine if t.dtype.is_integer else None for t in tensors)
-    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
     return PairParams(
         (first, second),
-        -np.inf if low is None else low,
-        np.inf if high is None else high,
-        levels_of(node, operands.output()),
+        Stored.of(node, operands.output()),
     )
 
 
@@ -71,7 +60,7 @@ def run_pair(numbers: PairParams, first: Array, second: Array, *, rule: Rule) ->
     """Run it: [S or 1, *shape] twice, shapes broadcast -> codes or float32 [S, *shape]."""
     x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
     real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
-    return (finish(clamp_reals(real, numbers.minimum, numbers.maximum), numbers.levels),)
+    return (numbers.stored.apply(real),)
 
 
 def _real(x: Array, affine: Affine | None) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.interpreter.kernels.openvino.levels import CODES, Levels, clamp_reals, finish, levels_of
+from tflq.interpreter.kernels.openvino.levels import CODES, Stored
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
-from tflq.interpreter.numerics.fixed_point import Integers, activation_bounds
+from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.reduction_axes import lower_reduction
 from tflq.interpreter.operands.windows import window_of_node
@@ -26,21 +26,17 @@ class AverageParams:
 
     Attributes:
         source: of the input.
-        minimum: lower bound of the fused activation.
-        maximum: upper bound.
-        levels: of the output; None for float32.
+        stored: how reals become the output.
     """
 
     source: Affine
-    minimum: float
-    maximum: float
-    levels: Levels | None
+    stored: Stored
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """Return codes or float32 for exact sums [..., C] of `counts` codes."""
         shifted = sums.astype(np.float64) - counts * self.source.zero_point
         real = shifted * self.source.scale.astype(np.float64) / counts
-        return finish(clamp_reals(real, self.minimum, self.maximum), self.levels)
+        return self.stored.apply(real)
 
 
 def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:  # noqa: ARG001
@@ -50,12 +46,9 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
         UnsupportedError: an input that is not codes.
     """
     require_type(operands.input(0), CODES)
-    low, high = activation_bounds(node.attributes.text("fused_activation_function", "none"))
     return AverageParams(
         operands.input(0).affine,
-        -np.inf if low is None else low,
-        np.inf if high is None else high,
-        levels_of(node, operands.output()),
+        Stored.of(node, operands.output()),
     )
 
 
