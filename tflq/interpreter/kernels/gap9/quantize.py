@@ -1,4 +1,7 @@
-"""QUANTIZE in GAP9's arithmetic: from one type to another in float64 (docs/gap9.md, 9)."""
+"""QUANTIZE in GAP9's arithmetic: clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64.
+
+Source: docs/gap9.md, 9
+"""
 
 from __future__ import annotations
 

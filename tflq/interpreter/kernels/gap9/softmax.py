@@ -1,6 +1,6 @@
-"""SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15 (docs/gap9.md, 11).
+"""SOFTMAX over the last axis in GAP9's arithmetic: integer exponentials in Q15; TFLite's beta is ignored.
 
-TFLite's beta is ignored.
+Source: docs/gap9.md, 11
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits (docs/gap9.md, 13): lower; lstm_steps.py runs it."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in GAP9's arithmetic, 8 bits: what is decided; lstm_steps.py runs it.
+
+Source: docs/gap9.md, 13
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CONCATENATION of codes with ranges of their own (non-unified): each is brought to the levels of the output."""
+"""CONCATENATION of codes with ranges of their own (non-unified): each is brought to the levels of the output.
+
+Source: docs/openvino.md, 2
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""SOFTMAX: a float32 table of exponentials, float32 sums, uint8 with S = 1/255 (docs/tpu_mlir.md, 7).
+"""SOFTMAX: a float32 table of exponentials, float32 sums, uint8 with S = 1/255.
 
 E[k] = f32(exp(-k * Sx)), k = max(q) - q; p = E / sum(E) in float32; y = sat(rha(p / f32(1/255))).
+
+Source: docs/tpu_mlir.md, 7
 """
 
 from __future__ import annotations
