@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, UnsupportedError
+from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 FORMULAS = ("library", "page", "mqbench")
@@ -121,6 +122,7 @@ def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme:
     return np.asarray(np.where(sign == 0, np.float32(0), sign * magnitudes(z, scheme)[codes]), np.float32)
 
 
+@primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
 def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> Floats:
     """Return what the codes of x stand for; errors as `quantise`."""
     return dequantise(*quantise(x, z, scheme, formula), z, scheme)
