@@ -131,6 +131,21 @@ def require_broadcast(first: Tensor, second: Tensor) -> None:
     require_result(shape, first.dtype)
 
 
+def require_alpha_fits(operands: Operands) -> None:
+    """Check that PRELU's alpha (input 1) broadcasts to the shape of input 0, and not beyond it.
+
+    Raises:
+        GraphError: it does not.
+        UnsupportedError: more axes than TFLite's loop has.
+
+    Source: TFLite kernels/activations.cc (PreluPrepare).
+    """
+    source, alpha = operands.input(0), operands.input(1)
+    require_broadcast(source, alpha)
+    if np.broadcast_shapes(source.shape, alpha.shape) != source.shape:
+        raise GraphError(f"alpha {alpha.shape} is larger than the input {source.shape}; it must broadcast to it")
+
+
 def constant_integers(operands: Operands, position: int) -> Array:
     """Return the value of a constant operand that holds axes, sizes or amounts.
 

@@ -33,7 +33,7 @@ def lower_float(node: Node, operands: Operands, sequence: bool) -> FloatLstm:
 
     Args:
         node: with clips and activation.
-        operands: as in lstm_operands.py.
+        operands: as in operands/lstm.py.
         sequence: whether the input has an axis of time.
 
     Raises:

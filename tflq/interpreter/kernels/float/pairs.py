@@ -12,7 +12,7 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain, plain_pair
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, binary, lower_binary
-from tflq.interpreter.operands.prelu import require_alpha_fits
+from tflq.interpreter.operands.checks import require_alpha_fits
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 

@@ -19,7 +19,7 @@ from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Floats, Matr
 from tflq.interpreter.operands.lstm import GATES
 
 LowerOne = Callable[[Node, Operands], FloatLstm]
-"""Gathers the constants of one LSTM from 20 operands (lstm_operands.py)."""
+"""Gathers the constants of one LSTM from 20 operands (operands/lstm.py)."""
 MakeMatrix = Callable[[Tensor, Array, bool], Matrix]
 """Packs weights; the flag says whether the sequences of a batch run side by side."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.graph import Array, DType
 from tflq.interpreter.kernels.plain.elementwise import unary
 from tflq.interpreter.numerics import transcendental
 from tflq.interpreter.numerics.bfloat16 import by_number, narrow, numbers
+from tflq.interpreter.registry import Kernel
 
 _FLOATS = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 _INTEGERS = (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
@@ -26,18 +30,24 @@ def _rounded(dtype: DType, x: Array) -> Array:
     return narrow(rounded) if dtype is DType.BFLOAT16 else rounded
 
 
+def _circular(name: str, function: Callable[[NDArray[np.float32]], Array]) -> Kernel:
+    return unary(
+        f"{name}(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's (the host's "
+        f"{name}f)",
+        "TFLite kernels/elementwise.cc",
+        (DType.FLOAT32, DType.FLOAT16),
+        lambda _, x: function(x.astype(np.float32)).astype(x.dtype),
+    )
+
+
 KERNELS = {
+    "cos": _circular("cos", transcendental.cos),
+    "sin": _circular("sin", transcendental.sin),
     "ceil": unary(
         "the smallest whole number that is not below x. Equal to TFLite bit for bit",
         "TFLite kernels/ceil.cc",
         (DType.FLOAT32,),
         lambda _, x: np.asarray(np.ceil(x)),
-    ),
-    "cos": unary(
-        "cos(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's (the host's cosf)",
-        "TFLite kernels/elementwise.cc",
-        (DType.FLOAT32, DType.FLOAT16),
-        lambda _, x: transcendental.cos(x.astype(np.float32)).astype(x.dtype),
     ),
     "floor": unary(
         "the largest whole number that is not above x. Equal to TFLite bit for bit",
@@ -65,12 +75,6 @@ KERNELS = {
         "TFLite kernels/sign.cc",
         (DType.FLOAT32, DType.FLOAT64, DType.INT32),
         lambda _, x: np.asarray(np.sign(x) + x.dtype.type(0)),
-    ),
-    "sin": unary(
-        "sin(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's (the host's sinf)",
-        "TFLite kernels/elementwise.cc",
-        (DType.FLOAT32, DType.FLOAT16),
-        lambda _, x: transcendental.sin(x.astype(np.float32)).astype(x.dtype),
     ),
     "square": unary(
         "f32(x * x). Equal to TFLite bit for bit",

@@ -57,7 +57,7 @@ def lower_hybrid(node: Node, operands: Operands, sequence: bool) -> FloatLstm:
 
     Args:
         node: with clips, activation and asymmetric_quantize_inputs.
-        operands: as in lstm_operands.py.
+        operands: as in operands/lstm.py.
         sequence: whether the input has an axis of time.
 
     Raises:

@@ -17,8 +17,7 @@ from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, w
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import is_used
 from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
-from tflq.interpreter.operands.prelu import require_alpha_fits
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_alpha_fits, require_same_type, require_type
 from tflq.interpreter.samples import align
 
 

@@ -5,7 +5,12 @@ the row's maximum: e = exp(SRDHM(d << left_shift, m)) without integer bits, 0 wh
 2^left_shift). The sum of RDBP(e, 12) has 12 integer bits; y = clamp(RDBP(SRDHM(1 / sum, e), bits over unit + 31 - 8 or
 16) + lowest). (m, left_shift) is the multiplier of min(beta * s_i * 2^26, 2^31 - 1) in float64.
 
-int16: softmax_int16.py. Source: TFLite kernels/activations.cc and internal/reference/softmax.h.
+int16: two tables of 513 points with straight lines between them. d = x - max(row); e = exp_table(clamp(MBQ(d, m, s) +
+32767)), where -65535..0 stands for -10..0; sum in 15 fraction bits; u = ((sum << (z - 1)) + 2^13) >> 14 with z leading
+zeros; r = reciprocal_table(u - 2^15 - 2^16); y = clamp((e r + 2^(30 - z)) >> (31 - z), 0, 32767). (m, s) is the
+multiplier of f32(s_i beta) / (10 / 65535).
+
+Source: TFLite kernels/activations.cc (SoftmaxPrepare) and internal/reference/softmax.h (SoftmaxInt16).
 """
 
 from __future__ import annotations
@@ -18,11 +23,23 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.tflite.softmax_int16 import SoftmaxInt16, lower_int16, run_int16
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier_greater_than_one, rounding_divide_by_pot
+from tflq.interpreter.numerics.fixed_point import (
+    Integers,
+    quantize_multiplier,
+    quantize_multiplier_greater_than_one,
+    rounding_divide_by_pot,
+)
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.numerics.gemmlowp import exp_on_negative_values, product, reciprocal, reciprocal_of_one
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
+from tflq.interpreter.numerics.gemmlowp import (
+    bit_length,
+    exp_on_negative_values,
+    product,
+    reciprocal,
+    reciprocal_of_one,
+)
+from tflq.interpreter.numerics.lookup_tables import look_up_513, lut513
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
 
 DIFFERENCE_BITS = 5
 SUM_BITS = 12
@@ -66,7 +83,7 @@ def lower(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     beta = node.attributes.real("beta", 0.0)
     _require_output(dtype, output)
     if dtype is DType.INT16:
-        return lower_int16(source, beta)
+        return _lower_int16(source, beta)
     real = min(beta * float(scale) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
     if not real > 1.0:
         raise UnsupportedError(
@@ -91,7 +108,7 @@ def run(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
             row's maximum): TFLite aborts the process there.
     """
     if isinstance(params, SoftmaxInt16):
-        return (run_int16(params, x),)
+        return (_run_int16(params, x),)
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
     total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
     if total.size == 1:
@@ -124,3 +141,60 @@ def _require_output(source: DType, output: Tensor) -> None:
             f"the output has scale {scale} and zero point {zero_point}; "
             f"TFLite's {source.value} softmax takes {wanted} and {wanted_zero_point}"
         )
+
+
+_RANGE = 65535
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxInt16:
+    """The integers of one SOFTMAX of int16.
+
+    Attributes:
+        multiplier: int32.
+        shift: positive is left.
+        exp_table: int16[513], of -10..0.
+        reciprocal_table: int16[513], 1 / (1 + x) of 0..1.
+        exponentials: int16[65536]: e of the differences 0, -1, ..., -65535.
+    """
+
+    multiplier: int
+    shift: int
+    exp_table: NDArray[np.int16]
+    reciprocal_table: NDArray[np.int16]
+    exponentials: NDArray[np.int16]
+
+
+def _lower_int16(source: Tensor, beta: float) -> SoftmaxInt16:
+    """Decide multiplier and tables.
+
+    Raises:
+        UnsupportedError: a zero point other than 0, or a beta that is no positive number.
+    """
+    require_zero_points_of_zero(source)
+    scale, _ = per_tensor(source)
+    real = float(scale * np.float32(beta)) / (10.0 / 65535.0)
+    if not 0.0 <= real < np.inf:
+        raise UnsupportedError(f"beta {beta} with input scale {scale}; beta * scale must be finite and not negative")
+    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    if shift > 30:
+        raise UnsupportedError(f"beta {beta} with input scale {scale}: the multiplier does not fit int32")
+    exp_table = lut513(np.exp, 10.0 / _RANGE, 32767, 2.0 / _RANGE)
+    reciprocal_table = lut513(lambda x: 1.0 / (1.0 + x), 1.0 / _RANGE, -32768, 2.0 / _RANGE)
+    scaled = mbq(-np.arange(65536, dtype=np.int64), multiplier, shift)
+    exponentials = look_up_513(exp_table, np.clip(scaled + 32767, -32768, 32767)).astype(np.int16)
+    return SoftmaxInt16(multiplier, shift, exp_table, reciprocal_table, exponentials)
+
+
+def _run_int16(params: SoftmaxInt16, x: Array) -> Array:
+    """Run it: int16[S, ..., C] -> int16[S, ..., C]."""
+    below = x.max(-1, keepdims=True).astype(np.int32) - x
+    e = np.take(params.exponentials, below).astype(np.int64)
+    total = e.sum(-1, keepdims=True)
+    zeros = 32 - bit_length(total)
+    shifted = ((total << (zeros - 1)) + (1 << 13)) >> 14
+    centred = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
+    r = look_up_513(params.reciprocal_table, centred)
+    right = 31 - zeros
+    result = (e * r + (np.int64(1) << (right - 1))) >> right
+    return np.asarray(np.clip(result, 0, 32767), np.int16)

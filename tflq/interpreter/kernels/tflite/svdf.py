@@ -1,10 +1,14 @@
-"""SVDF in TFLite's integer arithmetic: int8, the state and the time weights int16 (docs/tflite.md).
+"""SVDF in TFLite's integer arithmetic, and hybrid: float32 activations with integer weights (docs/tflite.md).
 
-newest[f] = sat16(MBQ(sum over i of wf[f, i] * (x[i] - zi), f32(si * swf / ss))); the state keeps the M newest of each
-filter; y[u] = sat8(MBQ(sum over filters and steps of wt * state + bias[u], f32(ss * swt / so)) + zo). Both ratios are
-formed in float32. Sums are int32 and wrap. Fused is relu, which is no more than the clamp to int8.
+int8, the state and the time weights int16: newest[f] = sat16(MBQ(sum over i of wf[f, i] * (x[i] - zi), f32(si * swf /
+ss))); the state keeps the M newest of each filter; y[u] = sat8(MBQ(sum over filters and steps of wt * state + bias[u],
+f32(ss * swt / so)) + zo). Both ratios are formed in float32. Sums are int32 and wrap. Fused is relu, which is no more
+than the clamp to int8.
 
-Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF).
+Hybrid, with int8 or uint8 weights: the feature product is that of hybrid_product.py; time weights become f32(w * scale)
+and the rest is the float kernel.
+
+Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, EvalHybridSVDF).
 """
 
 from __future__ import annotations
@@ -18,15 +22,77 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.hybrid_svdf import HybridSvdf, lower_hybrid, run_hybrid
+from tflq.interpreter.kernels.float.svdf import finish
+from tflq.interpreter.kernels.float.vector_activation import require_activation
+from tflq.interpreter.kernels.float.vector_sums import Floats
+from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
+from tflq.interpreter.kernels.tflite.hybrid_product import (
+    HybridProduct,
+    hybrid_product,
+    prepare_hybrid,
+    signed_weights,
+)
 from tflq.interpreter.numerics.fixed_point import (
     multiply_by_quantized_multiplier,
     saturate,
     scalar_multiplier,
     wrap_int32,
 )
-from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_type
+from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.svdf import SvdfShapes, require_state, shift_state, svdf_shapes
+
+
+@dataclass(frozen=True, eq=False)
+class HybridSvdf:
+    """What a hybrid SVDF needs.
+
+    Attributes:
+        shapes: rank, units, memory.
+        activation: fused.
+        asymmetric: whether inputs get a zero point.
+        scale: of the feature weights.
+        time: time weights as float32[F, M].
+        product: feature weights made ready.
+    """
+
+    shapes: SvdfShapes
+    activation: str
+    asymmetric: bool
+    scale: np.float32
+    time: Floats
+    product: HybridProduct
+
+
+def _lower_hybrid(node: Node, operands: Operands) -> HybridSvdf:
+    """Check the operands and prepare the weights, which must be constants.
+
+    Raises:
+        UnsupportedError: other types, or an unknown activation.
+        GraphError: shapes that contradict each other.
+    """
+    feature, time = operands.input(1), operands.input(2)
+    for tensor in (operands.input(0), operands.optional(3), operands.input(4), operands.output()):
+        if tensor is not None:
+            require_type(tensor, (DType.FLOAT32,))
+    require_type(feature, (DType.INT8, DType.UINT8))
+    require_same_type(feature, time)
+    scale, time_scale = per_tensor(feature)[0], per_tensor(time)[0]
+    codes = signed_weights(operands.constant(2)).astype(np.float32)
+    return HybridSvdf(
+        svdf_shapes(node, operands),
+        require_activation(node.attributes.text("fused_activation_function", "none")),
+        node.attributes.boolean("asymmetric_quantize_inputs", False),
+        scale,
+        codes * time_scale,
+        prepare_hybrid(signed_weights(operands.constant(1))),
+    )
+
+
+def _run_hybrid(layer: HybridSvdf, x: Array, bias: Array | None, state: Array) -> tuple[Array, ...]:
+    """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
+    rows = quantize_rows(cast(Floats, x), layer.asymmetric)
+    newest = hybrid_product(layer.product, rows) * (rows.scale * layer.scale)[..., None] + np.float32(0)
+    return finish(layer.shapes, layer.activation, newest, layer.time, cast(Floats | None, bias), state)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +117,14 @@ class Svdf:
 
 
 def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
-    """Decide the integers of SVDF; float inputs are those of hybrid_svdf.py.
+    """Decide the integers of SVDF; those with float inputs are hybrid.
 
     Raises:
         UnsupportedError: types that the kernel does not take, or an activation other than relu.
         GraphError: shapes that contradict each other.
     """
     if meets_integer_weights(operands):
-        return lower_hybrid(node, operands)
+        return _lower_hybrid(node, operands)
     x, feature, time, bias, state = (*(operands.input(i) for i in range(3)), operands.optional(3), operands.input(4))
     output = operands.output()
     for tensor, dtype in ((x, DType.INT8), (feature, DType.INT8), (time, DType.INT16), (output, DType.INT8)):
@@ -81,7 +147,7 @@ def run(
 ) -> tuple[Array, ...]:
     """Run it: int8[S, B, I], state int16[S, B, M * F] -> int8[S, B, U] and the new state."""
     if isinstance(params, HybridSvdf):
-        return run_hybrid(params, x, bias, state)
+        return _run_hybrid(params, x, bias, state)
     prepared = params.prepared or prepare_product(feature[0], 255)
     total = accumulate_product(prepared, x.astype(np.int16) - np.int16(params.input_zero_point))
     newest = saturate(multiply_by_quantized_multiplier(wrap_int32(total.astype(np.int64)), *params.feature), 16)

@@ -17,8 +17,7 @@ from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, tab
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.operands.checks import require_same_type
-from tflq.interpreter.operands.prelu import require_alpha_fits
+from tflq.interpreter.operands.checks import require_alpha_fits, require_same_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
