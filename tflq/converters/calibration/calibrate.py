@@ -27,13 +27,11 @@ class CalibrationSamples:
         inputs: real values of the first samples: one float32[S, *shape] for each graph input.
         strategy: the strategy's name.
         count: number of samples that were run.
-        previous: what `Graph.extra` held before.
     """
 
     inputs: tuple[NDArray[np.float32], ...]
     strategy: str
     count: int
-    previous: object | None = None
 
 
 def samples_of(graph: Graph) -> CalibrationSamples | None:
@@ -89,7 +87,7 @@ def calibrate(
         raise InputError("calibration: there is no sample; give at least one")
     result = _with_ranges(graph, view, engine.graph, observer, chosen)
     inputs = tuple(np.concatenate([b[i] for b in kept]) for i in range(len(graph.inputs))) if kept else ()
-    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, graph.extra)
+    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples)
     return result
 
 

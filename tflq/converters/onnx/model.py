@@ -60,7 +60,6 @@ class OnnxGraph:
         inputs: in the model's order.
         outputs: in the model's order.
         values: tensor of the model -> name of the value that holds it.
-        origins: name of a value -> tensor of the model whose numbers it holds, perhaps in another layout.
     """
 
     name: str
@@ -69,7 +68,6 @@ class OnnxGraph:
     inputs: tuple[OnnxValue, ...]
     outputs: tuple[OnnxValue, ...]
     values: Mapping[int, str]
-    origins: Mapping[str, int]
 
     @property
     def producers(self) -> dict[str, OnnxNode]:

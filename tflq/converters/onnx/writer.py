@@ -31,7 +31,6 @@ class Writer:
         self._values = tensor_names(graph, self._names)
         self._nodes: list[OnnxNode] = []
         self._constants: dict[str, Array] = {}
-        self._origins = {self._values[t]: t for t in graph.inputs}
         self._readable = {t: self._values[t] for t in graph.inputs if not is_quantised(graph.tensors[t])}
 
     def tensor(self, t: int) -> Tensor:
@@ -57,7 +56,6 @@ class Writer:
         affine = self.tensor(t).quantisation
         if not is_quantised(self.tensor(t)) or not isinstance(affine, Affine):
             self._readable[t] = self._append(op_type, inputs, self._values[t], attributes)
-            self._origins[self._values[t]] = t
             return
         real = self.node(op_type, inputs, f"{self._values[t]}_real", **attributes)
         self.quantise(t, real)
@@ -66,7 +64,6 @@ class Writer:
         """Make a tensor of the model from its real value."""
         parameters = self._scale_and_zero_point(t)
         self._append("QuantizeLinear", (real, *parameters), self._values[t], {})
-        self._origins[self._values[t]] = t
 
     def alias(self, t: int, value: str) -> None:
         """Let a tensor of the model be a value that is there already, quantised where the model quantises it."""
@@ -88,9 +85,7 @@ class Writer:
         value = self.read(t)
         if len(self.tensor(t).shape) != 4 or is_same_order(self.tensor(t).shape):
             return value
-        plain = self.node("Transpose", [value], f"{self._values[t]}_nhwc", perm=TO_LAST)
-        self._origins[plain] = t
-        return plain
+        return self.node("Transpose", [value], f"{self._values[t]}_nhwc", perm=TO_LAST)
 
     def read_constant(self, t: int, value: Array, axis: int = 0) -> str:
         """Add a constant tensor of the model, perhaps rearranged, and return its real value.
@@ -120,7 +115,7 @@ class Writer:
         inputs = tuple(self._port(t) for t in self.graph.inputs)
         outputs = tuple(self._port(t) for t in self.graph.outputs)
         nodes, constants = tuple(self._nodes), dict(self._constants)
-        return OnnxGraph(self.graph.name or "main", nodes, constants, inputs, outputs, self._values, self._origins)
+        return OnnxGraph(self.graph.name or "main", nodes, constants, inputs, outputs, self._values)
 
     def _append(self, op_type: str, inputs: Sequence[str], output: str, attributes: dict[str, OnnxAttribute]) -> str:
         self._nodes.append(OnnxNode(op_type, tuple(inputs), (output,), attributes))

@@ -11,6 +11,7 @@ from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RE
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import weight_codes
+from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Options, Settings
@@ -60,19 +61,22 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
 
 def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     """Return a graph with FakeQuantize nodes as integers: split, propagated, requantised, described."""
-    result = propagate(split(_fused(graph)))
+    passes = [
+        Pass(_fused, "FakeQuantize follows the rectifier, not the sum"),
+        Pass(split, "FakeQuantize(x) = Dequantize(Quantize(x))"),
+        Pass(propagate, "the plug-in computes a layer in int8 only if codes go in"),
+    ]
     if options.whole.input == INT8:
-        result = codes_at_inputs(result)
+        passes.append(Pass(codes_at_inputs, "input=int8: the network takes codes"))
     if options.whole.output == INT8:
-        result = codes_at_outputs(result)
-    result = pruned(result)
+        passes.append(Pass(codes_at_outputs, "output=int8: the network returns codes"))
+    result = run_passes(graph, (*passes, Pass(pruned, "the Quantize and Dequantize that codes have passed by")))
     result.nodes = [_described(result, node) for node in result.nodes]
     validate(result, "openvino graph")
     return result
 
 
 def _fused(graph: Graph) -> Graph:
-    """FakeQuantize follows the rectifier, not the sum."""
     return fuse_activations(graph, (*FILTERS, *PAIRS), RECTIFIERS)
 
 

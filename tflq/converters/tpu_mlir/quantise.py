@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflq.converters.onnx import OnnxGraph, translate
+from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
@@ -18,6 +19,15 @@ from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read
 from tflq.converters.tpu_mlir.tables import CalibrationTable, tensor_names
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
+
+_PASSES = (
+    Pass(
+        lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
+        "the clamp of a rectifier is the saturation of an unsigned output",
+    ),
+    Pass(constants_to_depthwise, "the tool runs one number a channel as a 1x1 depthwise convolution"),
+)
+"""What the tool rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ def quantise_network(
         UnsupportedError, OptionError: as `quantise_graph`.
     """
     _refuse_modes_of_fused(network, options)
-    fused = constants_to_depthwise(fuse_activations(network, FUSING, RECTIFIERS))
+    fused = run_passes(network, _PASSES)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
     types = types_of(fused, unify(fused, own, options.whole.asymmetric), options.whole)
     result = assemble(fused, names, types, options)
