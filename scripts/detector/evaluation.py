@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from detector.average_precision import Detections, agreement, average_precision, overlaps
 from detector.float_detector import DETECTIONS, REGIONS, Found, Masks, Trace, detect
 from detector.graphs import Parts, parts_of
 from detector.integer_detector import IntegerDetector, Precision, calibrated
 from detector.scenes import HEIGHT, WIDTH, Scene, scenes
-from tflq.benchmarks.detection import Detections, agreement, average_precision, overlaps
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
 SEED, TO_CALIBRATION = 1000, 1000

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.anchors import anchors, apply_deltas
+from detector.average_precision import Detections, overlaps
 from detector.graphs import Part, Parts
 from detector.network import POOLED, POOLED_MASK
 from detector.regions import pyramid_roi_align
 from detector.scenes import CLASSES
-from tflq.benchmarks.detection import Detections, overlaps
 from tflq.interpreter import Engine
 
 BEFORE_NMS, REGIONS = 1000, 64

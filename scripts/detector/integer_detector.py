@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.anchors import anchors
+from detector.average_precision import Detections
 from detector.float_detector import DETECTIONS, REGIONS, Found, Masks, Trace, of_classes
 from detector.graphs import Part, Parts
 from detector.integer_layers import BOX, detection_graph, pooling_graph, proposal_graph
 from detector.network import POOLED, POOLED_MASK
 from detector.scenes import CLASSES
-from tflq.benchmarks.detection import Detections
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.operators.boxes import shared_map
 from tflq.converters.calibration import StatisticsOptions, calibrate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tflq.analysis.executions import Execution, for_target, in_float
@@ -130,7 +130,7 @@ class BackwardResult(TableResult):
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for each trial, in order."""
-        return [{"first": t.first, "stage": t.stage, "score": t.score} for t in self.found.tried]
+        return [asdict(tried) for tried in self.found.tried]
 
     def write_template(self, path: str | Path) -> None:
         """Write what was found for --template of `tflq convert`; nothing where nothing is near enough.

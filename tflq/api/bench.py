@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -275,5 +275,4 @@ def _row(row: Row) -> dict[str, Json]:
 
 
 def _compared(found: Comparison) -> dict[str, Json]:
-    differences = [{"sample": d.sample, "device": d.device, "interpreter": d.interpreter} for d in found.differences]
-    return {"samples": found.samples, "equal": found.equal, "differences": differences}
+    return {"samples": found.samples, "equal": found.equal, "differences": [asdict(d) for d in found.differences]}

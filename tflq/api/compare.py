@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tflq.analysis import compare as analysis
 from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, require_known
-from tflq.analysis.compare.tally import Place, TensorFigures
+from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
@@ -248,12 +248,6 @@ def _figures(f: TensorFigures) -> dict[str, Json]:
         "unused": f.unused,
         "same_encoding": f.same_encoding,
         "channels": [{"channel": c, "largest_lsb": largest, "differing": n} for c, largest, n in f.channels[:16]],
-        "first": _place(f.first_place),
-        "worst": _place(f.worst_place),
+        "first": None if f.first_place is None else asdict(f.first_place),
+        "worst": None if f.worst_place is None else asdict(f.worst_place),
     }
-
-
-def _place(place: Place | None) -> Json:
-    if place is None:
-        return None
-    return {"sample": place.sample, "index": place.index, "first": place.first, "second": place.second}

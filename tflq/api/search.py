@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import overload
 
@@ -103,7 +103,7 @@ class SearchResult(PageResult, TableResult):
             "model": self.model,
             "target": found.target,
             "samples": found.samples,
-            "required": self._required(),
+            "required": asdict(self.found.requirement),
             "slack_db": found.slack_db,
             "least_sqnr_db": found.least_sqnr_db,
             "counted": found.plan.counted,
@@ -138,7 +138,7 @@ class SearchResult(PageResult, TableResult):
             "size_bytes": found.chosen.size_bytes,
             "counted": found.plan.counted,
             "samples": str(self.span) if self.span else f"0:{found.samples}",
-            "required": self._required(),
+            "required": asdict(self.found.requirement),
             "found": result_text(found.chosen.result),
             "verified": None if self.verified is None else result_text(self.verified),
         }
@@ -158,10 +158,6 @@ class SearchResult(PageResult, TableResult):
             flags = (int(p.is_pareto), int(p.is_uniform), int(p == self.found.chosen))
             writer.writerow((*facts, *flags, " ".join(map(str, p.bits))))
         write_bytes(path, text.getvalue().encode())
-
-    def _required(self) -> Json:
-        asked = self.found.requirement
-        return {"accuracy_percent": asked.accuracy_percent, "sqnr_db": asked.sqnr_db}
 
 
 @overload

@@ -6,10 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from detector.average_precision import Detections, agreement, average_precision, overlaps
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tflq.benchmarks.detection import Detections, agreement, average_precision, overlaps
 
 
 def detections(rows: list[tuple[list[float], int, float]]) -> Detections:
