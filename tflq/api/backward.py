@@ -13,7 +13,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.convert import samples_or_calibration, write_template
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import Json, TableResult, picked
 from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import LabelledSamples, measure
 from tflq.benchmarks.scoring import load_named
@@ -119,8 +119,7 @@ class BackwardResult(TableResult):
         return {
             "model": self.model,
             "target": self.subject.target.name,
-            "reference": found.reference,
-            "largest_drop": found.largest_drop,
+            **picked(found, "reference", "largest_drop"),
             "first": None if found.chosen is None else found.chosen.first,
             "stage": None if found.chosen is None else found.chosen.stage,
             "score": found.best.score if found.chosen is None else found.chosen.score,

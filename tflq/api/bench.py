@@ -12,7 +12,7 @@ from tflq import __version__
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
@@ -254,25 +254,19 @@ def _row(row: Row) -> dict[str, Json]:
     if found is None:
         return {"name": row.name, "refused": row.refusal}
     if isinstance(found, Accuracy):
-        return {
-            "name": row.name,
-            "right": found.right,
-            "samples": found.total,
-            "accuracy_percent": found.percent,
-            "auc": found.auc,
-            "classes": [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)],
-        }
+        classes = [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
+        scores = {"right": found.right, "samples": found.total, "accuracy_percent": found.percent, "auc": found.auc}
+        return {"name": row.name, **scores, "classes": classes}
     if isinstance(found, Detection):
-        counts = {"normal": found.normal, "anomalies": found.anomalies, "windows": found.windows}
-        return {"name": row.name, **counts, "auc": found.auc, "errors": list(found.errors)}
+        return {"name": row.name, **picked(found, "normal", "anomalies", "windows", "auc", "errors")}
     return {
         "name": row.name,
         "inferences_per_second": found.throughput,
-        "inputs": [{"file": w.file, "inferences": w.inferences, "seconds": w.seconds} for w in found.windows],
+        "inputs": [asdict(window) for window in found.windows],
         "conforms": not found.shortfall,
         "shortfall": found.shortfall or None,
     }
 
 
 def _compared(found: Comparison) -> dict[str, Json]:
-    return {"samples": found.samples, "equal": found.equal, "differences": [asdict(d) for d in found.differences]}
+    return {**picked(found, "samples", "equal"), "differences": [asdict(d) for d in found.differences]}

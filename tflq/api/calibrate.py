@@ -20,11 +20,7 @@ KEPT_SAMPLES = 100
 
 
 def calibrate(
-    model: ModelSource,
-    options: CalibrationOptions | None = None,
-    *,
-    progress: Progress = silent,
-    **changes: object,
+    model: ModelSource, options: CalibrationOptions | None = None, *, progress: Progress = silent, **changes: object
 ) -> Model:
     """Return the model with ranges on the tensors of its main graph; the model itself where nothing is asked.
 
@@ -79,12 +75,7 @@ def _from_samples(model: Model, options: CalibrationOptions, progress: Progress)
     try:
         with progress("calibrate", samples.count) as advance:
             return calibrate_graph(
-                model.main,
-                list(samples.arrays),
-                statistics,
-                graphs=model.graphs,
-                state="independent",
-                progress=advance,
+                model.main, list(samples.arrays), statistics, graphs=model.graphs, state="independent", progress=advance
             )
     except SampleError as error:
         if not samples.files:

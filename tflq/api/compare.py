@@ -12,7 +12,7 @@ from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
-from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
@@ -79,20 +79,15 @@ class CompareResult(PageResult, TableResult):
         """Return the verdict, the ranking and the figures of every tensor."""
         found = self.comparison
         return {
-            "first": found.first,
-            "second": found.second,
-            "samples": found.samples,
-            "isolated": found.isolated,
-            "tolerance": found.tolerance,
+            **picked(found, "first", "second", "samples", "isolated", "tolerance"),
             "equal": found.is_equal,
-            "known": [{"elements": k.elements, "reason": k.reason} for k in found.known],
+            "known": [picked(known, "elements", "reason") for known in found.known],
             "explained": found.is_explained,
             "verdict": self.verdict,
             "first_diverging": found.diverging[0].name if found.diverging else None,
             "ranking": [_ranked(t) for t in found.ranking],
             "tensors": [_tensor(t) for t in found.tensors],
-            "first_only": found.matching.first_only,
-            "second_only": found.matching.second_only,
+            **picked(found.matching, "first_only", "second_only"),
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -212,8 +207,7 @@ def _held(dump: Dump, side: Running) -> Samples:
 def _ranked(tensor: ComparedTensor) -> dict[str, Json]:
     cause = tensor.cause
     return {
-        "node": tensor.node,
-        "operator": tensor.operator,
+        **picked(tensor, "node", "operator"),
         "tensor": tensor.name,
         "channel": tensor.channel,
         "added_noise": tensor.added,
@@ -224,28 +218,14 @@ def _ranked(tensor: ComparedTensor) -> dict[str, Json]:
 
 
 def _tensor(tensor: ComparedTensor) -> dict[str, Json]:
-    return {
-        "name": tensor.name,
-        "reference": tensor.match.second.name,
-        "node": tensor.node,
-        **_figures(tensor.figures),
-    }
+    return {"name": tensor.name, "reference": tensor.match.second.name, "node": tensor.node, **_figures(tensor.figures)}
 
 
 def _figures(f: TensorFigures) -> dict[str, Json]:
     return {
-        "elements": f.elements,
-        "differing": f.differing,
-        "lsb": f.lsb,
+        **picked(f, "elements", "differing", "lsb"),
         "largest_lsb": f.largest,
-        "rms_lsb": f.rms_lsb,
-        "histogram": f.histogram,
-        "cosine": f.cosine,
-        "sqnr_db": f.sqnr_db,
-        "saturated": f.saturated,
-        "clipped": f.clipped,
-        "clipped_noise": f.clipped_noise,
-        "unused": f.unused,
+        **picked(f, "rms_lsb", "histogram", "cosine", "sqnr_db", "saturated", "clipped", "clipped_noise", "unused"),
         "same_encoding": f.same_encoding,
         "channels": [{"channel": c, "largest_lsb": largest, "differing": n} for c, largest, n in f.channels[:16]],
         "first": None if f.first_place is None else asdict(f.first_place),

@@ -14,7 +14,7 @@ from tflq.analysis.similarity import Similarities, Similarity, measured_similari
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.benchmarks.all_targets import TargetRow, summarise
@@ -157,9 +157,7 @@ class ConvertAllResult(PageResult, TableResult):
         """Return a row for each target."""
         return [
             {
-                "target": row.target,
-                "score_percent": row.score_percent,
-                "size_bytes": row.size_bytes,
+                **picked(row, "target", "score_percent", "size_bytes"),
                 "files": {name: len(data) for name, data in row.artefacts.items()},
                 "worst_layer": row.worst_layer or None,
                 "worst_sqnr_db": row.worst_sqnr_db if row.worst_layer else None,
@@ -301,12 +299,8 @@ def compared_report(compared: EmittedDifference | str | None) -> Json:
     return {
         "oracle": str(compared.identity),
         "samples": compared.samples,
-        "elements": compared.output.elements,
-        "differing": compared.output.differing,
-        "largest_lsb": compared.output.largest_lsb,
-        "tensors": {
-            str(t): {"differing": s.differing, "largest_lsb": s.largest_lsb} for t, s in compared.tensors.items()
-        },
+        **picked(compared.output, "elements", "differing", "largest_lsb"),
+        "tensors": {str(t): picked(s, "differing", "largest_lsb") for t, s in compared.tensors.items()},
     }
 
 

@@ -31,10 +31,7 @@ class CutResult(WrittenModel):
 
 
 def cut(
-    model: ModelSource,
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    output: str | Path | None = None,
+    model: ModelSource, inputs: Sequence[str] = (), outputs: Sequence[str] = (), output: str | Path | None = None
 ) -> CutResult:
     """Return the operators of a model between some tensors and others.
 

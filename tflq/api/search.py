@@ -13,7 +13,7 @@ from typing import overload
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
@@ -101,20 +101,16 @@ class SearchResult(PageResult, TableResult):
         found, best = self.found, self.found.best
         return {
             "model": self.model,
-            "target": found.target,
-            "samples": found.samples,
+            **picked(found, "target", "samples"),
             "required": asdict(self.found.requirement),
-            "slack_db": found.slack_db,
-            "least_sqnr_db": found.least_sqnr_db,
-            "counted": found.plan.counted,
-            "fixed_bytes": found.plan.fixed_bytes,
+            **picked(found, "slack_db", "least_sqnr_db"),
+            **picked(found.plan, "counted", "fixed_bytes"),
             "layers": [layer_report(layer) for layer in found.plan.layers],
             "chosen": None if found.chosen is None else _point(found.chosen),
             "best": None if best is None else _point(best),
             "verified": None if self.verified is None else result_report(self.verified),
             "points": self.rows(),
-            "evaluated": found.evaluated,
-            "known": found.known,
+            **picked(found, "evaluated", "known"),
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -230,9 +226,7 @@ def _point(point: Point) -> dict[str, Json]:
     return {
         "size_bytes": point.size_bytes,
         "bits": list(point.bits),
-        "right": point.result.right,
-        "accuracy_percent": point.result.accuracy_percent,
-        "sqnr_db": point.result.sqnr_db,
+        **picked(point.result, "right", "accuracy_percent", "sqnr_db"),
         "pareto": point.is_pareto,
         "equal_bits": point.is_uniform,
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, PageResult, TableResult
+from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.target import complete
 from tflq.api.trials import TrialOptions, open_evaluator, read_subject
 from tflq.converters.precision import LayerWidths
@@ -45,8 +45,7 @@ class SensitivityResult(PageResult, TableResult):
         found = self.sensitivity
         return {
             "model": self.model,
-            "target": found.target,
-            "samples": found.samples,
+            **picked(found, "target", "samples"),
             "spared": found.is_spared,
             "float": found.in_float,
             "without": {str(bits): result_report(found.bases[bits]) for bits in found.widths},
@@ -54,8 +53,7 @@ class SensitivityResult(PageResult, TableResult):
                 {**layer_report(row.layer), "results": {str(bits): result_report(r) for bits, r in row.results.items()}}
                 for row in found.rows
             ],
-            "evaluated": found.evaluated,
-            "known": found.known,
+            **picked(found, "evaluated", "known"),
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -106,15 +104,10 @@ def sensitivity(
 
 def result_report(result: Result) -> dict[str, Json]:
     """Return a result as JSON."""
-    return {
-        "right": result.right,
-        "samples": result.samples,
-        "accuracy_percent": result.accuracy_percent,
-        "sqnr_db": result.sqnr_db,
-        "refused": result.refused or None,
-    }
+    figures = picked(result, "right", "samples", "accuracy_percent", "sqnr_db")
+    return {**figures, "refused": result.refused or None}
 
 
 def layer_report(layer: LayerWidths) -> dict[str, Json]:
     """Return a layer as JSON, without its widths."""
-    return {"index": layer.index, "name": layer.name, "operator": layer.operator}
+    return picked(layer, "index", "name", "operator")

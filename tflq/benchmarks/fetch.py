@@ -22,10 +22,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 def fetch(
-    model: ReferenceModel,
-    folder: Path,
-    base_url: str = BASE_URL,
-    progress: Callable[[int], object] = lambda _: None,
+    model: ReferenceModel, folder: Path, base_url: str = BASE_URL, progress: Callable[[int], object] = lambda _: None
 ) -> Outcome:
     """Put one model into a folder.
 

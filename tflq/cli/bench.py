@@ -14,14 +14,7 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.cli import output
-from tflq.cli.options import (
-    THREADS_OPTION,
-    calibration_options,
-    record,
-    report_option,
-    reporting,
-    target_options,
-)
+from tflq.cli.options import THREADS_OPTION, calibration_options, record, report_option, reporting, target_options
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
 _SHOWN = 5
@@ -89,16 +82,10 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     "board",
     _board,
     click.option(
-        "--port",
-        "board__port",
-        metavar="PORT",
-        help="Let the board on this serial port answer, such as /dev/ttyACM0.",
+        "--port", "board__port", metavar="PORT", help="Let the board on this serial port answer, such as /dev/ttyACM0."
     ),
     click.option(
-        "--baud",
-        "board__baud",
-        type=click.IntRange(min=1),
-        help=f"Speed of the port; {Board.baud} unless told.",
+        "--baud", "board__baud", type=click.IntRange(min=1), help=f"Speed of the port; {Board.baud} unless told."
     ),
     click.option(
         "--timeout",
@@ -131,10 +118,7 @@ def command(
     if board is not None and report is not None:
         raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
     found = bench(model, data, task, changed(BenchOptions(board=board), options), progress=output.progress)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(found, per_class)
+    output.show(found, as_json, lambda: _print(found, per_class))
     if report is not None:
         found.write_report(report)
     if results_folder is not None:

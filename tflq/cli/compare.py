@@ -6,18 +6,11 @@ from pathlib import Path
 
 import click
 
-from tflq.analysis.compare import ComparedTensor, Comparison
-from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, compare
+from tflq.analysis.compare import ComparedTensor
+from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.options import (
-    SIDE_HELP,
-    calibration_options,
-    report_option,
-    reporting,
-    sample_options,
-    target_options,
-)
+from tflq.cli.options import SIDE_HELP, calibration_options, report_option, reporting, sample_options, target_options
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
@@ -71,16 +64,14 @@ def command(
         found.write_report(report)
     if node_data_path is not None:
         found.write_node_data(node_data_path)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        output.line(found.verdict)
-        _print(found.comparison, top)
+    output.show(found, as_json, lambda: _print(found, top))
     return 0 if found.is_equal or (found.is_explained and not strict) else 1
 
 
-def _print(found: Comparison, top: int) -> None:
-    """Print what is known to differ, the ranked layers and the table of tensors."""
+def _print(result: CompareResult, top: int) -> None:
+    """Print the verdict, what is known to differ, the ranked layers and the table of tensors."""
+    output.line(result.verdict)
+    found = result.comparison
     for known in found.known:
         output.line(f"known: {known.elements} elements, because {known.reason}")
     for name, others in (("only A has", found.matching.first_only), ("only B has", found.matching.second_only)):

@@ -15,6 +15,7 @@ from tflq.cli import output
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
+    folder_output,
     report_option,
     reporting,
     sample_options,
@@ -28,15 +29,7 @@ from tflq.report.conversion import closeness, sentence
 @MODEL_ARGUMENT
 @target_options("`tflq targets` lists them; `all` is every one.", required=True)
 @calibration_options
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Folder to write into; it is made where it is missing.",
-)
+@folder_output
 @click.option(
     "--write-template",
     "template_path",
@@ -83,12 +76,7 @@ def command(
             found.write_template(template_path)
     if report is not None:
         found.write_report(report)
-    if as_json:
-        output.json_report(found.to_dict())
-    elif isinstance(found, ConvertResult):
-        _print(found)
-    else:
-        _print_all(found)
+    output.show(found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found))
     return 1 if isinstance(found, ConvertAllResult) and not found.is_complete else 0
 
 

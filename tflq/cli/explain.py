@@ -9,14 +9,7 @@ from tflq.analysis.explain.side_by_side import at
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.options import (
-    MODEL_ARGUMENT,
-    SIDE_HELP,
-    calibration_options,
-    reporting,
-    sample_options,
-    target_options,
-)
+from tflq.cli.options import MODEL_ARGUMENT, SIDE_HELP, calibration_options, reporting, sample_options, target_options
 
 _NUMBERS_A_LINE = 16
 

@@ -90,12 +90,7 @@ def sample_options(default_samples: int) -> _Decorator:
             help=f"Number of random samples where no --input is given; {default_samples} unless told.",
         ),
         click.option(
-            "--seed",
-            "samples__seed",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            help="Of the samples.",
+            "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples."
         ),
     )
 
@@ -175,10 +170,7 @@ calibration_options = record(
         help="Share of the old value in moving averages; 0.9 unless told.",
     ),
     click.option(
-        "--bins",
-        "calibration__bins",
-        type=click.IntRange(min=16),
-        help="Bins of a histogram; 2048 unless told.",
+        "--bins", "calibration__bins", type=click.IntRange(min=16), help="Bins of a histogram; 2048 unless told."
     ),
     click.option(
         "--shuffle",

@@ -40,12 +40,7 @@ _SAMPLES = record(
     click.option("-i", "--input", "samples__inputs", multiple=True, metavar="[NAME=]FILE", help=INPUT_HELP),
     click.option("--real", "samples__real", is_flag=True, help="The samples of --input are real numbers."),
     click.option(
-        "--seed",
-        "samples__seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Of random samples.",
+        "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random samples."
     ),
 )
 _TRIALS = (

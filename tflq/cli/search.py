@@ -114,12 +114,7 @@ def command(
         found.write_settings(path)
     if report is not None:
         found.write_report(report)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(found)
-        if path is not None:
-            output.line(f"written: {path}" if found.found.chosen else f"{path} was not written")
+    output.show(found, as_json, lambda: _print(found, path))
     return 0 if found.is_kept else 1
 
 
@@ -135,10 +130,7 @@ def search_backward(
     found = search(model, target, samples, options=options)
     if template_path is not None:
         found.write_template(template_path)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print_backward(found)
+    output.show(found, as_json, lambda: _print_backward(found))
     return 0 if found.is_kept else 1
 
 
@@ -159,8 +151,8 @@ def _require_folders(*paths: Path | None) -> None:
             raise OutputError(f"{path}: cannot be written: name a file in a folder that exists and can be written")
 
 
-def _print(result: SearchResult) -> None:
-    """Print the table, the layers of the setting and what it gives."""
+def _print(result: SearchResult, path: Path | None) -> None:
+    """Print the table, the layers of the setting, what it gives, and where it was written."""
     found, verified = result.found, result.verified
     which = f"samples {result.span}" if result.span else f"{found.samples} samples"
     output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
@@ -176,6 +168,8 @@ def _print(result: SearchResult) -> None:
         kept = "kept" if found.requirement.holds(verified) else "NOT kept"
         output.line(f"on the samples of --verify: {result_text(verified)}: {kept}")
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
+    if path is not None:
+        output.line(f"written: {path}" if found.chosen else f"{path} was not written")
 
 
 def _sentence(found: PrecisionSearch, point: Point) -> str:

@@ -28,12 +28,7 @@ from tflq.precision.trial import Result
 @report_option
 @reporting
 def command(
-    model: str,
-    target: TargetOptions,
-    samples: SampleOptions,
-    report: Path | None,
-    as_json: bool,
-    **options: object,
+    model: str, target: TargetOptions, samples: SampleOptions, report: Path | None, as_json: bool, **options: object
 ) -> None:
     """Measure accuracy and signal-to-noise ratio of MODEL with each layer alone at each of its widths.
 
@@ -43,10 +38,7 @@ def command(
     found = sensitivity(model, target, samples, changed(SensitivityOptions(), options), progress=output.progress)
     if report is not None:
         found.write_report(report)
-    if as_json:
-        output.json_report(found.to_dict())
-    else:
-        _print(found)
+    output.show(found, as_json, lambda: _print(found))
 
 
 def _print(result: SensitivityResult) -> None:
