@@ -14,7 +14,15 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.cli import output
-from tflq.cli.options import THREADS_OPTION, calibration_options, record, report_option, reporting, target_options
+from tflq.cli.options import (
+    THREADS_OPTION,
+    calibration_options,
+    path_option,
+    record,
+    report_option,
+    reporting,
+    target_options,
+)
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
 _SHOWN = 5
@@ -33,11 +41,10 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 @click.command("bench")
 @click.argument("task", metavar="[TASK]", required=False)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
-@click.option(
+@path_option(
     "-d",
     "--data",
     required=True,
-    type=click.Path(path_type=Path),
     help="The folder with the samples and y_labels.csv, or a data description .json (docs/data.md).",
 )
 @click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first samples.")
@@ -71,10 +78,9 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     metavar="NUMBER",
     help="Exit with status 1 if any row is below this accuracy in percent, or this AUC (0..1) where that is the score.",
 )
-@click.option(
+@path_option(
     "--results",
     "results_folder",
-    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Write the results in the layout of mlcommons' published ones too.",
 )

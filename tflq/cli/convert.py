@@ -16,6 +16,7 @@ from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     folder_output,
+    path_option,
     report_option,
     reporting,
     sample_options,
@@ -30,10 +31,9 @@ from tflq.report.conversion import closeness, sentence
 @target_options("`tflq targets` lists them; `all` is every one.", required=True)
 @calibration_options
 @folder_output
-@click.option(
+@path_option(
     "--write-template",
     "template_path",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the settings, ranges and similarity of each layer, to edit and give back with --template.",
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import click
 
@@ -16,6 +15,7 @@ from tflq.cli.options import (
     LIMIT_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
+    path_option,
     target_options,
 )
 
@@ -33,9 +33,8 @@ from tflq.cli.options import (
     help="State this time for an inference, in microseconds, and answer no earlier; measured without it.",
 )
 @click.option("--name", metavar="NAME", help="How the device calls itself; tflq and the arithmetic unless told.")
-@click.option(
+@path_option(
     "--link",
-    type=click.Path(path_type=Path),
     metavar="PATH",
     help="Make a symbolic link to the port while the device runs, for a name that stays the same.",
 )

@@ -9,7 +9,7 @@ import click
 from tflq.api.models import fetch_models, models
 from tflq.cli import output
 from tflq.cli.groups import HelpfulGroup
-from tflq.cli.options import reporting
+from tflq.cli.options import path_option, reporting
 
 
 @click.group("models", cls=HelpfulGroup, no_args_is_help=False)
@@ -19,10 +19,9 @@ def command() -> None:
 
 @command.command("fetch")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
+@path_option(
     "--dir",
     "folder",
-    type=click.Path(path_type=Path),
     default=Path("models"),
     show_default=True,
     help="Folder to put them into; it is made where it is missing.",

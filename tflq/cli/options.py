@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,9 @@ from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, c
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+path_option = partial(click.option, type=click.Path(path_type=Path))
+"""An option whose value is a path."""
 
 MODEL_ARGUMENT = click.argument("model", type=click.Path())
 STATE_OPTION = click.option(
@@ -277,23 +280,14 @@ def report_option(function: _Function) -> _Function:
     )(function)
 
 
-tflite_output = click.option(
-    "-o",
-    "--output",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE.tflite",
-    help="Where to write.",
-)
+tflite_output = path_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Where to write.")
 """Adds --output for commands that make a model of a model."""
 
-folder_output = click.option(
+folder_output = path_option(
     "-o",
     "--output",
     "folder",
     required=True,
-    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Folder to write into; it is made where it is missing.",
 )

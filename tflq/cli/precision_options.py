@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import click
 
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
-from tflq.cli.options import INPUT_HELP, record
+from tflq.cli.options import INPUT_HELP, path_option, record
 from tflq.precision.trial import Result
 
 
@@ -57,11 +56,8 @@ _TRIALS = (
     click.option(
         "--scheduler", metavar="tcp://HOST:PORT", help="Use the workers of this dask scheduler (extra `cluster`)."
     ),
-    click.option(
-        "--results",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Keep each result as it comes, and do not run again what is in the file.",
+    path_option(
+        "--results", metavar="FILE", help="Keep each result as it comes, and do not run again what is in the file."
     ),
 )
 

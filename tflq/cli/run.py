@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from tflq.cli.options import (
     STATE_OPTION,
     THREADS_OPTION,
     calibration_options,
+    path_option,
     reporting,
     sample_options,
     target_options,
@@ -38,13 +38,7 @@ _VALUES = 12
 @STATE_OPTION
 @THREADS_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE.npz",
-    help="Write the tensors, each by its name: dtype[samples, *shape].",
-)
+@path_option("-o", "--output", metavar="FILE.npz", help="Write the tensors, each by its name: dtype[samples, *shape].")
 @reporting
 def command(model: str, samples: SampleOptions, as_json: bool, **options: object) -> None:
     """Run MODEL over samples, and show or write what comes out.

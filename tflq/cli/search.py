@@ -12,7 +12,7 @@ from tflq.api.backward import BackwardOptions, BackwardResult
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.search import SearchOptions, SearchResult, search
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, path_option, report_option, reporting, target_options
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
 from tflq.precision.search import Point, PrecisionSearch
@@ -32,12 +32,8 @@ drop_option = click.option(
     show_default=True,
     help="How much lower than in floating point the score may be.",
 )
-template_option = click.option(
-    "--write-template",
-    "template_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write what was found, for --template of `tflq convert`.",
+template_option = path_option(
+    "--write-template", "template_path", metavar="FILE", help="Write what was found, for --template of `tflq convert`."
 )
 
 
@@ -56,16 +52,15 @@ template_option = click.option(
     help="How much noisier than the first setting found a smaller one may be; inf lets the accuracy alone decide.",
 )
 @click.option("--verify", callback=read_span, metavar="START:STOP", help="Try the setting on these other samples, too.")
-@click.option(
+@path_option(
     "-o",
     "--output",
     "path",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write the setting for --settings of `tflq convert` and others. Results are then kept in FILE.results, unless "
     "--results names another file.",
 )
-@click.option("--points", type=click.Path(path_type=Path), metavar="FILE.csv", help="Write all points, for a plot.")
+@path_option("--points", metavar="FILE.csv", help="Write all points, for a plot.")
 @click.option(
     "--backward",
     is_flag=True,

@@ -13,29 +13,27 @@ from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, verify
 from tflq.cli import output
-from tflq.cli.options import STATE_OPTION, calibration_options, judging, sample_options, target_options
+from tflq.cli.options import STATE_OPTION, calibration_options, judging, path_option, sample_options, target_options
 from tflq.interpreter.execution.engine import State
 
 
 @click.command("verify")
 @click.argument("model", type=click.Path(), required=False)
 @sample_options(DEFAULT_SAMPLES)
-@click.option(
+@path_option(
     "--freeze",
     "frozen",
-    type=click.Path(path_type=Path),
     metavar="FILE.json",
     help="Do not ask TFLite: write what this run gives, for --baseline to check later.",
 )
-@click.option(
+@path_option(
     "--baseline",
-    type=click.Path(path_type=Path),
     metavar="FILE.json",
     help="Repeat the run that --freeze wrote and say what has changed; MODEL, if given, takes the place of its model.",
 )
 @target_options("With --freeze: the integers of this target.")
 @calibration_options
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE.xml", help="Write the result as JUnit XML too.")
+@path_option("--junit", metavar="FILE.xml", help="Write the result as JUnit XML too.")
 @click.option(
     "--oracle",
     "package",
