@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -23,6 +22,7 @@ from tflq.cli.options import (
     reporting,
     target_options,
 )
+from tflq.report.bench import class_table
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
 _SHOWN = 5
@@ -181,8 +181,9 @@ def _print_scores(found: BenchResult, per_class: bool) -> None:
     output.table(("as", *counts, "AUC", *last), cells, right=(*counts, "AUC"))
     if found.task is not None and quality is None:
         output.line(STREAM)
-    if per_class:
-        _print_classes([s for s in scores if isinstance(s, Accuracy)])
+    classes = class_table(found.measured) if per_class else None
+    if classes is not None:
+        output.table(classes.columns, classes.rows, right=classes.numbers)
 
 
 def _score(found: Accuracy | Detection) -> tuple[str, ...]:
@@ -190,17 +191,6 @@ def _score(found: Accuracy | Detection) -> tuple[str, ...]:
     if isinstance(found, Accuracy):
         return found.name, str(found.right), str(found.total), f"{found.percent:.1f} %", auc
     return found.name, str(found.normal), str(found.anomalies), str(found.windows), auc
-
-
-def _print_classes(scores: Sequence[Accuracy]) -> None:
-    if not scores:
-        return
-    names = [score.name for score in scores]
-    rows = []
-    for number, of in enumerate(scores[0].classes):
-        shares = [100 * s.classes[number].right / of.total if of.total else None for s in scores]
-        rows.append((str(number), str(of.total), *("" if s is None else f"{s:.1f} %" for s in shares)))
-    output.table(("class", "of", *names), rows, right=("class", "of", *names))
 
 
 def _print_comparison(run: BoardRun, reference: str) -> None:

@@ -16,7 +16,7 @@ from tflq.cli.options import MODEL_ARGUMENT, calibration_options, path_option, r
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
 from tflq.precision.search import Point, PrecisionSearch
-from tflq.report.precision import requirement_text, result_text
+from tflq.report.precision import layer_table, requirement_text, result_text
 
 _SHOWN_BELOW = 10.0
 """Points so far below what is required, in percent or dB, stay out of the printed table."""
@@ -157,7 +157,9 @@ def _print(result: SearchResult, path: Path | None) -> None:
     if point is None:
         output.line("the target refuses every setting")
     else:
-        _print_layers(found, point)
+        layers = layer_table(found, point)
+        output.table(layers.columns, layers.rows, right=layers.numbers)
+        output.line()
         output.line(_sentence(found, point))
     if verified is not None:
         kept = "kept" if found.requirement.holds(verified) else "NOT kept"
@@ -213,15 +215,6 @@ def _remark(found: PrecisionSearch, point: Point) -> str:
         least = found.least_sqnr_db
         texts.append("kept, too noisy" if least is not None and point.result.sqnr_db < least else "kept")
     return ", ".join(texts)
-
-
-def _print_layers(found: PrecisionSearch, point: Point) -> None:
-    rows = [
-        (str(layer.index), layer.name, layer.operator, str(bits), str(layer.width(bits).size_bytes))
-        for layer, bits in zip(found.plan.layers, point.bits, strict=True)
-    ]
-    output.table(("#", "layer", "operator", "bits", "bytes"), rows, right=("#", "bits", "bytes"))
-    output.line()
 
 
 def _print_backward(result: BackwardResult) -> None:

@@ -33,7 +33,8 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
     blocks.append(
         Table(("as", "result"), table, (), frozenset(n for n, row in enumerate(rows) if _misses(row, quality)))
     )
-    sections = [Section("Results", blocks), *_classes(measured)]
+    classes = class_table(measured)
+    sections = [Section("Results", blocks), *([Section("Classes", [classes])] if classes else [])]
     return Page(title, _headline(measured, quality), facts, sections)
 
 
@@ -70,13 +71,14 @@ def _text(row: Row) -> str:
     return f"{found.throughput:.1f} inferences a second" if found is not None else ""
 
 
-def _classes(rows: Sequence[Row]) -> list[Section]:
+def class_table(rows: Sequence[Row]) -> Table | None:
+    """Return the accuracy of each class; None where there is none."""
     scores = [row.found for row in rows if isinstance(row.found, Accuracy)]
     if not scores:
-        return []
-    names = [score.name for score in scores]
+        return None
+    columns = ("class", "of", *(score.name for score in scores))
     table = []
     for number, of in enumerate(scores[0].classes):
         shares = [f"{100 * s.classes[number].right / of.total:.1f} %" if of.total else "" for s in scores]
         table.append((str(number), str(of.total), *shares))
-    return [Section("Classes", [Table(("class", "of", *names), table, ("class", "of", *names))])]
+    return Table(columns, table, columns)

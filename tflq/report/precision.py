@@ -5,7 +5,7 @@ from __future__ import annotations
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.sensitivity import Sensitivity
 from tflq.precision.trial import Requirement, Result
-from tflq.report.page import Block, Chart, Page, Section, Table
+from tflq.report.page import Chart, Page, Section, Table
 from tflq.report.svg import Dot, Mark, bars, scatter
 from tflq.report.words import decibels
 
@@ -135,13 +135,16 @@ def _setting(found: PrecisionSearch) -> list[Section]:
     point = found.chosen or found.best
     if point is None:
         return []
-    rows, sizes = [], []
-    for layer, bits in zip(found.plan.layers, point.bits, strict=True):
-        length = layer.width(bits).size_bytes
-        rows.append((str(layer.index), layer.name, layer.operator, str(bits), str(length)))
-        sizes.append(Mark(bits, f"{layer.name}: {bits} bits, {length} bytes"))
-    blocks: list[Block] = [
-        Chart(bars(sizes, "bits", "layers in order of execution"), "Bits of each layer."),
-        Table(("#", "layer", "operator", "bits", "bytes"), rows, ("#", "bits", "bytes")),
+    table = layer_table(found, point)
+    sizes = [Mark(int(bits), f"{name}: {bits} bits, {length} bytes") for _, name, _, bits, length in table.rows]
+    chart = Chart(bars(sizes, "bits", "layers in order of execution"), "Bits of each layer.")
+    return [Section("The setting", [chart, table])]
+
+
+def layer_table(found: PrecisionSearch, point: Point) -> Table:
+    """Return the layers with their bits and bytes in a setting."""
+    rows = [
+        (str(layer.index), layer.name, layer.operator, str(bits), str(layer.width(bits).size_bytes))
+        for layer, bits in zip(found.plan.layers, point.bits, strict=True)
     ]
-    return [Section("The setting", blocks)]
+    return Table(("#", "layer", "operator", "bits", "bytes"), rows, ("#", "bits", "bytes"))
