@@ -51,8 +51,7 @@ class CurveParams:
     def exact(self, x: Integers) -> Integers:
         """clip(norm(curve(x << left_shift) * M, N) + Z_y)."""
         q15 = (tanh_q15 if self.is_tanh else sigmoid_q15)(x << self.left_shift)
-        y = norm(q15 * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
-        return self.stored.clip(y)
+        return self.stored.clip(self.mul_bias.times(q15) + self.zero_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +77,7 @@ class HardSwishParams:
     def exact(self, x: Integers) -> Integers:
         """clip(norm(x * clip(x + offset, 0, upper_bound) * M, N) + Z_y)."""
         product = x * np.clip(x + self.offset, 0, self.upper_bound)
-        y = norm(product * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.zero_point
-        return self.stored.clip(y)
+        return self.stored.clip(self.mul_bias.times(product) + self.zero_point)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, norm
+from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
@@ -49,11 +49,9 @@ class SumParams:
     def exact(self, first: Integers, second: Integers) -> Integers:
         """clip(norm((x_o + norm(x_s * M1, N1)) * M2, N2) + bias), the sign going with the second operand."""
         operands = [first, second]
-        scaled, m1 = operands[self.scaled], self.input_mul_bias
-        operands[self.scaled] = norm(scaled * m1.multiplier[0], m1.shift[0])
+        operands[self.scaled] = self.input_mul_bias.times(operands[self.scaled])
         total = operands[0] + self.sign * operands[1]
-        y = norm(total * self.mul_bias.multiplier[0], self.mul_bias.shift[0]) + self.bias
-        return self.stored.clip(y)
+        return self.stored.clip(self.mul_bias.times(total) + self.bias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +70,7 @@ class ProductOfTensors:
 
     def exact(self, first: Integers, second: Integers) -> Integers:
         """clip(norm(a * b * M, N))."""
-        y = norm(first * second * self.mul_bias.multiplier[0], self.mul_bias.shift[0])
-        return self.stored.clip(y)
+        return self.stored.clip(self.mul_bias.times(first * second))
 
 
 def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:

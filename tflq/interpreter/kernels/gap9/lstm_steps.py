@@ -79,17 +79,14 @@ def _input_part(params: LstmParams, products: Integers) -> Integers:
     m = params.input_mul_bias
     if params.on_ne16:
         return np.asarray((products * m.multiplier + params.input_bias) >> m.shift, np.int64)
-    return norm(products * m.multiplier, m.shift)
+    return m.times(products)
 
 
 def _gates(params: LstmParams, from_input: Integers, recurrent: Integers) -> list[Integers]:
     """Return i, f, g, o in Q15."""
     m = params.recurrent_mul_bias
     total = from_input + recurrent
-    if params.on_ne16:
-        q12 = (total * m.multiplier + params.bias) >> m.shift
-    else:
-        q12 = norm((total + params.bias) * m.multiplier, m.shift)
+    q12 = (total * m.multiplier + params.bias) >> m.shift if params.on_ne16 else m.times(total + params.bias)
     i, f, c, o = np.split(_clipped(q12), 4, axis=-1)
     return [sigmoid_q15(i), sigmoid_q15(f), tanh_q15(c), sigmoid_q15(o)]
 
@@ -97,20 +94,16 @@ def _gates(params: LstmParams, from_input: Integers, recurrent: Integers) -> lis
 def _cell(params: LstmParams, gates: list[Integers], c: Integers) -> tuple[Array, Integers]:
     """Return the new output and cell; tanh takes the cell before it is cut to 8 bits."""
     i, f, g, o = gates
-    kept = _times(c * f, params.cell_in)
+    kept = params.cell_in.times(c * f)
     if params.on_ne16:
         total = kept + norm(i * g, 15)  # Q15
         curve = norm(o * tanh_q15(_clipped(norm(total, 3))), 15)
     else:
         total = kept + norm(i * g, 18)  # Q12
         curve = (o * tanh_q15(_clipped(total))) >> 15  # not rounded
-    cell = np.clip(_times(total, params.cell_out), -128, 127)
-    h = np.clip(_times(curve, params.state_out) + params.state_zero_point, params.minimum, params.maximum)
+    cell = np.clip(params.cell_out.times(total), -128, 127)
+    h = np.clip(params.state_out.times(curve) + params.state_zero_point, params.minimum, params.maximum)
     return h.astype(params.dtype), np.asarray(cell, np.int64)
-
-
-def _times(x: Integers, m: MulBias) -> Integers:
-    return norm(x * m.multiplier[0], m.shift[0])
 
 
 def _clipped(x: Integers) -> Integers:

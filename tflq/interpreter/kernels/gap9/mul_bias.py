@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from tflq.errors import UnsupportedError
 from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.kernels.gap9.rounding import Integers
+from tflq.interpreter.kernels.gap9.rounding import Integers, norm
 
 MULTIPLIER_BITS = 8
 LARGEST_USUAL_SHIFT = 24
@@ -30,6 +30,10 @@ class MulBias:
     multiplier: Integers
     shift: Integers
     ratio: FloatArray
+
+    def times(self, x: ArrayLike) -> Integers:
+        """norm(x * M, N); one M and N for all, or one for each channel along the last axis."""
+        return norm(np.asarray(x, np.int64) * self.multiplier, self.shift)
 
 
 def multiplier_bits(reduction: int, bias: ArrayLike) -> Integers:

@@ -67,8 +67,7 @@ class RescaledSum:
         if self.fraction_bits is not None:
             shifted = total << self.fraction_bits
             total = np.sign(shifted) * (np.abs(shifted) // counts)
-        y = norm(total * self.mul_bias.multiplier, self.mul_bias.shift)
-        return self.stored.clip(y).astype(self.stored.dtype)
+        return self.stored.clip(self.mul_bias.times(total)).astype(self.stored.dtype)
 
 
 def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) -> Reciprocal:  # noqa: ARG001

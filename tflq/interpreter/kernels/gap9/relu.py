@@ -10,7 +10,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, norm
+from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table
 from tflq.interpreter.registry import Kernel
@@ -40,8 +40,7 @@ class ReluParams:
         """clip(norm((max(x, Z_i) - Z_i) * M, N) + Z_o); with equal types max(x, Z_i)."""
         y = np.maximum(x, self.lower_bound)
         if self.mul_bias is not None:
-            scaled = (y - self.lower_bound) * self.mul_bias.multiplier[0]
-            y = norm(scaled, self.mul_bias.shift[0]) + self.zero_point
+            y = self.mul_bias.times(y - self.lower_bound) + self.zero_point
         return self.stored.clip(y)
 
 
