@@ -15,7 +15,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored, norm, round_half_up
-from tflq.interpreter.kernels.gap9.sigmoid_tanh import sigmoid_q15, tanh_q15
+from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.registry import Kernel

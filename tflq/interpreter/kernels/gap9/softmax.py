@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.gap9.exponential import exp_q15
+from tflq.interpreter.kernels.gap9.functions import exp_q15
 from tflq.interpreter.kernels.gap9.rounding import Stored, norm
 from tflq.interpreter.numerics.fixed_point import Integers
 

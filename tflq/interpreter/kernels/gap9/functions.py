@@ -1,4 +1,7 @@
-"""exp(x) of fixed-point numbers with 15 fractional bits, as the integer softmax computes it (docs/gap9.md, 11)."""
+"""exp(x), sigmoid and tanh of fixed-point numbers, giving 15 fractional bits (docs/gap9.md, 11).
+
+The integer softmax takes exp; sigmoid and tanh are a table of 256 entries over Q12.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.interpreter.kernels.gap9.rounding import Integers, norm
+from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
 
 ONE = 1 << 15
 _TERMS = (32767, *(int(np.floor(ONE / factorial(k) + 0.5)) for k in range(2, 9)))
@@ -49,3 +53,27 @@ def _series(f: Integers) -> Integers:
         total = total + power * term
         power = norm(power * f, 15)
     return total
+
+
+def sigmoid_q15(x: Integers) -> Integers:
+    """Sigmoid: k = (3|x|) >> 9, v = k >= 255 ? 65535 : T[k], result = (x > 0 ? v : 65536 - v) >> 1; no interpolation.
+
+    Args:
+        x: Q12.
+
+    Returns:
+        Q15, int64.
+    """
+    v = _entry(x, 9)
+    return np.asarray(np.where(x > 0, v, 65536 - v) >> 1, np.int64)
+
+
+def tanh_q15(x: Integers) -> Integers:
+    """Hyperbolic tangent: k = (3|x|) >> 8, v as for sigmoid, result = x > 0 ? v - 32768 : 32768 - v."""
+    v = _entry(x, 8)
+    return np.asarray(np.where(x > 0, v - 32768, 32768 - v), np.int64)
+
+
+def _entry(x: Integers, shift: int) -> Integers:
+    k = (3 * np.abs(x)) >> shift
+    return np.asarray(np.where(k >= 255, 65535, SIGMOID_TABLE[np.minimum(k, 255)]), np.int64)
