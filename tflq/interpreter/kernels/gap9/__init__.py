@@ -7,8 +7,8 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "quantize softmax unidirectional_sequence_lstm",
-    curves="hard_swish leaky_relu logistic tanh",
+    "softmax unidirectional_sequence_lstm",
+    curves="hard_swish leaky_relu logistic quantize tanh",
     elementwise="add mul sub",
     linear="conv_2d depthwise_conv_2d fully_connected",
     pooling="average_pool_2d max_pool_2d mean sum reduce_max",

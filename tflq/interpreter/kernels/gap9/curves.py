@@ -1,4 +1,4 @@
-"""LOGISTIC, TANH, HARD_SWISH and LEAKY_RELU in GAP9's arithmetic (docs/gap9.md, 11).
+"""LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU and QUANTIZE in GAP9's arithmetic (docs/gap9.md, 9 and 11).
 
 Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table.
 """
@@ -13,9 +13,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, norm, round_half_up
 from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
+from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
+from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, norm, quantise, round_half_up
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.registry import Kernel
@@ -102,6 +102,13 @@ class LeakyReluParams:
         return self.stored.clip(y)
 
 
+@dataclass(frozen=True, eq=False)
+class QuantizeParams:
+    """QUANTIZE as a table: output code for each raw code of the input, 256 or 65536 entries."""
+
+    table: Table
+
+
 def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurveParams:  # noqa: ARG001
     """Decide the integers of LOGISTIC or TANH.
 
@@ -186,6 +193,17 @@ def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np
     return result.reshape(x.shape)
 
 
+def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
+    """Tabulate clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64."""
+    x, y = operands.input(0), operands.output()
+    return QuantizeParams(make_table(lambda q: quantise(dequantise(q, x.affine), y.affine), x.dtype, y.dtype))
+
+
+def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
+    """Run QUANTIZE: codes [S, *shape] -> codes [S, *shape]."""
+    return (np.asarray(look_up(params.table, x)),)
+
+
 _sigmoid, _tanh = (partial(lower_sigmoid_tanh, is_tanh=flag) for flag in (False, True))
 _SOURCE = "docs/gap9.md, 11"
 KERNELS = {
@@ -193,4 +211,5 @@ KERNELS = {
     "tanh": Kernel(_tanh, run, "y = clip(norm(tanh(x in Q12) * M, N) + Z_y)", _SOURCE),
     "hard_swish": Kernel(lower_hard_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
+    "quantize": Kernel(lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/gap9.md, 9"),
 }

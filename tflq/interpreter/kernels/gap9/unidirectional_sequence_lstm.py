@@ -12,9 +12,9 @@ import numpy as np
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
-from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.numerics.fixed_point import Integers
 
 GATES = ("i", "f", "c", "o")
