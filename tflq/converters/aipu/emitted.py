@@ -42,7 +42,7 @@ class Emitted:
         keys: computed keys, in order.
         changed: keys of the float IR with a new value; None for one that goes.
         added: keys that a rewrite of the graph gave the layer.
-        real_offsets: outputs whose zero point the tool writes as 0.0.
+        real_offsets: outputs whose zero point the Optimizer writes as 0.0.
     """
 
     constants: Mapping[str, Array] = field(default_factory=dict)

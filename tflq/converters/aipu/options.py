@@ -53,7 +53,7 @@ PROMOTIONS = (
 
 @dataclass(frozen=True)
 class LayerOptions:
-    """What was asked of one layer.
+    """The requested options of one layer.
 
     Attributes:
         is_symmetric: whether its output has no zero point.
@@ -133,10 +133,10 @@ def refuse_float_layers(options: Mapping[str, LayerOptions]) -> None:
     Raises:
         OptionError: names the layers.
     """
-    asked = [name for name, found in options.items() if found.floating]
-    if asked:
+    requested = [name for name, found in options.items() if found.floating]
+    if requested:
         raise OptionError(
-            f"float=true for layer {', '.join(asked[:3])}: a float IR has no operators that run in floating point; "
+            f"float=true for layer {', '.join(requested[:3])}: a float IR has no operators that run in floating point; "
             f"give the .tflite"
         )
 

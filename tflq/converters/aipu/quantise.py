@@ -101,17 +101,17 @@ class _Quantiser:
         return found[0]
 
     def _weights(self, node: Node) -> None:
-        tensors, asked = self.graph.tensors, self._of(node)
+        tensors, options = self.graph.tensors, self._of(node)
         places = {key: self._place(node, key) for key in ("weights", "biases")}
         x, y, w, b = (tensors[t] for t in (node.inputs[0], node.outputs[0], places["weights"], places["biases"]))
         groups = node.attributes.integer("group", 1)
-        if asked.per_channel or node.operator == _DEPTHWISE:
+        if options.per_channel or node.operator == _DEPTHWISE:
             groups = w.shape[0]
         if node.operator == _NORMALISATION and not node.attributes.boolean(MERGED, False):
-            asked = replace(asked, weight_bits=max(asked.weight_bits, _NORMALISATION_BITS))
-        weights = quantise_weights(w, x, y, asked, groups if groups > 1 else 0)
+            options = replace(options, weight_bits=max(options.weight_bits, _NORMALISATION_BITS))
+        weights = quantise_weights(w, x, y, options, groups if groups > 1 else 0)
         tensors[places["weights"]] = weights
-        tensors[places["biases"]] = quantise_biases(b, weights, x, asked)
+        tensors[places["biases"]] = quantise_biases(b, weights, x, options)
 
 
 def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: LayerOptions) -> Graph:
@@ -119,7 +119,7 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
 
     Args:
         graph: float, with ranges; of `ingest.graph_of` or `translate`.
-        options: name of a layer -> what was asked of it.
+        options: name of a layer -> its requested options.
         whole: for the rest, and for inputs.
 
     Raises:
@@ -168,17 +168,17 @@ def _fits(low: float, high: float, bits: int, signed: bool) -> bool:
     return lowest <= low and high <= highest
 
 
-def _input(tensor: Tensor, asked: LayerOptions) -> Tensor:
+def _input(tensor: Tensor, options: LayerOptions) -> Tensor:
     if tensor.dtype.is_integer:
         return tensor
-    dtype, quantisation = by_range(tensor, range_of(tensor)[0] < 0, asked)
+    dtype, quantisation = by_range(tensor, range_of(tensor)[0] < 0, options)
     return replace(tensor, dtype=dtype, quantisation=quantisation)
 
 
-def _internal(tensor: Tensor, signed: bool, asked: LayerOptions) -> Tensor:
+def _internal(tensor: Tensor, signed: bool, options: LayerOptions) -> Tensor:
     """Type what a layer computes within itself: symmetric, restricted, at least 16 bits."""
     low, high = range_of(tensor)
-    affine = type_of_range(low, high, max(INTERNAL_BITS, asked.activation_bits), signed, True, restricted=True)
+    affine = type_of_range(low, high, max(INTERNAL_BITS, options.activation_bits), signed, True, restricted=True)
     return replace(tensor, dtype=code_type(affine), quantisation=affine)
 
 

@@ -25,12 +25,12 @@ def with_softmax_methods(graph: Graph, options: Mapping[str, LayerOptions]) -> G
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
-        asked = options[node.name]
-        if node.operator != "softmax" or asked.softmax == LUT or asked.by_whitepaper:
+        requested = options[node.name]
+        if node.operator != "softmax" or requested.softmax == LUT or requested.by_whitepaper:
             continue
-        if asked.softmax == AUTO and _needs_table(graph, index):
+        if requested.softmax == AUTO and _needs_table(graph, index):
             continue
-        attributes = Attributes({**node.attributes, METHOD: FAST_EXP, ADJUST: asked.adjust_q})
+        attributes = Attributes({**node.attributes, METHOD: FAST_EXP, ADJUST: requested.adjust_q})
         result.nodes[index] = replace(node, attributes=attributes)
         full = Range(np.zeros(1, np.float32), np.ones(1, np.float32))
         for t in node.outputs:

@@ -25,14 +25,17 @@ from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.translate import translate
 from tflq.converters.aipu.translation import RESERVED
-from tflq.converters.aipu.widths import precision_plan
 from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artefacts, Target
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
 from tflq.interpreter.kernels.aipu.scales import encode
 from tflq.schemas.aipu import specification, write_network
+
+_WIDTHS = tuple((bits, {"activation_bits": bits, "weight_bits": bits}) for bits in (16, 8))
+"""8 or 16 bits, for weights and output together."""
 
 
 def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
@@ -69,7 +72,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     assert isinstance(layers.extra, Origin)
     renamed = {layer: options[node] for layer, node in layers.extra.settings.items()}
     quantised = quantise_layers(layers, renamed, whole)
-    floating = [name for name, asked in renamed.items() if asked.floating]
+    floating = [name for name, options in renamed.items() if options.floating]
     return with_float_layers(quantised, network, floating) if floating else quantised
 
 
@@ -117,6 +120,6 @@ AIPU = Target(
     quantise=quantise_graph,
     encode=_encode,
     emit=artefacts_of,
-    precision_plan=partial(precision_plan, quantise_graph),
+    precision_plan=partial(probed_plan, quantise_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
 )

@@ -25,7 +25,7 @@ def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerO
         weights: real.
         x: the layer's input.
         output: the layer's output.
-        options: what was asked of the layer.
+        options: the requested ones.
         groups: in how many groups of neighbours the channels share a scale: O for one each, 0 for one scale in all.
             Where a channel's multiplier would be 0, there are half as many groups, and again.
     """
@@ -48,7 +48,7 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
     affine = affine_of(s, 0, options.bias_bits)
     codes = np.asarray(weights.data, np.int64)
     sums = offset_of(x) * codes.reshape(codes.shape[0], -1).sum(axis=1)
-    # The tool adds in float32: biases beyond 2^24 lose bits.
+    # The Optimizer adds in float32: biases beyond 2^24 lose bits.
     folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums.astype(np.float32)).astype(np.float64)
     limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
     return _constant(biases, _effective(limited, options.bias_effective_bits), affine)

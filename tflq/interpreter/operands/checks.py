@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, Array, DType, Operands, Tensor
+from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.result_size import require_result
 
 MAXIMUM_RANK = 8
@@ -42,6 +42,18 @@ def require_same_type(*tensors: Tensor) -> None:
                 f"tensor '{first.name}' is {first.dtype.value} and '{other.name}' is {other.dtype.value}; "
                 f"the kernel takes equal types"
             )
+
+
+def require_choice(node: Node, key: str, allowed: Collection[str], default: str | None = None) -> str:
+    """Return an attribute that chooses one way of several.
+
+    Raises:
+        UnsupportedError: another choice.
+    """
+    found = node.attributes.text(key, default)
+    if found not in allowed:
+        raise UnsupportedError(f"{key}={found}; allowed is {', '.join(allowed)}")
+    return found
 
 
 def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:

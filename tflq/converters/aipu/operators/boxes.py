@@ -7,19 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Layer, OutputType, Source, by_range, like, plain, typed
-from tflq.converters.aipu.emitted import (
-    CURVED,
-    TYPED,
-    Computed,
-    Emitted,
-    Factors,
-    FromFile,
-    Lowered,
-    Luts,
-    Params,
-    factor_keys,
-)
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.translation import Translation, as_written
 from tflq.graph import Array, Graph, Node, Operands, Tensor
@@ -29,8 +18,8 @@ from tflq.interpreter.kernels.aipu.max_roi_pool import MaxRoiPoolParams
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.nms import OVERLAP_BITS, NmsParams
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
+from tflq.interpreter.kernels.aipu.pyramid_levels import has_own_scales
 from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidParams
-from tflq.interpreter.kernels.aipu.pyramid_shared import has_own_scales
 from tflq.interpreter.kernels.aipu.roi_align import FRACTION, RoiAlignParams
 from tflq.interpreter.kernels.aipu.scales import (
     affine_of,
@@ -42,7 +31,7 @@ from tflq.interpreter.kernels.aipu.scales import (
 )
 from tflq.schemas.aipu import Value
 
-GROWTHS = Luts(("th_lut", "tw_lut"), ("grow_y", "grow_x"), "growths")
+GROWTHS = ir.Luts(("th_lut", "tw_lut"), ("grow_y", "grow_x"), "growths")
 _NMS_ORDER = ("scale_value", "scale_type", "shift_type", "shift_value")
 
 
@@ -70,7 +59,7 @@ def _nms(node: Node, operands: Operands, _options: LayerOptions) -> tuple[Output
     return typed(affine), plain(16), like(operands.input(3)), plain(16)
 
 
-def _emit_nms(layer: Lowered) -> Emitted:
+def _emit_nms(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, NmsParams)
     decay = params.decay
@@ -84,41 +73,43 @@ def _emit_nms(layer: Lowered) -> Emitted:
     tables: dict[str, Array] = {}
     if decay is not None:
         tables = {"gaussian_scale_lut": decay.m.astype(np.uint16), "gaussian_shift_lut": decay.n.astype(np.uint8)}
-    return Emitted(tables, keys, changed)
+    return ir.Emitted(tables, keys, changed)
 
 
-def _read_nms(file: FromFile) -> Params:
+def _read_nms(file: ir.FromFile) -> ir.Params:
     pairs = (("iou_threshold", "overlap"), ("areas_shift", "areas_shift"))
     return {name: found for key, name in pairs if (found := file.numbers(key)) is not None}
 
 
-def _emit_bounding_box(layer: Lowered) -> Emitted:
+def _emit_bounding_box(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, BoundingBoxParams)
     factors = (*params.moves, *params.halves, params.output)
-    return Emitted(keys={**factor_keys(TYPED, factors, "uint16", "box_{0}_{1}"), "delta_shift": params.early_shift})
+    return ir.Emitted(
+        keys={**ir.factor_keys(ir.TYPED, factors, "uint16", "box_{0}_{1}"), "delta_shift": params.early_shift}
+    )
 
 
-def _emit_max_roi(layer: Lowered) -> Emitted:
+def _emit_max_roi(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, MaxRoiPoolParams)
-    return Emitted(changed={"spatial": params.spatial})
+    return ir.Emitted(changed={"spatial": params.spatial})
 
 
-def _emit_roi_align(layer: Lowered) -> Emitted:
+def _emit_roi_align(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, RoiAlignParams)
     widths = bits_of(layer.operands.output()), bits_of(layer.operands.input(1))
-    keys = factor_keys(CURVED, (params.rescale, params.regions), "uint16")
+    keys = ir.factor_keys(ir.CURVED, (params.rescale, params.regions), "uint16")
     keys["scale_type"] = tuple(type_of_multiplier(bits) for bits in widths)
-    keys |= factor_keys(TYPED, params.steps, "uint16", "bin_{0}_{1}")
-    keys |= factor_keys(TYPED, params.grids, "uint16", "grid_{0}_{1}")
+    keys |= ir.factor_keys(ir.TYPED, params.steps, "uint16", "bin_{0}_{1}")
+    keys |= ir.factor_keys(ir.TYPED, params.grids, "uint16", "grid_{0}_{1}")
     keys |= {
         "spatial_scale_type": ("uint16", "uint16"),
         "spatial_shift_value": FRACTION,
         "spatial_shift_type": "int8",
     }
-    return Emitted(keys=keys, changed={"spatial_scale_value": params.spatial})
+    return ir.Emitted(keys=keys, changed={"spatial_scale_value": params.spatial})
 
 
 def _pyramid(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
@@ -135,16 +126,16 @@ def _pyramid(node: Node, operands: Operands, options: LayerOptions) -> tuple[Out
     return (by_range(operands.output(), any(is_signed(m) for m in maps), options),)
 
 
-def _emit_pyramid(layer: Lowered) -> Emitted:
+def _emit_pyramid(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     if isinstance(params, PyramidCropParams):
-        return Emitted(keys={"box_input_qvalue": params.fraction})
+        return ir.Emitted(keys={"box_input_qvalue": params.fraction})
     if not isinstance(params, PyramidParams):
-        return Emitted()
-    keys = factor_keys(CURVED, params.rescales, type_of_multiplier(bits_of(layer.operands.output())))
-    inputs = factor_keys(TYPED, params.inputs, "uint16", "input_{0}_{1}")
+        return ir.Emitted()
+    keys = ir.factor_keys(ir.CURVED, params.rescales, type_of_multiplier(bits_of(layer.operands.output())))
+    inputs = ir.factor_keys(ir.TYPED, params.inputs, "uint16", "input_{0}_{1}")
     keys |= {key.removesuffix("_value"): value for key, value in inputs.items()}
-    return Emitted(keys={**keys, "spatial_shift": params.fraction, "levels": params.levels})
+    return ir.Emitted(keys={**keys, "spatial_shift": params.fraction, "levels": params.levels})
 
 
 IMAGE_SIZE = 300
@@ -201,12 +192,12 @@ LAYERS = {
     "bounding_box": Layer(
         "BoundingBox",
         types=lambda _, __, ___: (typed(affine_of(np.float32(OUTPUT_SCALE), 0, 16)),),
-        emitted=(GROWTHS, Computed(_emit_bounding_box)),
+        emitted=(GROWTHS, ir.Computed(_emit_bounding_box)),
     ),
-    "max_roi_pool": Layer("MaxRoiPool", emitted=(Computed(_emit_max_roi),)),
-    "nms": Layer("NMS", types=_nms, emitted=(Computed(_emit_nms, _read_nms), Factors(_NMS_ORDER, "uint16"))),
-    "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(Computed(_emit_pyramid),)),
-    "roi_align": Layer("RoiAlign", emitted=(Computed(_emit_roi_align),)),
+    "max_roi_pool": Layer("MaxRoiPool", emitted=(ir.Computed(_emit_max_roi),)),
+    "nms": Layer("NMS", types=_nms, emitted=(ir.Computed(_emit_nms, _read_nms), ir.Factors(_NMS_ORDER, "uint16"))),
+    "pyramid_roi_align": Layer("PyramidROIAlign", types=_pyramid, emitted=(ir.Computed(_emit_pyramid),)),
+    "roi_align": Layer("RoiAlign", emitted=(ir.Computed(_emit_roi_align),)),
 }
 
 SOURCES = {

@@ -6,23 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Single, like, plain, typed
-from tflq.converters.aipu.emitted import (
-    Computed,
-    Emitted,
-    FromFile,
-    Lowered,
-    Luts,
-    Number,
-    Params,
-    Part,
-    factor_keys,
-)
 from tflq.converters.aipu.operators.boxes import GROWTHS
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.boxes import hidden_scale
+from tflq.interpreter.kernels.aipu.boxes import internal_scale
 from tflq.interpreter.kernels.aipu.detection_output import CAFFE, DetectionParams
 from tflq.interpreter.kernels.aipu.proposal import ANCHORS, DEVIATIONS, ProposalParams
 from tflq.interpreter.kernels.aipu.scales import (
@@ -34,13 +24,13 @@ from tflq.interpreter.kernels.aipu.scales import (
 )
 from tflq.schemas.aipu import Value
 
-_MOVES = Luts(("ty_lut", "tx_lut"), ("move_y", "move_x"), "moves")
+_MOVES = ir.Luts(("ty_lut", "tx_lut"), ("move_y", "move_x"), "moves")
 _DETECTION_ORDER = ("shift_type", "shift_value", "scale_value", "scale_type")
 
 
 def _proposal(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
     """Scores pass; boxes have the largest power of two below the scale of the coordinates."""
-    s = np.exp2(np.floor(np.log2(hidden_scale(operands, 0))))
+    s = np.exp2(np.floor(np.log2(internal_scale(operands, 0))))
     return like(operands.input(0)), typed(affine_of(np.float32(s), 0, 16)), plain(16), plain(16)
 
 
@@ -64,22 +54,22 @@ def _anchors(_node: Node, operands: Operands, _options: LayerOptions) -> Mapping
     return {key: encoded(required_constant(operands, key), affine) for key in ANCHORS}
 
 
-def _emit_proposal(layer: Lowered) -> Emitted:
+def _emit_proposal(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, ProposalParams)
     kind = "uint8" if bits_of(layer.operands.input(0)) <= 8 else "uint16"
     keys: dict[str, Value] = {"score_threshold_value": params.threshold, "score_threshold_type": kind}
-    return Emitted(keys=keys, changed={"height": params.window[0], "width": params.window[1]})
+    return ir.Emitted(keys=keys, changed={"height": params.window[0], "width": params.window[1]})
 
 
-def _read_threshold(file: FromFile) -> Params:
+def _read_threshold(file: ir.FromFile) -> ir.Params:
     found = file.numbers("score_threshold_value")
     return {} if found is None else {"threshold": found}
 
 
 def _detection(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
     """Scores pass; boxes have the scale of the coordinates."""
-    boxes = typed(affine_of(hidden_scale(operands, 0), 0, 16))
+    boxes = typed(affine_of(internal_scale(operands, 0), 0, 16))
     return like(operands.input(0)), boxes, *(plain(16),) * 3
 
 
@@ -122,39 +112,39 @@ def _joined(parts: Sequence[Array]) -> Single:
     return joined
 
 
-def _emit_detection(layer: Lowered) -> Emitted:
+def _emit_detection(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, DetectionParams)
     factors = (params.grow, params.move, params.place)
     keys: dict[str, Value] = {
         "height": params.window[0],
         "width": params.window[1],
-        **factor_keys(_DETECTION_ORDER, factors, "uint16", "box_{0}_{1}"),
+        **ir.factor_keys(_DETECTION_ORDER, factors, "uint16", "box_{0}_{1}"),
         "delta_shift": params.early,
         "score_threshold_value": params.threshold,
     }
     gone = ("image_height", "image_width", "score_threshold", "bbox_xform_clip")
-    return Emitted(keys=keys, changed={**dict.fromkeys(gone), "variance": (1, 1, 1, 1)})
+    return ir.Emitted(keys=keys, changed={**dict.fromkeys(gone), "variance": (1, 1, 1, 1)})
 
 
-def _read_detection(file: FromFile) -> Params:
+def _read_detection(file: ir.FromFile) -> ir.Params:
     found = file.multiplier("box_{0}_{1}")
     numbers = {name: given for name in ("height", "width") if (given := file.numbers(name)) is not None}
     return {**numbers, **_read_threshold(file), **({} if found is None else {"box": found})}
 
 
-_PROPOSAL: tuple[Part, ...] = (
+_PROPOSAL: tuple[ir.Part, ...] = (
     _MOVES,
     GROWTHS,
-    Number("box_shift_value", "shift", "box_shift_type"),
-    Computed(_emit_proposal, _read_threshold),
+    ir.Number("box_shift_value", "shift", "box_shift_type"),
+    ir.Computed(_emit_proposal, _read_threshold),
 )
 
 LAYERS = {
     "detection_output": Layer(
         "DetectionOutput",
         types=_detection,
-        emitted=(_MOVES, GROWTHS, Computed(_emit_detection, _read_detection)),
+        emitted=(_MOVES, GROWTHS, ir.Computed(_emit_detection, _read_detection)),
         internal=Internal(("coords", "box", "txty"), _detection_values),
     ),
     "proposal": Layer(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
@@ -17,23 +18,6 @@ from tflq.converters.aipu.descriptor import (
     never,
     plain,
     typed,
-)
-from tflq.converters.aipu.emitted import (
-    ADDITIVE,
-    CURVED,
-    LINEAR,
-    Computed,
-    Emitted,
-    Factors,
-    Fixed,
-    FromFile,
-    Lowered,
-    Lut,
-    Number,
-    Params,
-    Part,
-    emitted_by,
-    read_parts,
 )
 from tflq.converters.aipu.fusions import CLIP as CLIPPED
 from tflq.converters.aipu.fusions import SOFTPLUS, Fusion, sides
@@ -59,24 +43,24 @@ def _activation_signed(node: Node, _operands: Operands) -> bool:
     return node.attributes.real("clip_min") < 0 if method == CLIP else method not in _UNSIGNED_METHODS
 
 
-def _changed(layer: Lowered) -> Emitted:
+def _changed(layer: ir.Lowered) -> ir.Emitted:
     fused = layer.param("fused")
     assert isinstance(fused, Fused)
-    return Emitted(changed=changed_by(fused))
+    return ir.Emitted(changed=changed_by(fused))
 
 
-_LEVELS = Computed(_changed)
-_METHODS: dict[str, tuple[Part, ...]] = {
-    "RELU": (Factors(LINEAR),),
-    "RELU6": (Factors(CURVED),),
-    "CLIP": (Factors(ADDITIVE), _LEVELS),
-    "LEAKYRELU": (Factors(LINEAR), _LEVELS),
-    "PRELU": (Fixed({"negative_slope_shift": SLOPE_SHIFT}), Factors(CURVED)),
+_LEVELS = ir.Computed(_changed)
+_METHODS: dict[str, tuple[ir.Part, ...]] = {
+    "RELU": (ir.Factors(ir.LINEAR),),
+    "RELU6": (ir.Factors(ir.CURVED),),
+    "CLIP": (ir.Factors(ir.ADDITIVE), _LEVELS),
+    "LEAKYRELU": (ir.Factors(ir.LINEAR), _LEVELS),
+    "PRELU": (ir.Fixed({"negative_slope_shift": SLOPE_SHIFT}), ir.Factors(ir.CURVED)),
 }
-_CURVE = (Lut(), Fixed(changed={"alpha": None, "gamma": None}))
+_CURVE = (ir.Lut(), ir.Fixed(changed={"alpha": None, "gamma": None}))
 
 
-def _activation(node: Node) -> Sequence[Part]:
+def _activation(node: Node) -> Sequence[ir.Part]:
     return _METHODS.get(node.attributes.text("method"), _CURVE)
 
 
@@ -116,11 +100,11 @@ def _cast(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[Outp
     return (like(x) if is_plain(x) else plain(min(32, wanted.bits), wanted.is_signed),)
 
 
-def _emit_cast(layer: Lowered) -> Emitted:
+def _emit_cast(layer: ir.Lowered) -> ir.Emitted:
     if not layer.multipliers("rescale"):
-        return Emitted(changed={"to_dtype": layer.operands.output().dtype.value})
+        return ir.Emitted(changed={"to_dtype": layer.operands.output().dtype.value})
     is_one = abs(float(scale_of(layer.operands.input(0))) - 1) <= np.finfo(np.float32).eps
-    return Emitted(changed={"ignore_scale_zp": is_one, "clip_mode": "SATURATION"})
+    return ir.Emitted(changed={"ignore_scale_zp": is_one, "clip_mode": "SATURATION"})
 
 
 def _softmax(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...] | None:
@@ -135,25 +119,25 @@ def _paper_softmax(_node: Node, _operands: Operands, options: LayerOptions) -> t
     return (typed(affine_of(np.float32((1 << bits) - 1), 0, bits, False)),)
 
 
-_BY_TABLE = (Lut(dtype=np.uint32), Fixed({METHOD: "LUT"}), Factors(CURVED))
+_BY_TABLE = (ir.Lut(dtype=np.uint32), ir.Fixed({METHOD: "LUT"}), ir.Factors(ir.CURVED))
 _BY_POWERS = (
-    Lut("log2_lut", "logarithms", np.int16),
-    Lut("pow2_lut", "powers", np.uint16),
-    Factors(ADDITIVE, "uint16", names="input_{0}_{1}"),
-    Number("pow2_out_q", "top"),
-    Number(ADJUST, "adjust"),
-    Fixed({METHOD: FAST_EXP}),
+    ir.Lut("log2_lut", "logarithms", np.int16),
+    ir.Lut("pow2_lut", "powers", np.uint16),
+    ir.Factors(ir.ADDITIVE, "uint16", names="input_{0}_{1}"),
+    ir.Number("pow2_out_q", "top"),
+    ir.Number(ADJUST, "adjust"),
+    ir.Fixed({METHOD: FAST_EXP}),
 )
 
 
-def _emit_softmax(layer: Lowered) -> Emitted:
-    return emitted_by(_BY_POWERS if isinstance(layer.node.params, FastSoftmaxParams) else _BY_TABLE, layer)
+def _emit_softmax(layer: ir.Lowered) -> ir.Emitted:
+    return ir.emitted_by(_BY_POWERS if isinstance(layer.node.params, FastSoftmaxParams) else _BY_TABLE, layer)
 
 
-def _read_softmax(file: FromFile) -> Params:
+def _read_softmax(file: ir.FromFile) -> ir.Params:
     if file.keys.get(METHOD) != FAST_EXP:
-        return read_parts(_BY_TABLE, file)
-    return {**read_parts(_BY_POWERS, file), "is_fast": np.ones(1, np.int64)}
+        return ir.read_parts(_BY_TABLE, file)
+    return {**ir.read_parts(_BY_POWERS, file), "is_fast": np.ones(1, np.int64)}
 
 
 def _log_softmax(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
@@ -162,18 +146,18 @@ def _log_softmax(_node: Node, operands: Operands, options: LayerOptions) -> tupl
     return (typed(type_of_range(LOWEST, 0, bits, True, options.is_symmetric, options.restricted)),)
 
 
-def _emit_log_softmax(layer: Lowered) -> Emitted:
+def _emit_log_softmax(layer: ir.Lowered) -> ir.Emitted:
     """The table and both factors are real numbers; M / 2^N says 1."""
     params, kind = layer.node.params, type_of_multiplier(bits_of(layer.operands.output()))
     assert isinstance(params, LogSoftmaxParams)
     one: dict[str, Value] = {"shift_value": 0, "shift_type": "int8", "scale_value": 1, "scale_type": kind}
-    return Emitted({"lut_exp": params.table}, {"quantize_scale": tuple(map(float, params.factors)), **one})
+    return ir.Emitted({"lut_exp": params.table}, {"quantize_scale": tuple(map(float, params.factors)), **one})
 
 
-def _read_log_softmax(file: FromFile) -> Params:
+def _read_log_softmax(file: ir.FromFile) -> ir.Params:
     factors = file.keys.get("quantize_scale")
-    given: Params = {"factors": np.asarray(factors, np.float32)} if isinstance(factors, tuple) else {}
-    return {**given, **Lut("lut_exp").read(file)}
+    given: ir.Params = {"factors": np.asarray(factors, np.float32)} if isinstance(factors, tuple) else {}
+    return {**given, **ir.Lut("lut_exp").read(file)}
 
 
 _OF_TFLITE = {
@@ -288,19 +272,23 @@ def _refuse_cast(graph: Graph, node: Node) -> str:
 
 
 LAYERS = {
-    **{name.lower(): Layer(name, never, emitted=(Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
-    **{name.lower(): Layer(name, follows_input, emitted=(Lut(),)) for name in ("Ceil", "Floor", "Round")},
-    "abs": Layer("Abs", never, emitted=(Factors(CURVED),)),
+    **{name.lower(): Layer(name, never, emitted=(ir.Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
+    **{name.lower(): Layer(name, follows_input, emitted=(ir.Lut(),)) for name in ("Ceil", "Floor", "Round")},
+    "abs": Layer("Abs", never, emitted=(ir.Factors(ir.CURVED),)),
     "activation": Layer("Activation", _activation_signed, emitted=_activation, constants=slopes, has_width=_is_leaky),
-    "cast": Layer("Cast", types=_cast, emitted=(Factors(LINEAR, "uint16"), Computed(_emit_cast))),
-    "crelu": Layer("CRELU", never, emitted=(Factors(CURVED),)),
-    "log": Layer("Log", always, emitted=(Lut(),)),
-    "log_softmax": Layer("LogSoftmax", types=_log_softmax, emitted=(Computed(_emit_log_softmax, _read_log_softmax),)),
+    "cast": Layer("Cast", types=_cast, emitted=(ir.Factors(ir.LINEAR, "uint16"), ir.Computed(_emit_cast))),
+    "crelu": Layer("CRELU", never, emitted=(ir.Factors(ir.CURVED),)),
+    "log": Layer("Log", always, emitted=(ir.Lut(),)),
+    "log_softmax": Layer(
+        "LogSoftmax", types=_log_softmax, emitted=(ir.Computed(_emit_log_softmax, _read_log_softmax),)
+    ),
     "negative": Layer("Negative", types=_negative, paper_types=_paper_negative),
     "sign": Layer("Sign", types=lambda _, o, __: (plain(o.input(0).affine.bits, True),)),
-    "softmax": Layer("Softmax", never, _softmax, _paper_softmax, (Computed(_emit_softmax, _read_softmax),)),
+    "softmax": Layer("Softmax", never, _softmax, _paper_softmax, (ir.Computed(_emit_softmax, _read_softmax),)),
     **{
-        name.lower(): Layer(name, types=_periodic, emitted=(Lut(), Factors(CURVED, "uint16")), needs_range=True)
+        name.lower(): Layer(
+            name, types=_periodic, emitted=(ir.Lut(), ir.Factors(ir.CURVED, "uint16")), needs_range=True
+        )
         for name in ("Cosine", "Sine")
     },
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
@@ -11,12 +12,6 @@ from tflq.converters.aipu.descriptor import (
     like,
     plain,
     typed,
-)
-from tflq.converters.aipu.emitted import (
-    Computed,
-    Emitted,
-    Fixed,
-    Lowered,
 )
 from tflq.converters.aipu.operators.reductions import without_axes
 from tflq.converters.aipu.options import LayerOptions
@@ -45,19 +40,19 @@ def _one_hot(node: Node, _operands: Operands, options: LayerOptions) -> tuple[Ou
     return (typed(type_of_range(low, high, bits, bool(low < 0), options.is_symmetric, options.restricted)),)
 
 
-def _emit_one_hot(layer: Lowered) -> Emitted:
+def _emit_one_hot(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, OneHotParams)
     if is_plain(layer.operands.output()):
-        return Emitted()
-    return Emitted(changed={"values": tuple(int(c) for c in params.codes)})
+        return ir.Emitted()
+    return ir.Emitted(changed={"values": tuple(int(c) for c in params.codes)})
 
 
-def _emit_count(layer: Lowered) -> Emitted:
+def _emit_count(layer: ir.Lowered) -> ir.Emitted:
     params = layer.node.params
     assert isinstance(params, CountParams)
     first, last = (params.high, params.low) if params.falls else (params.low, params.high)
-    return Emitted(changed={"min": first, "max": last})
+    return ir.Emitted(changed={"min": first, "max": last})
 
 
 def _paper_count(_node: Node, _operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
@@ -100,13 +95,13 @@ LAYERS = {
         "Count",
         types=lambda _, o, __: (plain(16, zp=offset_of(o.input(0))),),
         paper_types=_paper_count,
-        emitted=(Computed(_emit_count),),
+        emitted=(ir.Computed(_emit_count),),
     ),
     "ctc_greedy_decoder": Layer(
-        "CTCGreedyDecoder", types=lambda _, __, ___: (plain(16),), emitted=(Fixed(real_offsets=(0,)),)
+        "CTCGreedyDecoder", types=lambda _, __, ___: (plain(16),), emitted=(ir.Fixed(real_offsets=(0,)),)
     ),
     "in_top_k": Layer("InTopK", types=lambda _, __, ___: (plain(8),)),
-    "one_hot": Layer("OneHot", types=_one_hot, emitted=(Computed(_emit_one_hot),)),
+    "one_hot": Layer("OneHot", types=_one_hot, emitted=(ir.Computed(_emit_one_hot),)),
     "top_k": Layer("TopK", types=_top_k),
 }
 

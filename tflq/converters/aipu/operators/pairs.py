@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Internal,
     Layer,
@@ -16,21 +17,6 @@ from tflq.converters.aipu.descriptor import (
     by_range,
     follows_input,
     plain,
-)
-from tflq.converters.aipu.emitted import (
-    ADDITIVE,
-    CURVED,
-    LINEAR,
-    TYPED,
-    Computed,
-    Emitted,
-    Factors,
-    FromFile,
-    Lowered,
-    Lut,
-    Params,
-    Part,
-    factor_keys,
 )
 from tflq.converters.aipu.operators.linear import unless_rectified
 from tflq.converters.aipu.options import LayerOptions
@@ -52,22 +38,22 @@ def _pair(node: Node, operands: Operands) -> bool:
     return method_of(node) == "SUB" or any(is_signed(t) for t in operands.inputs if t is not None)
 
 
-def factors_of(layer: Lowered) -> tuple[int, int]:
+def factors_of(layer: ir.Lowered) -> tuple[int, int]:
     """Return what the inputs are multiplied by."""
     found = layer.param("factors")
     assert isinstance(found, tuple)
     return found[0], found[1]
 
 
-def _emit_pair(layer: Lowered) -> Emitted:
+def _emit_pair(layer: ir.Lowered) -> ir.Emitted:
     """M in front of k0 and k1."""
     (found,) = layer.multipliers("rescale")
-    keys = factor_keys(ADDITIVE, found, "uint16")
+    keys = ir.factor_keys(ir.ADDITIVE, found, "uint16")
     keys |= {"scale_value": (found.first_m, *factors_of(layer)), "scale_type": ("uint16",) * 3}
-    return Emitted(keys=keys)
+    return ir.Emitted(keys=keys)
 
 
-def read_pair(file: FromFile) -> Params:
+def read_pair(file: ir.FromFile) -> ir.Params:
     """Return M, N, k0 and k1."""
     found = file.multiplier()
     if found is None or found.m.size != 3:
@@ -75,11 +61,11 @@ def read_pair(file: FromFile) -> Params:
     return {"rescale": Multiplier(found.m[:1], found.n[:1]), "factors": found.m[1:]}
 
 
-_COMMON = (Computed(_emit_pair, read_pair),)
+_COMMON = (ir.Computed(_emit_pair, read_pair),)
 
 
-def _eltwise(node: Node) -> Sequence[Part]:
-    return (Factors(LINEAR),) if method_of(node) == "MUL" else _COMMON
+def _eltwise(node: Node) -> Sequence[ir.Part]:
+    return (ir.Factors(ir.LINEAR),) if method_of(node) == "MUL" else _COMMON
 
 
 def _squared(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
@@ -89,15 +75,15 @@ def _squared(_node: Node, operands: Operands, options: LayerOptions) -> tuple[Ou
     return (by_range(operands.output(), False, options),)
 
 
-def _emit_logical(layer: Lowered) -> Emitted:
+def _emit_logical(layer: ir.Lowered) -> ir.Emitted:
     """The factors of both inputs, of comparisons only."""
     factors = layer.param("factors")
     if not isinstance(factors, tuple) or not factors:
-        return Emitted()
-    return Emitted(keys={"scale_value": factors, "scale_type": ("uint16", "uint16")})
+        return ir.Emitted()
+    return ir.Emitted(keys={"scale_value": factors, "scale_type": ("uint16", "uint16")})
 
 
-def _read_logical(file: FromFile) -> Params:
+def _read_logical(file: ir.FromFile) -> ir.Params:
     found = file.numbers("scale_value")
     return {} if found is None or found.size != 2 else {"factors": found}
 
@@ -129,15 +115,15 @@ def _pow_values(_node: Node, _operands: Operands, inputs: Sequence[Array]) -> tu
     return logarithm, product, np.exp(product.astype(np.float64)).astype(np.float32)
 
 
-def _emit_exponent(layer: Lowered) -> Emitted:
-    return Emitted(added={EXPONENT: layer.node.attributes.real(EXPONENT)})
+def _emit_exponent(layer: ir.Lowered) -> ir.Emitted:
+    return ir.Emitted(added={EXPONENT: layer.node.attributes.real(EXPONENT)})
 
 
-_BY_CONSTANT = (Lut("lut_log", "first"), Factors(CURVED, "uint8"), Computed(_emit_exponent))
-_BY_LOGARITHM = (Lut("lut_log", "first", np.int16), Lut("lut_exp", "second"), Factors(CURVED))
+_BY_CONSTANT = (ir.Lut("lut_log", "first"), ir.Factors(ir.CURVED, "uint8"), ir.Computed(_emit_exponent))
+_BY_LOGARITHM = (ir.Lut("lut_log", "first", np.int16), ir.Lut("lut_exp", "second"), ir.Factors(ir.CURVED))
 
 
-def _power(node: Node) -> Sequence[Part]:
+def _power(node: Node) -> Sequence[ir.Part]:
     return _BY_CONSTANT if EXPONENT in node.attributes else _BY_LOGARITHM
 
 
@@ -225,12 +211,12 @@ def _map_pow(work: Translation, node: Node) -> None:
 
 LAYERS = {
     "add": _eltwise_layer("Add"),
-    "div": Layer("Div", follows_input, emitted=(Lut(dtype=np.uint16), Factors(TYPED))),
+    "div": Layer("Div", follows_input, emitted=(ir.Lut(dtype=np.uint16), ir.Factors(ir.TYPED))),
     "eltwise": _eltwise_layer("Eltwise"),
     "logical": Layer(
         "Logical",
         types=lambda _, o, __: (plain(8),) * len(o.outputs),
-        emitted=(Computed(_emit_logical, _read_logical),),
+        emitted=(ir.Computed(_emit_logical, _read_logical),),
     ),
     "mul": _eltwise_layer("Mul"),
     "pow": Layer(
@@ -241,10 +227,10 @@ LAYERS = {
         needs_range=True,
     ),
     "squared_difference": Layer(
-        "SquaredDifference", types=_squared, emitted=(Factors(CURVED, "uint16", "rescales"),), needs_range=True
+        "SquaredDifference", types=_squared, emitted=(ir.Factors(ir.CURVED, "uint16", "rescales"),), needs_range=True
     ),
     "sub": _eltwise_layer("Sub"),
-    "where": Layer("Where", follows_input, emitted=(Factors(CURVED, name="rescales"),), keeps_whole=True),
+    "where": Layer("Where", follows_input, emitted=(ir.Factors(ir.CURVED, name="rescales"),), keeps_whole=True),
 }
 
 SOURCES = {

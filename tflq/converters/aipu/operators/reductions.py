@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Internal,
     Layer,
@@ -17,18 +18,6 @@ from tflq.converters.aipu.descriptor import (
     like,
     never,
     plain,
-)
-from tflq.converters.aipu.emitted import (
-    ADDITIVE,
-    CURVED,
-    TYPED,
-    Computed,
-    Emitted,
-    Factors,
-    Lowered,
-    Lut,
-    Number,
-    Part,
 )
 from tflq.converters.aipu.fusions import MOMENTS, Fusion
 from tflq.converters.aipu.options import LayerOptions
@@ -59,32 +48,32 @@ def _reduce_needs_range(node: Node) -> bool:
     return node.attributes.text("method") not in (*_PASSING, *_OF_TRUTH)
 
 
-_REDUCED: dict[str, tuple[Part, ...]] = {
-    "SUM": (Factors(CURVED),),
-    "MEAN": (Factors(CURVED),),
-    "PROD": (Factors(CURVED, "uint16", shift="uint32"),),
+_REDUCED: dict[str, tuple[ir.Part, ...]] = {
+    "SUM": (ir.Factors(ir.CURVED),),
+    "MEAN": (ir.Factors(ir.CURVED),),
+    "PROD": (ir.Factors(ir.CURVED, "uint16", shift="uint32"),),
 }
 
 
-def _emit_products(layer: Lowered) -> Emitted:
+def _emit_products(layer: ir.Lowered) -> ir.Emitted:
     (found,) = layer.multipliers("rescale")
-    return Emitted({"scale": found.m.astype(np.uint16), "shift": found.n.astype(np.int32)})
+    return ir.Emitted({"scale": found.m.astype(np.uint16), "shift": found.n.astype(np.int32)})
 
 
-_CUMULATED: dict[str, tuple[Part, ...]] = {
-    "SUM": (Factors(CURVED, "uint16"),),
-    "PROD": (Computed(_emit_products, Factors().read),),
+_CUMULATED: dict[str, tuple[ir.Part, ...]] = {
+    "SUM": (ir.Factors(ir.CURVED, "uint16"),),
+    "PROD": (ir.Computed(_emit_products, ir.Factors().read),),
 }
 
 
-def _cumulate(node: Node) -> Sequence[Part]:
+def _cumulate(node: Node) -> Sequence[ir.Part]:
     return _CUMULATED.get(node.attributes.text("method"), ())
 
 
-def _emit_moments(layer: Lowered) -> Emitted:
+def _emit_moments(layer: ir.Lowered) -> ir.Emitted:
     """The input's own multiplier is 1."""
     kind = type_of_multiplier(bits_of(layer.operands.output(1)))
-    return Emitted(
+    return ir.Emitted(
         keys={"input_scale_value": 1, "input_scale_type": kind, "input_shift_value": 0, "input_shift_type": "int8"}
     )
 
@@ -94,8 +83,8 @@ def _normalised(_node: Node, operands: Operands) -> bool:
     return code_limits(x)[0] + offset_of(x) < 0
 
 
-def _emit_roots(_layer: Lowered) -> Emitted:
-    return Emitted({"lut": ROOT_TABLE.astype(np.int16)})
+def _emit_roots(_layer: ir.Lowered) -> ir.Emitted:
+    return ir.Emitted({"lut": ROOT_TABLE.astype(np.int16)})
 
 
 def _lrn_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
@@ -215,25 +204,25 @@ LAYERS = {
         "LRN",
         follows_input,
         emitted=(
-            Lut(dtype=np.uint16),
-            Factors(ADDITIVE, name="of_sum", names="{0}_sum_{1}"),
-            Factors(ADDITIVE),
+            ir.Lut(dtype=np.uint16),
+            ir.Factors(ir.ADDITIVE, name="of_sum", names="{0}_sum_{1}"),
+            ir.Factors(ir.ADDITIVE),
         ),
         internal=Internal(("square_sum",), _lrn_values, signed=False),
     ),
     "moments": Layer(
         "Moments",
         never,
-        emitted=(Factors(TYPED, names="var_{0}_{1}", output=1), Computed(_emit_moments)),
+        emitted=(ir.Factors(ir.TYPED, names="var_{0}_{1}", output=1), ir.Computed(_emit_moments)),
         passed=(0,),
     ),
     "normalization": Layer(
         "Normalization",
         _normalised,
         emitted=(
-            Computed(_emit_roots),
-            Factors(TYPED),
-            Number("reciprocal_shift_value", "shift", "reciprocal_shift_type"),
+            ir.Computed(_emit_roots),
+            ir.Factors(ir.TYPED),
+            ir.Number("reciprocal_shift_value", "shift", "reciprocal_shift_type"),
         ),
     ),
     "reduce": Layer(
@@ -245,7 +234,7 @@ LAYERS = {
         keeps_whole=True,
         needs_range=_reduce_needs_range,
     ),
-    "segment_reduce": Layer("SegmentReduce", _segmented, emitted=(Factors(CURVED, "uint16"),)),
+    "segment_reduce": Layer("SegmentReduce", _segmented, emitted=(ir.Factors(ir.CURVED, "uint16"),)),
 }
 
 SOURCES = {

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
@@ -15,17 +16,6 @@ from tflq.converters.aipu.descriptor import (
     follows_input,
     like,
     plain,
-)
-from tflq.converters.aipu.emitted import (
-    ADDITIVE,
-    Computed,
-    Emitted,
-    Factors,
-    FromFile,
-    Lowered,
-    Params,
-    Part,
-    factor_keys,
 )
 from tflq.converters.aipu.operators.pairs import factors_of, read_pair
 from tflq.converters.aipu.options import LayerOptions
@@ -46,7 +36,7 @@ def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[Outp
     return (by_range(operands.output(), follows_input(node, operands), widest),)
 
 
-def _emit_scatter(layer: Lowered) -> Emitted:
+def _emit_scatter(layer: ir.Lowered) -> ir.Emitted:
     """As a pair, k of the output's width; MUL has M_0 and M_1, N_0 at the end and N_1 at each update."""
     (found,), kind = layer.multipliers("rescale"), type_of_multiplier(bits_of(layer.operands.output()))
     factors = factors_of(layer)
@@ -57,13 +47,13 @@ def _emit_scatter(layer: Lowered) -> Emitted:
             "scale_type": (kind,) * 3,
             "shift_type": ("int8",) * 3,
         }
-        return Emitted(keys=keys)
-    keys = factor_keys(ADDITIVE, found, kind)
+        return ir.Emitted(keys=keys)
+    keys = ir.factor_keys(ir.ADDITIVE, found, kind)
     keys |= {"scale_value": (found.first_m, *factors), "scale_type": ("uint16", kind, kind)}
-    return Emitted(keys=keys)
+    return ir.Emitted(keys=keys)
 
 
-def _read_products(file: FromFile) -> Params:
+def _read_products(file: ir.FromFile) -> ir.Params:
     found = file.multiplier()
     if found is None or found.m.size != 3:
         return {}
@@ -71,9 +61,9 @@ def _read_products(file: FromFile) -> Params:
     return {"rescale": one, "factors": found.m[1:], "step_shift": found.n[2:]}
 
 
-def _scatter(node: Node) -> Sequence[Part]:
+def _scatter(node: Node) -> Sequence[ir.Part]:
     is_product = node.attributes.text("reduction", "NONE") == "MUL"
-    return (Computed(_emit_scatter, _read_products if is_product else read_pair),)
+    return (ir.Computed(_emit_scatter, _read_products if is_product else read_pair),)
 
 
 def _scattered(_node: Node, operands: Operands) -> bool:
@@ -85,8 +75,8 @@ def _filter(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[Ou
     return (*(like(t) for t in operands.inputs[:-1] if t is not None), plain(16))
 
 
-def _emit_filter(layer: Lowered) -> Emitted:
-    return Emitted(real_offsets=(len(layer.operands.outputs) - 1,))
+def _emit_filter(layer: ir.Lowered) -> ir.Emitted:
+    return ir.Emitted(real_offsets=(len(layer.operands.outputs) - 1,))
 
 
 def _map_concatenation(work: Translation, node: Node) -> None:
@@ -157,8 +147,10 @@ def _refuse_reverse(graph: Graph, node: Node) -> str:
 
 
 LAYERS = {
-    "concat": Layer("Concat", follows_input, _concat, emitted=(Factors(ADDITIVE, name="rescales"),), has_width=True),
-    "filter": Layer("Filter", types=_filter, emitted=(Computed(_emit_filter),)),
+    "concat": Layer(
+        "Concat", follows_input, _concat, emitted=(ir.Factors(ir.ADDITIVE, name="rescales"),), has_width=True
+    ),
+    "filter": Layer("Filter", types=_filter, emitted=(ir.Computed(_emit_filter),)),
     "gather": Layer("Gather"),
     "gather_nd": Layer("GatherND"),
     "repeat": Layer("Repeat"),

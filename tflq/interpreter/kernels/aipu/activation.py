@@ -27,6 +27,7 @@ from tflq.interpreter.kernels.aipu.imported import is_imported, multiplier_bits,
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
 NONE, RELU, RELU6, CLIP, LEAKY, PRELU = "NONE", "RELU", "RELU6", "CLIP", "LEAKYRELU", "PRELU"
@@ -79,7 +80,7 @@ class Fused:
         """Return the whole number that M and N scale."""
         stepped = total
         if self.kind == RELU:
-            # The tool's RELU works on float32: accumulators beyond 2^24 lose bits there.
+            # The Optimizer's RELU works on float32: accumulators beyond 2^24 lose bits there.
             stepped = np.maximum(total, 0).astype(np.float32).astype(np.int64)
         elif self.kind == RELU6:
             stepped = np.maximum(total, 0)
@@ -127,9 +128,7 @@ def lower_fused(node: Node, operands: Operands) -> Fused:
     Raises:
         UnsupportedError: another activation; PRELU without constant slopes.
     """
-    kind = node.attributes.text("with_activation", NONE)
-    if kind not in FUSED:
-        raise UnsupportedError(f"with_activation={kind}; allowed is {', '.join(FUSED)}")
+    kind = require_choice(node, "with_activation", FUSED, NONE)
     return _function(kind, node, operands)
 
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.kernels.aipu.boxes import together
+from tflq.interpreter.kernels.aipu.pooling import window_of
 from tflq.interpreter.kernels.aipu.scales import offset_of
-from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
 FLATTENED = ("HW", "HWC", "NHWC", "NCHW")
@@ -54,9 +54,7 @@ def lower_max_pooling_with_arg_max(node: Node, operands: Operands) -> ArgPoolPar
     Raises:
         UnsupportedError: flatten_dim is none of HW, HWC, NHWC, NCHW.
     """
-    flatten = node.attributes.text("flatten_dim", "HWC")
-    if flatten not in FLATTENED:
-        raise UnsupportedError(f"flatten_dim={flatten}; allowed is {', '.join(FLATTENED)}")
+    flatten = require_choice(node, "flatten_dim", FLATTENED, "HWC")
     x, output = operands.input(0), operands.output()
     by_columns = bool(node.attributes.integer("storage_order", 0))
     window = window_of(node, x, output)
@@ -137,9 +135,7 @@ def lower_upsample_by_index(node: Node, operands: Operands) -> UpsampleParams:
     Raises:
         UnsupportedError: flatten_dim is none of HW, HWC, NHWC, NCHW.
     """
-    flatten = node.attributes.text("flatten_dim", "HWC")
-    if flatten not in FLATTENED:
-        raise UnsupportedError(f"flatten_dim={flatten}; allowed is {', '.join(FLATTENED)}")
+    flatten = require_choice(node, "flatten_dim", FLATTENED, "HWC")
     return UpsampleParams(flatten, offset_of(operands.input(0)), operands.output().shape)
 
 

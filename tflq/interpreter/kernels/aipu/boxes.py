@@ -65,21 +65,21 @@ def delta_table(
     return Table(entries, deltas.dtype.minimum, bits_of(deltas) - bits, *INT16)
 
 
-def hidden_tensor(operands: Operands, position: int) -> Tensor:
+def internal_tensor(operands: Operands, position: int) -> Tensor:
     """Return what a layer computes within itself, with its type.
 
     Raises:
         GraphError: the node has no such intermediate, or one without type.
     """
-    hidden = operands.intermediates[position] if position < len(operands.intermediates) else None
-    if hidden is None or not isinstance(hidden.quantisation, Affine):
+    internal = operands.intermediates[position] if position < len(operands.intermediates) else None
+    if internal is None or not isinstance(internal.quantisation, Affine):
         raise GraphError(f"{operands.where}: intermediate {position} has no type; give its tensor a range and quantise")
-    return hidden
+    return internal
 
 
-def hidden_scale(operands: Operands, position: int) -> np.float32:
-    """Return s of what a layer computes within itself; raises as `hidden_tensor`."""
-    return scale_of(hidden_tensor(operands, position))
+def internal_scale(operands: Operands, position: int) -> np.float32:
+    """Return s of what a layer computes within itself; raises as `internal_tensor`."""
+    return scale_of(internal_tensor(operands, position))
 
 
 def score_threshold(node: Node, scores: Tensor) -> int:

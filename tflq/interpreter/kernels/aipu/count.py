@@ -1,6 +1,6 @@
 """Count: the histogram of codes, between limits at the input's scale (docs/aipu.md, 5).
 
-The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the tool's own.
+The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the Optimizer's own.
 Source: Compass Optimizer, ops/count.py.
 """
 

@@ -15,8 +15,8 @@ from tflq.interpreter.kernels.aipu.boxes import (
     delta_table,
     exponential,
     first_rows,
-    hidden_scale,
     identity,
+    internal_scale,
     score_threshold,
     take_rows,
     together,
@@ -72,7 +72,7 @@ def lower(node: Node, operands: Operands) -> DetectionParams:
     """
     real, deltas = node.attributes.real, operands.input(1)
     one = np.float32(1)
-    s_b, s_t = (one, one) if is_imported(node) else (hidden_scale(operands, k) for k in (1, 2))
+    s_b, s_t = (one, one) if is_imported(node) else (internal_scale(operands, k) for k in (1, 2))
     given = imported_multiplier(node, "box")
     found = _multipliers(operands, s_b, s_t) if given is None else given.split()
     clip = np.float32(real("bbox_xform_clip", float("inf")))
@@ -135,7 +135,7 @@ def run(params: DetectionParams, scores: Array, deltas: Array, proposals: Array)
 
 
 def _boxes(params: DetectionParams, deltas: Array, proposals: Integers) -> Array:
-    """Return int64[S, N, K, C', 4]; the proposals' zp is not added, as in the tool."""
+    """Return int64[S, N, K, C', 4]; the proposals' zp is not added, as in the Optimizer."""
     near, far = [], []
     for axis in range(2):
         place = 1 - axis if params.x_first else axis

@@ -124,7 +124,7 @@ def common_scale(
     """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`, 0 for the output's width."""
     s_a, s_b, bits = scale_of(a), scale_of(b), bits or bits_of(output)
     if s_a == s_b and offset_of(a) == offset_of(b):
-        # The tool forgets s_y for all but ADD here.
+        # The Optimizer forgets s_y for all but ADD here.
         return (1, 1), find_multiplier(scale_of(output) / s_a if method == "ADD" else 1.0, bits)
     of_a, of_b = find_multiplier(s_a, WIDEST + 1), find_multiplier(s_b, WIDEST + 1)
     shift = max(of_a.first_n, of_b.first_n)

@@ -29,6 +29,7 @@ from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import encode, is_plain
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
 
@@ -48,9 +49,7 @@ def lower_arg_min_max(node: Node, operands: Operands) -> ArgParams:
     Raises:
         UnsupportedError: another method than MIN or MAX.
     """
-    method = node.attributes.text("method")
-    if method not in ("MIN", "MAX"):
-        raise UnsupportedError(f"method={method}; allowed is MIN, MAX")
+    method = require_choice(node, "method", ("MIN", "MAX"))
     axis = node.attributes.integer("axis") % len(operands.input(0).shape) + 1
     is_last = node.attributes.boolean("select_last_index", False)
     return ArgParams(axis, method == "MAX", is_last, operands.output().dtype.storage)
@@ -86,9 +85,7 @@ def lower_top_k(node: Node, operands: Operands) -> TopKParams:
     Raises:
         UnsupportedError: another choice among equal codes.
     """
-    choice = node.attributes.text("select_index", "last")
-    if choice not in CHOICES:
-        raise UnsupportedError(f"select_index={choice}; allowed is {', '.join(CHOICES)}")
+    choice = require_choice(node, "select_index", CHOICES, "last")
     shape = operands.input(0).shape
     axis = node.attributes.integer("axis") % len(shape)
     count = min(node.attributes.integer("k"), shape[axis])

@@ -42,6 +42,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     scaled,
     unify_shifts,
 )
+from tflq.interpreter.kernels.aipu.pooling import window_of
 from tflq.interpreter.kernels.aipu.scales import (
     Single,
     constant_named,
@@ -50,7 +51,6 @@ from tflq.interpreter.kernels.aipu.scales import (
     reciprocal,
     scale_of,
 )
-from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.layers.linear import ConvolutionLayer, Scheme, run_convolution, samples_last
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMap, fit_step_map

@@ -96,9 +96,9 @@ def _window_sums(values: Integers, axis: int, before: int, behind: int) -> Integ
 
 
 def _scale_of_squares(operands: Operands) -> np.float32:
-    """Return s_q: that of the intermediate; 1 for WITHIN_CHANNEL, of which the tool keeps no statistic."""
-    hidden = operands.intermediates[0] if operands.intermediates else None
-    return scale_of(hidden) if hidden is not None and isinstance(hidden.quantisation, Affine) else np.float32(1)
+    """Return s_q: that of the intermediate; 1 for WITHIN_CHANNEL, of which the Optimizer keeps no statistic."""
+    internal = operands.intermediates[0] if operands.intermediates else None
+    return scale_of(internal) if internal is not None and isinstance(internal.quantisation, Affine) else np.float32(1)
 
 
 def _table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, np.float32]:

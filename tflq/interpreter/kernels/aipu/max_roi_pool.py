@@ -41,7 +41,7 @@ def lower(node: Node, operands: Operands) -> MaxRoiPoolParams:
     [R, PH, PW, C], of the features' type.
 
     Raises:
-        UnsupportedError: several images: the tool takes the image's number without its scale.
+        UnsupportedError: several images: the Optimizer takes the image's number without its scale.
     """
     features, rois = operands.input(0), operands.input(1)
     if features.shape[0] != 1:

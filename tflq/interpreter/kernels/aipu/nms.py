@@ -1,6 +1,6 @@
 """NMS: HARD and GAUSSIAN, class by class, in whole numbers (docs/aipu.md, 8).
 
-Areas and overlaps are int64, so that nothing overflows; the tool's own are int32. Source: Compass Optimizer,
+Areas and overlaps are int64, so that nothing overflows; the Optimizer's own are int32. Source: Compass Optimizer,
 ops/nms.py.
 """
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import score_threshold, together
 from tflq.interpreter.kernels.aipu.imported import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"
 AREAS_SHIFT = 13
@@ -66,9 +66,7 @@ def lower(node: Node, operands: Operands) -> NmsParams:
     Raises:
         UnsupportedError: another method.
     """
-    method = node.attributes.text("method", HARD)
-    if method not in (HARD, GAUSSIAN):
-        raise UnsupportedError(f"method={method}; allowed is {HARD}, {GAUSSIAN}")
+    method = require_choice(node, "method", (HARD, GAUSSIAN), HARD)
     boxes, output = operands.input(0), operands.output(0)
     decay = _decay(node.attributes.real("soft_nms_sigma")) if method == GAUSSIAN else None
     found = multiplier_of(node, scale_of(output) / scale_of(boxes), MULTIPLIER_BITS)

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of, signed_width
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
 ROOT_TABLE: Integers = np.minimum(np.rint(2**15 * np.sqrt(64 / np.arange(64, 257))), 32767).astype(np.int64)
@@ -80,9 +80,7 @@ def lower_normalization(node: Node, operands: Operands) -> NormalizationParams:
         UnsupportedError: another method than L2.
     """
     x, output = operands.input(0), operands.output()
-    method = node.attributes.text("method")
-    if method != "L2":
-        raise UnsupportedError(f"method={method}; allowed is L2")
+    require_choice(node, "method", ("L2",))
     found = multiplier_of(node, scale_of(output), bits_of(output))
     given = imported_numbers(node, "shift")
     width = signed_width(x) + int(np.ceil(np.log2(found.first_m)))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.aipu.boxes import hidden_tensor
+from tflq.interpreter.kernels.aipu.boxes import internal_tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, is_imported, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
@@ -140,7 +140,7 @@ def _by_logarithm(node: Node, operands: Operands) -> PowParams:
 
 def _inner(node: Node, operands: Operands, position: int) -> Tensor:
     """Return the type of what stands between the tables; of a quantised IR only that it is int16."""
-    return Tensor("", (), DType.INT16) if is_imported(node) else hidden_tensor(operands, position)
+    return Tensor("", (), DType.INT16) if is_imported(node) else internal_tensor(operands, position)
 
 
 def _sign_powers(signs: Integers, exponents: Integers) -> Integers:

@@ -6,17 +6,42 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
-from tflq.interpreter.accumulate import window_counts
+from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import magnitude_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.windows import window_of
 from tflq.interpreter.layers.pooling import AveragePool, MaxPool, run_average_pool, run_max_pool
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.operands.checks import require_choice
 
 MULTIPLIER_BITS = 8
 AVERAGE, MAXIMUM = "AVG", "MAX"
+
+
+def window_of(node: Node, x: Tensor, output: Tensor) -> Window:
+    """Return the window of a layer.
+
+    The padding below and to the right is what the output's size needs: ceil_mode may need more than is stated.
+
+    Args:
+        node: with the keys.
+        x: [N, H, W, C].
+        output: [N, OH, OW, O].
+
+    Raises:
+        GraphError: a key is missing, or sizes below 1.
+    """
+    value = node.attributes.integer
+    kernel = (value("kernel_y"), value("kernel_x"))
+    stride = (value("stride_y"), value("stride_x"))
+    dilation = (value("dilation_y", 1), value("dilation_x", 1))
+    top, left = value("pad_top"), value("pad_left")
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    bottom, right = (
+        max(0, (o - 1) * s + e - i - before)
+        for o, s, e, i, before in zip(output.shape[1:3], stride, extents, x.shape[1:3], (top, left), strict=True)
+    )
+    return Window(kernel, stride, dilation, top, bottom, left, right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +66,7 @@ def lower(node: Node, operands: Operands) -> AveragePool | MaxPool:
         UnsupportedError: another method than AVG or MAX.
     """
     x, output = operands.input(0), operands.output()
-    window, method = window_of(node, x, output), node.attributes.text("method")
-    if method not in (AVERAGE, MAXIMUM):
-        raise UnsupportedError(f"method={method}; allowed is {AVERAGE}, {MAXIMUM}")
+    window, method = window_of(node, x, output), require_choice(node, "method", (AVERAGE, MAXIMUM))
     codes = replace(codes_of(output), offset=offset_of(x), dtype=x.dtype.storage)
     if method == MAXIMUM:
         return MaxPool(window, codes.minimum)

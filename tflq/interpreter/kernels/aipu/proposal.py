@@ -14,8 +14,8 @@ from tflq.interpreter.kernels.aipu.boxes import (
     delta_table,
     exponential,
     first_rows,
-    hidden_scale,
     identity,
+    internal_scale,
     score_threshold,
     take_rows,
     together,
@@ -64,7 +64,7 @@ def lower(node: Node, operands: Operands) -> ProposalParams:
     scores [N, M], boxes int16[N, M, 4] (y0, x0, y1, x1), count uint16[N, 1], classes uint16[1, 1], always 1.
     """
     scores, deltas = operands.input(0), operands.input(1)
-    shift = number_of(node, "shift", lambda: int(np.floor(np.log2(hidden_scale(operands, 1)))))
+    shift = number_of(node, "shift", lambda: int(np.floor(np.log2(internal_scale(operands, 1)))))
     functions = (identity, identity, exponential, exponential)
     ty, tx, th, tw = (
         delta_table(node, key, deltas, f, d, 2.0**shift)

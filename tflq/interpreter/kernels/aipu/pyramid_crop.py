@@ -1,6 +1,6 @@
 """PyramidROIAlign on boxes in 0..1: one bilinear sample a bin, the first and the last on the box's edges.
 
-Rows go with heights and columns with widths; the tool's own code swaps them, which is the same on square maps.
+Rows go with heights and columns with widths; the Optimizer's own code swaps them, which is the same on square maps.
 Source: Compass Optimizer, ops/pyramidroi.py; whitepaper ACN-AWP-1002A, 5.1.3.4.
 """
 

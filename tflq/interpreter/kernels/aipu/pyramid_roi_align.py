@@ -1,6 +1,6 @@
 """PyramidROIAlign: each box is sampled from the map that its area chooses (docs/aipu.md, 8).
 
-Boxes in 0..1 go through `pyramid_crop`, or `pyramid_shared` where the node has a canonical_size.
+Boxes in 0..1 go through `pyramid_crop`, or `pyramid_levels` where the node has a canonical_size.
 
 Source: Compass Optimizer, ops/pyramidroi.py.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_shared
+from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_levels
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
@@ -21,7 +21,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
-from tflq.interpreter.kernels.aipu.pyramid_shared import PyramidSharedParams, has_own_scales
+from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
@@ -61,7 +61,7 @@ class PyramidParams:
     codes: OutputCodes
 
 
-def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams | PyramidSharedParams:
+def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams | PyramidLevelsParams:
     """Decide levels, fraction and multipliers.
 
     Inputs: boxes [1, R, 4] (y0, x0, y1, x1), four maps [1, H, W, C]; output [R, OH, OW, C].
@@ -70,7 +70,7 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
         UnsupportedError: another coordinate mode.
     """
     if has_own_scales(node):
-        return pyramid_shared.lower(node, operands)
+        return pyramid_levels.lower(node, operands)
     if is_normalised(node):
         return pyramid_crop.lower(node, operands)
     boxes, output = operands.input(0), operands.output()
@@ -99,12 +99,12 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
 
 
 def run(
-    params: PyramidParams | PyramidCropParams | PyramidSharedParams, boxes: Array, *maps: Array
+    params: PyramidParams | PyramidCropParams | PyramidLevelsParams, boxes: Array, *maps: Array
 ) -> tuple[Array, ...]:
     """Run PyramidROIAlign: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
     boxes, *maps_of = together(boxes, *maps)
-    if isinstance(params, PyramidSharedParams):
-        return pyramid_shared.run(params, boxes, maps_of)
+    if isinstance(params, PyramidLevelsParams):
+        return pyramid_levels.run(params, boxes, maps_of)
     if isinstance(params, PyramidCropParams):
         return pyramid_crop.run(params, boxes, maps_of)
     found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)

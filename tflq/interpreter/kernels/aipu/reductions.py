@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import (
@@ -37,6 +36,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
 BITS = 16
@@ -113,9 +113,7 @@ def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
         UnsupportedError: another method.
     """
     x, output = operands.input(0), operands.output()
-    method = node.attributes.text("method")
-    if method not in REDUCE_METHODS:
-        raise UnsupportedError(f"method={method}; allowed is {', '.join(REDUCE_METHODS)}")
+    method = require_choice(node, "method", REDUCE_METHODS)
     rank = len(x.shape)
     axes = tuple(axis % rank for axis in node.attributes.integers("axis"))
     count = int(np.prod([x.shape[a] for a in axes]))
@@ -184,9 +182,7 @@ def lower_cumulate(node: Node, operands: Operands) -> CumulateParams:
         UnsupportedError: another method.
     """
     x, output = operands.input(0), operands.output()
-    method = node.attributes.text("method")
-    if method not in CUMULATE_METHODS:
-        raise UnsupportedError(f"method={method}; allowed is {', '.join(CUMULATE_METHODS)}")
+    method = require_choice(node, "method", CUMULATE_METHODS)
     axis = node.attributes.integer("axis") % len(x.shape)
     is_exclusive = node.attributes.boolean("exclusive", False)
     if method == "SUM":
@@ -206,7 +202,7 @@ def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
         neutral = 0 if params.method == "SUM" else 1
         v = np.concatenate([np.full_like(v[..., :1], neutral), v[..., :-1]], axis=-1)
     if params.method == "SUM":
-        # The tool adds in float32: sums beyond 2^24 lose bits.
+        # The Optimizer adds in float32: sums beyond 2^24 lose bits.
         codes = params.codes.requantise(np.cumsum(v, axis=-1, dtype=np.float32).astype(np.int64), params.rescale)
     else:
         products, halvings = running_products(v, params.limits)
@@ -231,9 +227,7 @@ def lower_segment_reduce(node: Node, operands: Operands) -> SegmentParams:
         UnsupportedError: another method than SUM.
     """
     x, output = operands.input(0), operands.output()
-    method = node.attributes.text("method")
-    if method != "SUM":
-        raise UnsupportedError(f"method={method}; allowed is SUM")
+    require_choice(node, "method", ("SUM",))
     found = multiplier_of(node, scale_of(output) / scale_of(x), WIDEST + 1)
     return SegmentParams(output.shape[0], offset_of(x), found, codes_of(output))
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 
 HALF_PIXEL, OUTPUT_HALF_PIXEL = "HALF_PIXEL", "OUTPUT_HALF_PIXEL"
 
@@ -26,9 +26,7 @@ def half_pixel_of(node: Node) -> bool:
     Raises:
         UnsupportedError: a coordinate mode that is not known.
     """
-    mode = node.attributes.text("coordinate_transformation_mode")
-    if mode not in (HALF_PIXEL, OUTPUT_HALF_PIXEL):
-        raise UnsupportedError(f"coordinate_transformation_mode={mode}; allowed is {HALF_PIXEL}, {OUTPUT_HALF_PIXEL}")
+    mode = require_choice(node, "coordinate_transformation_mode", (HALF_PIXEL, OUTPUT_HALF_PIXEL))
     return mode == HALF_PIXEL
 
 
@@ -58,7 +56,7 @@ def truncated(x: Array) -> Integers:
 def pool_samples(image: Integers, y: Positions, x: Positions, weigh: Weigh, is_maximum: bool) -> Array:
     """Return the sum over all samples and corners of weight * value, or the largest of these products.
 
-    A place in front of the map counts from its end, as the tool's flat offset does.
+    A place in front of the map counts from its end, as the Optimizer's flat offset does.
 
     Args:
         image: codes + zp, int64[H, W, C].

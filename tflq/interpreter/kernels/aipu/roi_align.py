@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
@@ -23,6 +22,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 
 FRACTION = 10
 STEP_BITS = 12
@@ -74,9 +74,7 @@ def lower(node: Node, operands: Operands) -> RoiAlignParams:
     Raises:
         UnsupportedError: another method or coordinate mode.
     """
-    method, is_half_pixel = node.attributes.text("method"), half_pixel_of(node)
-    if method not in (AVERAGE, MAXIMUM):
-        raise UnsupportedError(f"method={method}; allowed is {AVERAGE}, {MAXIMUM}")
+    is_half_pixel, method = half_pixel_of(node), require_choice(node, "method", (AVERAGE, MAXIMUM))
     x, rois, output = operands.input(0), operands.input(1), operands.output()
     bits = bits_of(output)
     pooled, samples = _pair(node, "pooled_shape"), _pair(node, "sample")
@@ -127,7 +125,7 @@ def run(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ..
 def _edges(params: RoiAlignParams, corners: Integers) -> Integers:
     """Return positions on the map with 10 bits of fraction, int64[R, 2].
 
-    A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the tool does.
+    A fixed number of samples loses the fraction of a coordinate in front of the spatial scale, as the Optimizer does.
     """
     spatial, half = np.asarray(params.spatial), (1 << (FRACTION - 1)) * params.is_half_pixel
     m, n = params.regions.first_m, params.regions.first_n
@@ -204,7 +202,7 @@ def _limited(low: Integers, fraction: Integers, one: int, size: int, halving: in
 
 
 def _rounded(a: Integers, b: Integers) -> Array:
-    """Return RNE(a * b * 2^-10), the product rounded to float32 first as the tool's is."""
+    """Return RNE(a * b * 2^-10), the product rounded to float32 first as the Optimizer's is."""
     weight: Integers = np.rint((a * b).astype(np.float32) * np.float32(2.0**-FRACTION)).astype(np.int64)
     return weight
 

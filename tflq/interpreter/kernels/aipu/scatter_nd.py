@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
 from tflq.interpreter.kernels.aipu.imported import imported_numbers
@@ -28,6 +27,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.indexing import equal_samples
 
 _COMBINE: dict[str, Callable[[Integers, Integers], Integers]] = {
@@ -79,9 +79,7 @@ def lower(node: Node, operands: Operands) -> ScatterParams:
     Raises:
         UnsupportedError: another reduction.
     """
-    method = node.attributes.text("reduction", "NONE")
-    if method not in METHODS:
-        raise UnsupportedError(f"reduction={method}; allowed is {', '.join(METHODS)}")
+    method = require_choice(node, "reduction", METHODS, "NONE")
     data, updates, output = operands.input(0), operands.input(2), operands.output()
     decide = _products if method == "MUL" else _common
     factors, step_shift, found = decide(node, data, updates, output)

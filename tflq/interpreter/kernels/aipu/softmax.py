@@ -3,7 +3,7 @@
 Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does.
 e = t[x - rowmax + 2^b - 1], S = sum e, (M, N) of s_y, L = 31 - ceil(log2 M);
 R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y).
-Where an axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the tool divides with rounding instead.
+Where an axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the Optimizer divides with rounding instead.
 Source: Compass Optimizer, ops/softmax.py.
 
 LogSoftmax by a table of exponentials in float32.
@@ -127,7 +127,7 @@ def exponentials(node: Node, operands: Operands) -> Table:
     grid = np.linspace(0, span, 1 << entries, dtype=np.float32) - np.float32(span) + zp
     shift = np.float32(np.log(np.float64(limit)) - float(offset_of(x)) / float(scale_of(x)))
     argument = (grid * inverse).astype(np.float32) + shift
-    # exp in float64, rounded once: a correctly rounded expf, which gives the tool's entries
+    # exp in float64, rounded once: a correctly rounded expf, which gives the Optimizer's entries
     values = np.exp(argument.astype(np.float64)).astype(np.float32)
     codes: Integers = np.clip(np.rint(values), 0, limit).astype(np.int64)
     return Table(codes, 0, bits - entries, 0, limit)

@@ -51,7 +51,7 @@ class Level:
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidSharedParams:
+class PyramidLevelsParams:
     """The integers of one layer.
 
     Attributes:
@@ -76,7 +76,7 @@ def has_own_scales(node: Node) -> bool:
     return "canonical_size" in node.attributes
 
 
-def lower(node: Node, operands: Operands) -> PyramidSharedParams:
+def lower(node: Node, operands: Operands) -> PyramidLevelsParams:
     """Decide the limits of the levels, F, and the multipliers.
 
     Inputs: boxes [1, R, 4] (y0, x0, y1, x1, 0 to 1), four maps [1, H, W, C]. Output [R, rows, columns, C].
@@ -97,10 +97,10 @@ def lower(node: Node, operands: Operands) -> PyramidSharedParams:
     rows, columns = ((np.arange(n, dtype=np.int64) * m.first_m, m.first_n) for n, m in zip(size, steps, strict=True))
     levels = tuple(_level(boxes, x, output, fraction) for x in maps)
     limits = _limits(node, float(scale_of(boxes)))
-    return PyramidSharedParams(offset_of(boxes), limits, fraction, (rows, columns), levels, codes_of(output))
+    return PyramidLevelsParams(offset_of(boxes), limits, fraction, (rows, columns), levels, codes_of(output))
 
 
-def run(params: PyramidSharedParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
+def run(params: PyramidLevelsParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
     """Run PyramidROIAlign: codes [S, 1, R, 4] and [S, 1, H, W, C] each -> codes [S, R, rows, columns, C]."""
     values = boxes[:, 0].astype(np.int64) + params.box_offset
     sides = np.maximum(values[..., 2:] - values[..., :2], 0)
@@ -137,7 +137,7 @@ def _level(boxes: Tensor, x: Tensor, output: Tensor, fraction: int) -> Level:
     return Level(offset_of(x), (height, width), (rows, columns), Multiplier(found.m, found.n + 2 * fraction))
 
 
-def _pool(params: PyramidSharedParams, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:
+def _pool(params: PyramidLevelsParams, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:
     """Return codes [B, rows, columns, C] of boxes int64[B, 4], of images x[sample]."""
     one = 1 << params.fraction
     places = []
