@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -115,7 +116,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, calls: Calls) -> list[EntryPoint]
     """Entry points of other packages; a test adds its own."""
     entries: list[EntryPoint] = []
     monkeypatch.setattr(registry, "_searched", set())
-    monkeypatch.setattr(registry, "entry_points", lambda group: entries if group == "tflq.kernels" else [])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries if group == "tflq.kernels" else [])
     return entries
 
 

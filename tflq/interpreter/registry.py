@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 
 from tflq.errors import TflqError, UnsupportedError
@@ -278,6 +277,8 @@ def _load_entry_points(*names: str) -> None:
     if not wanted:
         return
     _searched.update(wanted)
+    from importlib.metadata import entry_points  # 15 ms that only a missing kernel needs
+
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         if entry.name in wanted:
             try:
