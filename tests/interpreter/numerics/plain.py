@@ -6,6 +6,7 @@ The kernels have closed forms of their own for whole arrays; test_plain.py holds
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 INT32_MAX = (1 << 31) - 1
 INT32_MIN = -(1 << 31)
@@ -72,6 +73,35 @@ def shift_half_up(x: int, bits: int) -> int:
 def shift_half_away(x: int, bits: int) -> int:
     """As `shift_half_up`, of the magnitude."""
     return shift_half_up(abs(x), bits) * (1 if x >= 0 else -1)
+
+
+def divide_by_pot_x86(x: int, exponent: int) -> int:
+    """RDBP of int32 with a mask of int32, for any exponent, as x86 shifts: 64 bits mod 64, 32 bits mod 32."""
+    mask = wrap32((1 << (exponent % 64)) - 1)
+    return (x >> (exponent % 32)) + (1 if (x & mask) > (mask >> 1) + (1 if x < 0 else 0) else 0)
+
+
+def scaled(x: int, m: int, n: int) -> int:
+    """RNE(x * m * 2^-n): nearest, ties to even."""
+    return round(Fraction(x * m) / Fraction(2) ** n)
+
+
+def exp_q15(x: int) -> int:
+    """exp(x / 2^15) * 2^15 for x <= 0, by a series of 8 terms and a table of whole powers (docs/gap9.md)."""
+    whole, f = divmod(-x, 1 << 15)
+    if x == 0 or whole >= 11:
+        return 1 << 15 if x == 0 else 0
+    if f >= 1 << 14:
+        whole, f = whole + 1, f - (1 << 15)
+    terms = [32767, *(math.floor((1 << 15) / math.factorial(k) + 0.5) for k in range(2, 9))]
+    power, series = f, 0
+    for term in terms:
+        series += power * term
+        power = shift_half_up(power * f, 15)
+    small = shift_half_up(series, 15) + (1 << 15) - 1
+    over = math.floor((1 << 15) * (math.e**whole - math.floor(math.e**whole)) + 0.5)
+    total = shift_half_up(small * over, 15) + small * math.floor(math.e**whole)
+    return (0x7FFFFFFF // max(total, 1)) >> 1
 
 
 def round_half_away(x: float) -> int:

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.numerics import plain
-from tflq.interpreter.kernels.gap9.rounding import norm
+from tflq.interpreter.kernels.aipu.multiplier import scaled
+from tflq.interpreter.kernels.gap9.functions import exp_q15
+from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
+from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
 from tflq.interpreter.numerics import fixed_point as fp
 from tflq.interpreter.numerics import gemmlowp
@@ -83,6 +86,26 @@ def test_shifts(x: int, shift: int) -> None:
     assert shift_half_away(x, shift) == plain.shift_half_away(x, shift)
     if shift >= 0:
         assert norm(x, shift) == plain.shift_half_up(x, shift)
+
+
+@given(INT32, st.one_of(st.sampled_from([-64, -1, 31, 32, 63]), st.integers(-64, 63)))
+def test_divide_by_pot_beyond_what_c_defines(x: int, exponent: int) -> None:
+    assert rounding_divide_by_pot_x86(x, exponent) == plain.divide_by_pot_x86(x, exponent)
+
+
+@given(st.one_of(INT32, TIES), st.one_of(near((1 << 15) - 3), st.integers(0, (1 << 20) - 1)), st.integers(-8, 40))
+def test_nearest_even(x: int, m: int, n: int) -> None:
+    assert scaled(x, m, n) == plain.scaled(x, m, n)
+
+
+@given(st.one_of(near(2, 1 << 14, 1 << 15, 10 << 15, 11 << 15), st.integers(0, 12 << 15)))
+def test_exponential_in_q15(x: int) -> None:
+    assert exp_q15(-x) == plain.exp_q15(-x)
+
+
+@given(st.builds(lambda k: k / 2, st.integers(-(1 << 40), 1 << 40)))
+def test_round_half_up(x: float) -> None:
+    assert round_half_up(x) == plain.shift_half_up(round(2 * x), 1)
 
 
 @given(st.one_of(st.builds(lambda k: k / 2, st.integers(-(1 << 40), 1 << 40)), st.floats(-1e15, 1e15)))

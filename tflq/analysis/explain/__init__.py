@@ -1,4 +1,4 @@
-"""Explains one number: every step from the inputs, weights and bias to the stored value, in plain integers."""
+"""Explains one number: every step from the inputs, weights and bias to the stored value, as its kernel ran."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class RecordedNode:
         self.source = source_of(found, node.params)
         arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
         params = _params_for(node, operands, found, arrays)
-        operations = Operations(self.tape, _tables(node, operands, found))
+        operations = Operations(self.tape, lambda: _tables(node, operands, found))
         names = _labels(found.run, operands)
         try:
             with np.errstate(all="ignore"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from inspect import signature
 from threading import RLock
 from typing import Any
@@ -36,9 +37,15 @@ _one_at_a_time = RLock()
 class Operations:
     """Records operations of numpy, and primitives, on a tape."""
 
-    def __init__(self, tape: Tape, tables: Sequence[tuple[Array, Compute]] = ()) -> None:
+    def __init__(self, tape: Tape, tables: Callable[[], Sequence[tuple[Array, Compute]]] = tuple) -> None:
+        """Start.
+
+        Args:
+            tape: gets what runs.
+            tables: returns tables and what computes their entries; called when the first table is read.
+        """
         self.tape = tape
-        self._tables = tables
+        self._tables = cache(tables)
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -96,7 +103,7 @@ class Operations:
     def computation(self, table: Array) -> Compute | None:
         """Return what a table of equal entries was made of when the node was lowered."""
         with recorded_by(None):
-            found = [compute for made, compute in self._tables if np.array_equal(made, plain(table))]
+            found = [compute for made, compute in self._tables() if np.array_equal(made, plain(table))]
         return found[0] if found else None
 
     def ufunc(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tflq.interpreter.kernels.gap9.rounding import Integers, norm
 from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.recording.primitive import primitive
 
 ONE = 1 << 15
 _TERMS = (32767, *(int(np.floor(ONE / factorial(k) + 0.5)) for k in range(2, 9)))
@@ -20,6 +21,7 @@ _WHOLE = np.array([int(np.floor(e**i)) for i in range(_LARGEST + 1)], np.int64)
 _FRACTION = np.array([int(np.floor(ONE * (e**i - np.floor(e**i)) + 0.5)) for i in range(_LARGEST + 1)], np.int64)
 
 
+@primitive("exponential", "exp({x} / 2^15) * 2^15")
 def exp_q15(x: ArrayLike) -> Integers:
     """exp(x / 2^15) * 2^15 for x <= 0, with 0 -> 32768.
 

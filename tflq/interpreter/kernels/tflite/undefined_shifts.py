@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.interpreter.recording.primitive import primitive
 
 
+@primitive("rounded", "RDBP({x}, {exponent}), as x86 shifts")
 def rounding_divide_by_pot_x86(x: ArrayLike, exponent: ArrayLike) -> Integers:
     """RDBP for any exponent: as `rounding_divide_by_pot` in 0..31, beyond as x86 shifts.
 
