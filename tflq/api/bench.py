@@ -234,7 +234,7 @@ def _targets(names: tuple[str, ...], options: TargetOptions) -> list[tuple[Targe
     if ALL not in names:
         return [choose_target(name, options) for name in names]
     if len(names) > 1:
-        raise UsageError("--target all is every target; leave the others away")
+        raise UsageError("--target all is every target; omit the others")
     if options.settings or options.layers:
         raise UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
     return [choose_target(name, options) for name in target_names()]

@@ -131,7 +131,7 @@ class Host:
         return Reply(laps[0], laps[1], results[0], spent)
 
     def command(self, text: str, timeout: float | None = None) -> list[str]:
-        """Send a command and return its lines up to m-ready, which is left out.
+        """Send a command and return its lines up to m-ready, which is omitted.
 
         Raises:
             DeviceError: an error line, or silence, or lines of no protocol until the timeout.

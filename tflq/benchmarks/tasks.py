@@ -69,7 +69,7 @@ class Task:
         return next((kind for kind in kinds if kind.itemsize * self.size == size_bytes), kinds[0])
 
     def check(self, graph: Graph) -> Tensor:
-        """Check that a model takes this task's samples, as int8 codes or real numbers in float32; return its input.
+        """Check that a model takes this task's samples, as int8 or real numbers in float32; return its input.
 
         Raises:
             InputError: several inputs or outputs, or an input of another type or number of elements; for anomalies, an
@@ -96,8 +96,8 @@ class Task:
     def encode(self, stored: Array, tensor: Tensor) -> Array:
         """Return samples in the encoding of a model's input: dtype[S, *model's shape] of stored numbers [S, *shape].
 
-        Integers: code = stored + offset; a model in floating point gets the real numbers behind the codes. Real
-        numbers: as they are, or code = clip(round(x / scale) + zero_point) with the model's own scale, as the
+        Integers: q = stored + offset; a model in floating point gets the real numbers that q stands for. Real
+        numbers: as they are, or q = clip(round(x / scale) + zero_point) with the model's own scale, as the
         reference devices do (mlcommons/tiny, benchmark/util/quantization_helpers.h).
 
         Raises:
@@ -106,10 +106,10 @@ class Task:
         shaped = stored.reshape(len(stored), *tensor.shape)
         if stored.dtype.kind == "f":
             return quantise_real(shaped, tensor, self.name)[0]
-        codes = shaped.astype(np.int16) + np.int16(self.offset)
+        quantized = shaped.astype(np.int16) + np.int16(self.offset)
         if tensor.dtype is DType.FLOAT32:
-            return np.asarray((codes - self.zero_point) * np.float64(np.float32(self.scale)), np.float32)
-        return np.asarray(codes, np.int8)
+            return np.asarray((quantized - self.zero_point) * np.float64(np.float32(self.scale)), np.float32)
+        return np.asarray(quantized, np.int8)
 
 
 TASKS = {

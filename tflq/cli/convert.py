@@ -60,7 +60,7 @@ def command(
 
     Each layer's result is compared with floating point on the samples: those of --input, else the first of
     --calibrate, else random ones. The .tflite among the files is run by TFLite on them, too, and compared with the
-    target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is left out.
+    target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted.
 
     `--target all` writes a folder for each target, with its defaults, and compares them in one table; the status is 1
     if a target refuses the model.

@@ -40,7 +40,7 @@ def exchanged(execution: Execution, source: Graph, layer: str, samples: Samples,
     """Run all samples and return the outputs as real numbers: float64[S, elements of all outputs].
 
     Where the arithmetic changes, values go by way of the real numbers that they stand for; the target rounds them to
-    its codes.
+    its quantized values.
 
     Args:
         execution: of the target.

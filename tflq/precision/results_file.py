@@ -104,4 +104,4 @@ def _fields(where: str, line: bytes) -> Mapping[str, object]:
             return found
     except (ValueError, RecursionError):
         pass
-    raise FormatError(f"{where}: is no result of a search; name another file with --results, or mend the line")
+    raise FormatError(f"{where}: is no result of a search; name another file with --results, or correct the line")

@@ -56,7 +56,7 @@ class PrecisionSearch:
     Attributes:
         target: name.
         plan: the layers and their choices.
-        requirement: what was asked.
+        requirement: what to keep.
         slack_db: how much noisier than the first setting found an exchange might be.
         least_sqnr_db: the ratio that the slack left to exchanges; None where nothing keeps the requirement.
         samples: number of samples.

@@ -157,7 +157,7 @@ def _connect(address: str) -> Client:
 
 
 def _require_listener(address: str) -> None:
-    """Check the address first: a client of dask that finds somebody else waits for ever.
+    """Check the address first: a client of dask that finds another program waits for ever.
 
     A dask scheduler sends its handshake as soon as a connection is there (distributed/comm/core.py); below TLS that
     cannot be seen.

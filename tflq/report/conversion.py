@@ -60,8 +60,8 @@ def closeness(measured: Similarities | str) -> str:
     if isinstance(measured, str):
         return f"layers were not compared with floating point: {measured}"
     return (
-        f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantised: codes of the "
-        f"float result that differ from the target's, and the largest difference"
+        f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantised: quantized "
+        f"values of the float result that differ from the target's, and the largest difference"
     )
 
 
@@ -133,8 +133,10 @@ def _layers(graph: Graph, close: tuple[Similarity, ...]) -> Section:
             marked.add(index)
         shapes = ", ".join(f"{graph.tensors[t].dtype.value}{list(graph.tensors[t].shape)}" for t in node.outputs)
         cosine = "" if found is None else f"{found.cosine:.6f}"
-        codes = "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
+        requantised = (
+            "" if found is None or math.isnan(found.differing) else f"{found.differing:.2%}, {found.largest:.4g}"
+        )
         engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
-        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, codes, reason))
-    columns = ("#", "operator", "layer", "engine", "output", "cosine", "codes that differ, most", "reason")
+        rows.append((str(index), node.operator, node.name, engine, shapes, cosine, requantised, reason))
+    columns = ("#", "operator", "layer", "engine", "output", "cosine", "quantized values that differ, most", "reason")
     return Section("Layers", [Table(columns, rows, ("#", "cosine", columns[6]), frozenset(marked))])
