@@ -78,6 +78,42 @@ def test_the_interpreter_knows_no_file_of_a_target() -> None:
     assert not found
 
 
+CLI_RUNS = GROUND | {"analysis", "api", "benchmarks", "cli", "report", "tflq"}
+"""What a command imports to do something: use cases, and the words and kinds of what it prints; the rest are types."""
+
+
+def without_types(source: str) -> str:
+    """Return a module's source without the imports that only annotations need."""
+
+    class Dropped(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST:
+            return ast.Pass() if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+    return ast.unparse(ast.fix_missing_locations(Dropped().visit(ast.parse(source))))
+
+
+def test_commands_parse_and_print() -> None:
+    found = set()
+    for path in (ROOT / "tflq" / "cli").glob("*.py"):
+        parts = imported_parts(without_types(path.read_text(encoding="utf-8")), ("tflq", "cli"))
+        found |= {f"{path.name} imports tflq.{part}; let tflq.api do it" for part in parts - CLI_RUNS}
+    assert not found
+
+
+@pytest.mark.parametrize("package", ["click", "rich"])
+def test_only_the_command_line_imports(package: str) -> None:
+    outside = [path for path in (ROOT / "tflq").rglob("*.py") if path.relative_to(ROOT).parts[1] != "cli"]
+    found = [
+        p.name for p in outside if package in {m.split(".")[0] for m in imported_modules(p.read_text("utf-8"), ())}
+    ]
+    assert not found
+
+
+def test_imports_for_annotations_do_not_count() -> None:
+    source = "if TYPE_CHECKING:\n    from tflq.graph import Graph\nfrom tflq.api import run"
+    assert imported_parts(without_types(source), ()) == {"api"}
+
+
 @pytest.mark.parametrize(
     ("source", "parts"),
     [

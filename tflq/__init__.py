@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
+    from tflq.api.load_kernels import load_kernels as load_kernels
     from tflq.api.models import fetch_models as fetch_models, models as models
     from tflq.api.options import (
         CalibrationOptions as CalibrationOptions,
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
         sensitivity as sensitivity,
     )
     from tflq.api.targets import targets as targets
-    from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
     from tflq.api.trials import Span as Span
+    from tflq.api.verify import VerifyOptions as VerifyOptions, VerifyResult as VerifyResult, verify as verify
     from tflq.benchmarks.board import Board as Board
     from tflq.converters.tflite import (
         model_from_bytes as model_from_bytes,
@@ -79,6 +80,7 @@ _HOMES = {
     "tflq.api.explain": ("ExplainOptions", "ExplainResult", "explain"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),
+    "tflq.api.load_kernels": ("load_kernels",),
     "tflq.api.models": ("fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.api.read_model": ("read_model",),
@@ -87,8 +89,8 @@ _HOMES = {
     "tflq.api.search": ("SearchOptions", "SearchResult", "search"),
     "tflq.api.sensitivity": ("SensitivityOptions", "SensitivityResult", "sensitivity"),
     "tflq.api.targets": ("targets",),
-    "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),
     "tflq.api.trials": ("Span",),
+    "tflq.api.verify": ("VerifyOptions", "VerifyResult", "verify"),
     "tflq.benchmarks.board": ("Board",),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),

@@ -101,3 +101,11 @@ def test_calibrate_gives_ranges(tmp_path: Path) -> None:
         tflq.calibrate(ranged, bins=64)
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         tflq.calibrate(ranged, colour=1)
+
+
+def test_kernels_are_loaded_from_files(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    tflq.load_kernels(tmp_path / "kernels.py")
+    assert (tmp_path / "ran").exists()
+    with pytest.raises(tflq.TflqError, match=r"missing\.py"):
+        tflq.load_kernels(tmp_path / "missing.py")

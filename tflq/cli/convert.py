@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, complete
-from tflq.benchmarks.all_targets import TargetRow
 from tflq.cli import output
 from tflq.cli.options import (
     MODEL_ARGUMENT,
@@ -22,8 +22,11 @@ from tflq.cli.options import (
     sample_options,
     target_options,
 )
-from tflq.graph import Node
 from tflq.report.conversion import closeness, sentence
+
+if TYPE_CHECKING:
+    from tflq.benchmarks.all_targets import TargetRow
+    from tflq.graph import Node
 
 
 @click.command("convert")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tflq.analysis.arena import tensor_bytes
@@ -9,7 +11,9 @@ from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, descri
 from tflq.api.inspect import InspectResult, inspect
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting
-from tflq.graph import Model, Tensor
+
+if TYPE_CHECKING:
+    from tflq.graph import Model, Tensor
 
 _SHOWN = 4
 """Tensors that are named where activations are largest."""

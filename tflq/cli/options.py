@@ -226,10 +226,10 @@ DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="S
 
 def _load_kernels(_ctx: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> None:
     """Register the kernels of the user's files before the command reads its model."""
-    from tflq.interpreter.kernel_files import load_kernel_file, read_kernel_file
+    if paths:
+        from tflq.api.load_kernels import load_kernels
 
-    for path in paths:
-        load_kernel_file(read_kernel_file(path))
+        load_kernels(*paths)
 
 
 KERNELS_OPTION = click.option(

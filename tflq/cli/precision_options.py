@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
 from tflq.cli.options import INPUT_HELP, path_option, record
-from tflq.precision.trial import Result
+
+if TYPE_CHECKING:
+    from tflq.precision.trial import Result
 
 
 def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -15,8 +16,10 @@ from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, path_option, report_option, reporting, target_options
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
-from tflq.precision.search import Point, PrecisionSearch
 from tflq.report.precision import layer_table, requirement_text, result_text
+
+if TYPE_CHECKING:
+    from tflq.precision.search import Point, PrecisionSearch
 
 _SHOWN_BELOW = 10.0
 """Points so far below what is required, in percent or dB, stay out of the printed table."""

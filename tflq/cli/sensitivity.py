@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +13,10 @@ from tflq.api.sensitivity import SensitivityOptions, SensitivityResult, sensitiv
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
 from tflq.cli.precision_options import accuracy_text, trials
-from tflq.precision.sensitivity import Sensitivity
-from tflq.precision.trial import Result
+
+if TYPE_CHECKING:
+    from tflq.precision.sensitivity import Sensitivity
+    from tflq.precision.trial import Result
 
 
 @click.command("sensitivity")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -14,7 +14,9 @@ from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, verify
 from tflq.cli import output
 from tflq.cli.options import STATE_OPTION, calibration_options, judging, path_option, sample_options, target_options
-from tflq.interpreter.execution.engine import State
+
+if TYPE_CHECKING:
+    from tflq.interpreter.execution.engine import State
 
 
 @click.command("verify")
