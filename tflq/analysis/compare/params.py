@@ -52,7 +52,7 @@ def integer_differences(first: object, second: object) -> tuple[IntegerDifferenc
 
     Weights come first, then bias, multiplier, shift, and the rest in order of their fields.
     """
-    if type(first) is not type(second):
+    if type(first) is not type(second) or not _of_one_kind(first, second):
         return ()
     found: dict[str, IntegerDifference] = {}
     for difference in _walk("", first, second):
@@ -91,6 +91,14 @@ def array_difference(name: str, first: Array, second: Array, axis: int = 0) -> I
         str(first[place]),
         str(second[place]),
     )
+
+
+def _of_one_kind(first: object, second: object) -> bool:
+    """Whether both are of one class, and so is what they hold: a kernel of several arithmetics holds a rule of each."""
+    if not (is_dataclass(first) and is_dataclass(second)):
+        return True
+    names = [f.name for f in fields(first)]
+    return type(first) is type(second) and all(_of_one_kind(getattr(first, n), getattr(second, n)) for n in names)
 
 
 def _walk(name: str, first: object, second: object) -> Iterator[IntegerDifference]:
