@@ -194,6 +194,19 @@ def _extra_bits(output: Tensor) -> int:
 
 
 KERNELS = {
-    **dict.fromkeys(("abs", "activation", "crelu", "negative"), Kernel(lower, run)),
-    "sign": Kernel(lower_sign, run),
+    "abs": Kernel(lower, run, "RNE(|x + zp_x| * M * 2^-N) - zp_y", "Compass Optimizer, ops/abs.py; docs/aipu.md, 5"),
+    "activation": Kernel(
+        lower,
+        run,
+        "by method: a step and M / 2^N, or a table",
+        "Compass Optimizer, ops/activation.py, clip.py, leakyrelu.py, prelu.py; docs/aipu.md, 4 and 5",
+    ),
+    "crelu": Kernel(
+        lower,
+        run,
+        "the rectified input beside the rectified negative",
+        "Compass Optimizer, ops/crelu.py; docs/aipu.md, 5",
+    ),
+    "negative": Kernel(lower, run, "-(x + zp_x) - zp_y", "Compass Optimizer, ops/neg.py; docs/aipu.md, 5"),
+    "sign": Kernel(lower_sign, run, "-1, 0 or 1 of x + zp_x", "docs/aipu.md, 5"),
 }

@@ -165,6 +165,16 @@ def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array)
 
 
 KERNELS = {
-    "max_pooling_with_arg_max": Kernel(lower_max_pooling_with_arg_max, run_max_pooling_with_arg_max),
-    "upsample_by_index": Kernel(lower_upsample_by_index, run_upsample_by_index),
+    "max_pooling_with_arg_max": Kernel(
+        lower_max_pooling_with_arg_max,
+        run_max_pooling_with_arg_max,
+        "the largest value of each window and where it stands",
+        "Compass Optimizer, ops/maxpooling_withargmax.py; docs/aipu.md, 5",
+    ),
+    "upsample_by_index": Kernel(
+        lower_upsample_by_index,
+        run_upsample_by_index,
+        "values put where indices say, -zp elsewhere",
+        "Compass Optimizer, ops/upsamplebyindex.py; docs/aipu.md, 5",
+    ),
 }

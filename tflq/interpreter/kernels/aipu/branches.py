@@ -126,6 +126,16 @@ def _ratio(branch: Tensor, output: Tensor) -> float:
 
 
 KERNELS = {
-    "concat": Kernel(lower_concat, run_concat),
-    "where": Kernel(lower_where, run_where),
+    "concat": Kernel(
+        lower_concat,
+        run_concat,
+        "each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y",
+        "Compass Optimizer, ops/concat.py; docs/aipu.md, 5",
+    ),
+    "where": Kernel(
+        lower_where,
+        run_where,
+        "of two inputs the chosen one, RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y",
+        "Compass Optimizer, ops/select.py; docs/aipu.md, 5",
+    ),
 }

@@ -90,7 +90,17 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "cast": Kernel(lower_cast, run_cast),
-    "dequantize": Kernel(lower_dequantize, run_dequantize),
-    "quantize": Kernel(lower_quantize, run_quantize),
+    "cast": Kernel(
+        lower_cast,
+        run_cast,
+        "RNE((x + zp_x) * M * 2^-N) at scale 1; integers as they are",
+        "Compass Optimizer, ops/cast.py; docs/aipu.md, 5",
+    ),
+    "dequantize": Kernel(
+        lower_dequantize,
+        run_dequantize,
+        "(q + zp) / s",
+        "Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize; docs/aipu.md, 1",
+    ),
+    "quantize": Kernel(lower_quantize, run_quantize, "clamp(RNE(f32(s * x) - zp))", "docs/aipu.md, 1"),
 }

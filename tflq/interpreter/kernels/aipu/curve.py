@@ -167,6 +167,19 @@ def _period(node: Node, operands: Operands) -> Integers:
 
 
 KERNELS = {
-    **dict.fromkeys(OPERATORS, Kernel(lower, run)),
-    **dict.fromkeys(_PERIODIC, Kernel(lower_periodic, run)),
+    **dict.fromkeys(
+        OPERATORS,
+        Kernel(
+            lower, run, "a table of the function", "Compass Optimizer, ops/activation.py, apply_lut; docs/aipu.md, 4"
+        ),
+    ),
+    **dict.fromkeys(
+        _PERIODIC,
+        Kernel(
+            lower_periodic,
+            run,
+            "a table; at 16 bits of one period",
+            "Compass Optimizer, ops/cosine.py; docs/aipu.md, 4",
+        ),
+    ),
 }

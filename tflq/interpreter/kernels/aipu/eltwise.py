@@ -184,6 +184,19 @@ def _ratios(inputs: tuple[Tensor, Tensor], output: Tensor) -> tuple[np.float32, 
 
 
 KERNELS = {
-    **dict.fromkeys(("add", "eltwise", "mul", "sub"), Kernel(lower_eltwise, run_eltwise)),
-    "squared_difference": Kernel(lower_squared_difference, run_squared_difference),
+    **dict.fromkeys(
+        ("add", "eltwise", "mul", "sub"),
+        Kernel(
+            lower_eltwise,
+            run_eltwise,
+            "(k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N - zp_y",
+            "Compass Optimizer, ops/eltwise.py; docs/aipu.md, 5",
+        ),
+    ),
+    "squared_difference": Kernel(
+        lower_squared_difference,
+        run_squared_difference,
+        "RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/squared_difference.py; docs/aipu.md, 5",
+    ),
 }

@@ -231,7 +231,9 @@ def run_constant(_integers: ConstantParams, weights: Array) -> tuple[Array, ...]
 
 
 KERNELS = {
-    **dict.fromkeys(_MOVES, Kernel(lower_layout, run_layout)),
-    "reshape": Kernel(lower_reshape, run_reshape),
-    "constant": Kernel(lower_constant, run_constant),
+    **dict.fromkeys(
+        _MOVES, Kernel(lower_layout, run_layout, "values move, what is filled in stands for 0", "docs/aipu.md, 5")
+    ),
+    "reshape": Kernel(lower_reshape, run_reshape, "the same values in another shape", "docs/aipu.md, 5"),
+    "constant": Kernel(lower_constant, run_constant, "the values of its weights", "docs/aipu.md, 5"),
 }

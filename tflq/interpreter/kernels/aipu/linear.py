@@ -285,11 +285,15 @@ def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tup
     return (params.filter.finish(x.astype(np.int64) * params.filter.weights),)
 
 
+_RULE = "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)"
+_SOURCE = "Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py; docs/aipu.md, 3"
+
 KERNELS = {
     **dict.fromkeys(
-        ("convolution", "depthwise_conv"), Kernel(lower_convolution, run_convolution, samples_last=samples_last)
+        ("convolution", "depthwise_conv"),
+        Kernel(lower_convolution, run_convolution, _RULE, _SOURCE, samples_last=samples_last),
     ),
-    "batch_norm": Kernel(lower_batch_norm, run_batch_norm),
-    "conv_transpose": Kernel(lower_conv_transpose, run_conv_transpose),
-    "fully_connected": Kernel(lower_fully_connected, run_fully_connected),
+    "batch_norm": Kernel(lower_batch_norm, run_batch_norm, _RULE, _SOURCE),
+    "conv_transpose": Kernel(lower_conv_transpose, run_conv_transpose, _RULE, _SOURCE),
+    "fully_connected": Kernel(lower_fully_connected, run_fully_connected, _RULE, _SOURCE),
 }

@@ -175,6 +175,16 @@ def _wide(params: MomentsParams, variance: Integers) -> Array:
 
 
 KERNELS = {
-    "normalization": Kernel(lower_normalization, run_normalization),
-    "moments": Kernel(lower_moments, run_moments),
+    "normalization": Kernel(
+        lower_normalization,
+        run_normalization,
+        "x / sqrt(sum of x^2), by a table of reciprocal roots",
+        "Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5",
+    ),
+    "moments": Kernel(
+        lower_moments,
+        run_moments,
+        "mean and variance, RNE(v * M * 2^-N) - zp_v",
+        "Compass Optimizer, ops/moments.py; docs/aipu.md, 5",
+    ),
 }

@@ -151,6 +151,16 @@ def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
 
 
 KERNELS = {
-    "div": Kernel(lower_div, run_div),
-    "pow": Kernel(lower_pow, run_pow),
+    "div": Kernel(
+        lower_div,
+        run_div,
+        "RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/div.py; docs/aipu.md, 5",
+    ),
+    "pow": Kernel(
+        lower_pow,
+        run_pow,
+        "one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign",
+        "Compass Optimizer, ops/pow.py; docs/aipu.md, 5",
+    ),
 }

@@ -1,4 +1,7 @@
-"""Pooling: AVG by a multiplier of 8 bits a position, MAX of raw codes; both pass the input's type (docs/aipu.md, 5)."""
+"""Pooling: AVG by a multiplier of 8 bits a position, MAX of raw codes; both pass the input's type (docs/aipu.md, 5).
+
+Source: docs/aipu.md, 5.
+"""
 
 from __future__ import annotations
 

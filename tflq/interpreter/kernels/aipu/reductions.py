@@ -241,7 +241,22 @@ def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tupl
 
 
 KERNELS = {
-    "reduce": Kernel(lower_reduce, run_reduce),
-    "cumulate": Kernel(lower_cumulate, run_cumulate),
-    "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce),
+    "reduce": Kernel(
+        lower_reduce,
+        run_reduce,
+        "SUM, MEAN, PROD by one multiplier; MIN, MAX of values; ANY, ALL of truth values",
+        "Compass Optimizer, ops/reduce.py; docs/aipu.md, 5",
+    ),
+    "cumulate": Kernel(
+        lower_cumulate,
+        run_cumulate,
+        "running sums or products, each with its own M / 2^N",
+        "Compass Optimizer, ops/cumulate.py; docs/aipu.md, 5",
+    ),
+    "segment_reduce": Kernel(
+        lower_segment_reduce,
+        run_segment_reduce,
+        "RNE(sum of the rows of a segment * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/segment_reduce.py; docs/aipu.md, 5",
+    ),
 }

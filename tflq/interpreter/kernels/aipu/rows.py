@@ -146,7 +146,22 @@ def run_filter(params: FilterRowsParams, *inputs: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    **dict.fromkeys(("gather", "gather_nd", "reverse_sequence"), Kernel(lower_gather, run_gather)),
-    "repeat": Kernel(lower_repeat, run_repeat),
-    "filter": Kernel(lower_filter, run_filter),
+    **dict.fromkeys(
+        ("gather", "gather_nd", "reverse_sequence"),
+        Kernel(
+            lower_gather,
+            run_gather,
+            "values chosen by plain integers",
+            "Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py; docs/aipu.md, 5",
+        ),
+    ),
+    "repeat": Kernel(
+        lower_repeat, run_repeat, "each slice as often as told", "Compass Optimizer, ops/repeat.py; docs/aipu.md, 5"
+    ),
+    "filter": Kernel(
+        lower_filter,
+        run_filter,
+        "the slices that a selector keeps, to the front",
+        "Compass Optimizer, ops/filter.py; docs/aipu.md, 5",
+    ),
 }

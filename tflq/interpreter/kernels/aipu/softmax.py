@@ -200,6 +200,16 @@ def _factors(node: Node, x: Tensor, output: Tensor) -> tuple[np.float32, np.floa
 
 
 KERNELS = {
-    "softmax": Kernel(lower_softmax, run_softmax),
-    "log_softmax": Kernel(lower_log_softmax, run_log_softmax),
+    "softmax": Kernel(
+        lower_softmax,
+        run_softmax,
+        "RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y",
+        "Compass Optimizer, ops/softmax.py; docs/aipu.md, 5",
+    ),
+    "log_softmax": Kernel(
+        lower_log_softmax,
+        run_log_softmax,
+        "RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y",
+        "Compass Optimizer, ops/logsoftmax.py; docs/aipu.md, 5",
+    ),
 }

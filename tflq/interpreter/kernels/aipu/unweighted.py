@@ -114,6 +114,16 @@ def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array
 
 
 KERNELS = {
-    "bias_add": Kernel(lower_bias_add, run_bias_add),
-    "mat_mul": Kernel(lower_mat_mul, run_mat_mul),
+    "bias_add": Kernel(
+        lower_bias_add,
+        run_bias_add,
+        "RNE((q + b) * M * 2^-N) - zp_y",
+        "Compass Optimizer, ops/bias_add.py; docs/aipu.md, 5",
+    ),
+    "mat_mul": Kernel(
+        lower_mat_mul,
+        run_mat_mul,
+        "RNE(((x + zp_x) @ (y + zp_y)) * M * 2^-N) - zp_z",
+        "Compass Optimizer, ops/matmul.py; docs/aipu.md, 5",
+    ),
 }

@@ -83,4 +83,7 @@ def run(params: MirroredParams, x: Array) -> tuple[Array, ...]:
     return (params.apply(x),)
 
 
-KERNELS = dict.fromkeys(("cosine", "sine", "square"), Kernel(lower_mirrored, run))
+KERNELS = dict.fromkeys(
+    ("cosine", "sine", "square"),
+    Kernel(lower_mirrored, run, "half a table, mirrored", "whitepaper ACN-AWP-1002A, 3.3.2.2; docs/aipu.md, 10"),
+)
