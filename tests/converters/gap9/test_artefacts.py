@@ -10,15 +10,19 @@ import jsonschema
 import numpy as np
 import pytest
 
-from tests.support.gap9_golden import CASES, Golden, golden
+from tests.support.gap9_golden import CASES, Golden, golden, quantised
+from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq.converters.gap9.emit.hardware import config0, multiplied_bias
+from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import model_from_bytes
 from tflq.errors import FormatError
 from tflq.graph.equality import same
 from tflq.interpreter import lower
 from tflq.schemas.gap9 import quantization_schema, specification
+
+NE16 = "gap9-ne16"
 
 
 def emitted(case: Golden) -> dict[str, bytes]:
@@ -136,3 +140,26 @@ def test_specification_names_the_limits() -> None:
     weights = specification()["weights"]
     assert isinstance(weights, dict)
     assert weights["ne16"]["minimum_bits"] == 2
+
+
+def test_the_tflite_view_of_a_curve_that_is_an_output_and_is_read() -> None:
+    """TFLite's LOGISTIC has one output type; a QUANTIZE follows for its reader, and both outputs keep their places."""
+    net = Net()
+    y = net.unary("logistic", net.conv(net.x, (-4.0, 4.0)), (0.0, 0.99609375))
+    graph = lower(quantised(net.model(y, net.conv(y, (-4.0, 4.0))), "gap9-sq8", [], []), "gap9")
+    view = tflite_view(graph)
+    assert [view.tensors[t].name for t in view.outputs] == [graph.tensors[t].name for t in graph.outputs]
+    writers = [view.nodes[view.producers()[t]].operator for t in view.outputs]
+    assert writers == ["logistic", "conv_2d"]
+
+
+def test_the_tflite_view_of_folded_padding() -> None:
+    net = Net()
+    amounts = net.builder.constant("p", np.array([[0, 0], [1, 0], [0, 1], [0, 0]], np.int32))
+    padded = net.add("pad", [net.x, amounts], (1, 9, 9, 4), (-1.0, 1.0))
+    graph = lower(quantised(net.model(net.conv(padded, (-4.0, 4.0), (2, 2), padding="valid")), NE16, [], []), "gap9")
+    view = tflite_view(graph)
+    constants = [t for t in view.tensors if t.data is not None]
+    assert [t.shape for t in constants] == [t.data.shape for t in constants if t.data is not None]
+    (added,) = (n for n in view.nodes if n.operator == "pad")
+    assert view.tensors[added.inputs[1]].data.tolist() == [[0, 0], [1, 0], [0, 1], [0, 0]]

@@ -7,6 +7,9 @@ import pytest
 
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
+from tflq.converters.gap9.widths import precision_plan
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Graph
 from tflq.interpreter import Engine, lower
@@ -188,6 +191,25 @@ def test_hard_swish_beside_a_filter_and_alone() -> None:
     check_type(graph.tensors[graph.inputs[0]].affine, "int8", 6 / 127, 0)
     check(graph, "CONV_2D_0_1", "int32", 6 / 127, 0)
     assert shown(output_of(graph, "HARD_SWISH_0_2"))[0] == "uint8"
+
+
+def test_the_input_of_a_hard_swish_holds_wide_ranges() -> None:
+    """Its 32-bit input: 6 / 127, or more where the range needs it."""
+    for low, high, scale in ((-0.4, 1e9, 1e9 / (2**31 - 1)), (-2e9, 1.0, 2e9 / 2**31), (-1.0, 1.0, 6 / 127)):
+        net = Net()
+        y = net.unary("hard_swish", net.conv(net.x, (low, high)), (-0.375, 4.0))
+        check(convert(net, net.conv(y, WIDE), NE16), "CONV_2D_0_0", "int32", scale, 0)
+
+
+def test_filters_on_ne16_have_a_choice_of_width() -> None:
+    net = Net()
+    y = net.unary("relu", net.conv(net.x, WIDE), RECTIFIED)
+    graph = net.graph(net.conv(y, WIDE))
+    plan = precision_plan(graph, parse_settings(find_target(NE16).settings))
+    assert [(layer.index, layer.operator, len(layer.widths)) for layer in plan.layers] == [
+        (0, "conv_2d", 7),
+        (2, "conv_2d", 7),
+    ]
 
 
 @pytest.mark.parametrize(("target", "zero_point"), [(NE16, 0), (SQ8, -128)])

@@ -148,3 +148,10 @@ def test_the_specification_states_the_schemes_that_run() -> None:
     assert isinstance(stated, dict)
     found = {int(bits): tuple(row[key] for key in keys) for bits, row in stated.items() if isinstance(row, dict)}
     assert found == SCHEMES
+
+
+def test_one_weight_is_a_layer() -> None:
+    b, x = start(1)
+    floats = b.build([fully_connected(b, x, 1, 1)])
+    graph = quantised(floats, samples(floats))
+    assert Engine(graph).run(samples(graph))

@@ -88,6 +88,7 @@ CASES: list[tuple[Callable[[], Graph], str]] = [
     (lambda: single("add", (1, 4), (1, 4), ones(1, 4), fused_activation_function="none"), "an operand is a constant"),
     (lambda: single("relu", (1, 5000), (1, 5000)), "NNIE takes axes up to 4096"),
     (lambda: single("prelu", (1, 3, 3, 2), (1, 3, 3, 2), ones(3, 3, 2)), "one for each of 2 channels"),
+    (lambda: single("prelu", (1, 3, 2, 2), (1, 3, 2, 2), ones(2, 1)), "one for each of 2 channels"),
     (
         lambda: single("mean", (1, 3, 3, 2), (1, 3, 3), np.array([3], np.int32), keep_dims=False),
         "mean over axes \\[3\\]",

@@ -14,7 +14,9 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.cli import main
+from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import model_to_bytes
+from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import lower
@@ -73,6 +75,26 @@ def test_ranges_that_do_not_hold_zero() -> None:
 def test_missing_ranges() -> None:
     graph = binary("add", {"a": (-1, 1)})
     assert "2 tensors have no range: 'b', 'y'; calibrate the model" in refused(graph)
+
+
+def test_three_of_the_tensors_without_a_range_are_named() -> None:
+    b = GraphBuilder("chain")
+    t = b.input("x", (1, 4), DType.FLOAT32)
+    for _ in range(3):  # a logistic has a type of its own
+        t = b.add("logistic", [b.add("exp", [t], (1, 4), DType.FLOAT32)], (1, 4), DType.FLOAT32)
+    assert "4 tensors have no range: 'x', 'exp_0', 'exp_2' and 1 more; calibrate" in refused(b.build([t]))
+
+
+def test_means_of_images_and_no_others() -> None:
+    for axes, taken in (([1, 2], True), ([2, 1], True), ([-3, -2], True), ([1], False), ([2, 3], False)):
+        graph = unary("mean", ONE, np.array(axes, np.int32), keep_dims=True)
+        assert (not TPU_MLIR.check(graph, parse_settings(TPU_MLIR.settings))) == taken
+
+
+def test_a_bias_is_an_int32_of_32_bits() -> None:
+    graph = quantised(convolution(np.array([1, -1, 0.3, 2]), np.array([0.1, 0.2])))
+    (bias,) = (t for t in graph.tensors if t.name.endswith("_bias"))
+    assert (bias.dtype, bias.affine.bits, bias.affine.signed) == (DType.INT32, 32, True)
 
 
 def test_a_bias_beyond_32_bits() -> None:
