@@ -14,7 +14,7 @@ from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tests.support.tracked import ROOT
 from tflq.cli import main
-from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
 from tflq.errors import OptionError, UnsupportedError
@@ -131,3 +131,34 @@ def test_scopes_of_numbers_on_the_command_line(capsys: pytest.CaptureFixture[str
     plain, floating = tensors
     name = list(plain)[4]
     assert floating[name]["sqnr_db"] > plain[name]["sqnr_db"] + 3
+
+
+def _function(operator: str) -> Graph:
+    """One function of eight numbers, quantised."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 8), DType.FLOAT32)
+    graph = builder.build((builder.add(operator, (x,), (1, 8), DType.FLOAT32),))
+    for t, limits in ((x, (-4.0, 4.0)), (graph.outputs[0], (-16.0, 1.0))):
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(*(np.array([v], np.float32) for v in limits)))
+    return _quantised(graph)
+
+
+def _codes(graph: Graph) -> Array:
+    real = np.random.default_rng(11).uniform(-4, 4, (20, 1, 8)).astype(np.float32)
+    return _run(graph, real)[1][graph.tensors[graph.outputs[0]].name]
+
+
+@pytest.mark.parametrize("operator", ["log_softmax", "softmax", "tanh", "logistic"])
+def test_functions_are_read_back_as_they_were_written(operator: str) -> None:
+    quantised = _function(operator)
+    assert np.array_equal(_codes(lower(graph_of(network_of(quantised)), "aipu")), _codes(quantised))
+
+
+def test_factors_of_log_softmax_are_those_of_the_file() -> None:
+    quantised = _function("log_softmax")
+    network = network_of(quantised)
+    layer = network.layers[-1]
+    first, second = layer.entries["quantize_scale"]
+    changed = replace(layer, entries={**layer.entries, "quantize_scale": (first, second / 2)})
+    read = graph_of(replace(network, layers=(*network.layers[:-1], changed)))
+    assert not np.array_equal(_codes(lower(read, "aipu")), _codes(quantised))

@@ -72,6 +72,11 @@ MOVES = [
     ),
     Move("reduce", lambda x: x.max(axis=(2, 3), keepdims=True), {"method": "MAX", "axis": (1, 2)}),
     Move("arg_min_max", lambda x: x.argmax(axis=-1)[..., None], {"method": "MAX", "axis": 3}),
+    Move(
+        "arg_min_max",
+        lambda x: x.shape[3] - 1 - x[:, :, :, ::-1].argmin(axis=3)[:, :, :, None],
+        {"method": "MIN", "axis": 2, "select_last_index": True},
+    ),
 ]
 
 

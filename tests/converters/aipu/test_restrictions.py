@@ -36,6 +36,10 @@ REFUSALS = [
     (_single("reverse_v2", [X, np.array([1, 2], np.int32)]), "2 axes of 4; allowed is one of two or more"),
     (_single("space_to_batch_nd", [X, AXIS, AXIS]), "blocks along 1 axes; allowed are 2"),
     (_single("depth_to_space", [(4, 3)], block_size=2), "its input has the shape (4, 3); allowed are 4 axes"),
+    *(
+        (_single(operator, [(4, 3), AXIS]), "its input has the shape (4, 3); allowed are 4 axes")
+        for operator in ("resize_nearest_neighbor", "resize_bilinear", "average_pool_2d", "max_pool_2d")
+    ),
     (_single("cumsum", [X, (1,)]), "its input 1 is computed at run time; allowed is a constant"),
     (_single("cast", [X]), "from float32 to float32; allowed is from or to integers: take it out"),
     (_single("div", [X, X], fused_activation_function="relu"), "fused activation relu; allowed is relu or relu6 in"),

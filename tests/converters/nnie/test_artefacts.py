@@ -7,7 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from tests.converters.nnie.networks import depthwise_with_multiplier, fully_connected, shortcut, start, uneven_padding
+from tests.converters.nnie.networks import (
+    depthwise_with_multiplier,
+    fully_connected,
+    global_mean,
+    shortcut,
+    start,
+    uneven_padding,
+)
 from tests.support.nnie import clipping_grid, from_true_form, package, quantised
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.nnie import NNIE
@@ -155,3 +162,9 @@ def test_one_weight_is_a_layer() -> None:
     floats = b.build([fully_connected(b, x, 1, 1)])
     graph = quantised(floats, samples(floats))
     assert Engine(graph).run(samples(graph))
+
+
+def test_a_mean_is_one_window_of_stride_1() -> None:
+    graph = global_mean()
+    text = package(graph, samples(graph))["net.prototxt"].decode()
+    assert "kernel_h: 6\n    kernel_w: 4\n    stride_h: 1\n    stride_w: 1\n" in text
