@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tflq.analysis.executions import Execution, for_target, in_float
@@ -11,10 +11,10 @@ from tflq.analysis.inputs import Samples
 from tflq.analysis.similarity import measured_similarities, similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.convert import samples_or_calibration, write_template
-from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions
+from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
-from tflq.api.trials import Span
+from tflq.api.trials import JudgeOptions
 from tflq.benchmarks.accuracy import LabelledSamples, measure
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.precision import find_promotable
@@ -28,24 +28,18 @@ DEFAULT_SAMPLES = 32
 
 
 @dataclass(frozen=True)
-class BackwardOptions:
-    """The strategy that finds from which layer on a network needs more bits, by halving from the back.
+class BackwardOptions(JudgeOptions):
+    """The strategy that finds from which layer on a network needs more bits, with the fields of `JudgeOptions`.
 
     First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
-    cannot hold: that says how far the network is from what 16 bits give.
+    cannot hold: that says how far the network is from what 16 bits give. The score is the share of right answers on
+    labelled samples; without any, the smallest cosine of the outputs and the float model's.
 
     Attributes:
         drop: how much lower than in floating point the score may be.
-        data: the score is the share of right answers on these labelled samples, "[TASK=]DIR"; None for the smallest
-            cosine of the outputs and the float model's.
-        span: which of the samples; all where it is None.
-        calibration: ranges of the model's tensors.
     """
 
     drop: float = 0.01
-    data: str | None = None
-    span: Span | None = None
-    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
 @dataclass(frozen=True)

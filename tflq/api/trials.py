@@ -48,29 +48,38 @@ class Span:
 
 
 @dataclass(frozen=True)
-class TrialOptions:
-    """How settings of a model are tried.
+class JudgeOptions:
+    """What judges settings.
 
     Attributes:
         data: labelled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, or a folder
             with y_labels.csv.
         span: which of the samples; all where it is None.
-        widths: try only these bits; all that the target offers where it is empty.
-        in_float: the outputs are compared with the model in floating point; else with the model as it is.
-        jobs: processes to use; those of more than one import the program that calls, which must not run then.
-        scheduler: address of a dask scheduler whose workers are used instead.
-        results: a file that keeps each result as it comes; what is in it is not run again.
         calibration: ranges of the model's tensors.
     """
 
     data: str | None = None
     span: Span | None = None
+    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+
+
+@dataclass(frozen=True)
+class TrialOptions(JudgeOptions):
+    """How settings of a model are tried, with the fields of `JudgeOptions`.
+
+    Attributes:
+        widths: try only these bits; all that the target offers where it is empty.
+        in_float: the outputs are compared with the model in floating point; else with the model as it is.
+        jobs: processes to use; those of more than one import the program that calls, which must not run then.
+        scheduler: address of a dask scheduler whose workers are used instead.
+        results: a file that keeps each result as it comes; what is in it is not run again.
+    """
+
     widths: tuple[int, ...] = ()
     in_float: bool = False
     jobs: int = 1
     scheduler: str | None = None
     results: Path | None = None
-    calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
 @dataclass(frozen=True)

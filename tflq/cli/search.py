@@ -98,7 +98,7 @@ def command(
     _refuse_of_other_strategy(backward)
     if backward:
         fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration")}
-        chosen = changed(BackwardOptions(drop), fields)
+        chosen = changed(BackwardOptions(drop=drop), fields)
         return search_backward(model, target, samples, chosen, template_path, as_json)
     smallest = changed(SearchOptions(), options)
     smallest.check()
@@ -176,8 +176,8 @@ def _sentence(found: PrecisionSearch, point: Point) -> str:
     facts = f"{point.size_bytes} bytes of {found.plan.counted}, {result_text(point.result)}"
     if found.chosen is None:
         return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
-    even = [p for p in found.uniform if found.requirement.holds(p.result)]
-    compared = f"; the smallest with equal bits: {max(even[0].bits)} bits, {even[0].size_bytes} bytes" if even else ""
+    even = found.smallest_uniform
+    compared = f"; the smallest with equal bits: {max(even.bits)} bits, {even.size_bytes} bytes" if even else ""
     return f"chosen: {facts}{compared}"
 
 

@@ -46,7 +46,7 @@ def command(
     if accuracy is not None and "=" not in accuracy:
         raise click.UsageError(f"--accuracy {accuracy}: give it as TASK=DIR, such as kws01=DIR")
     target = replace(target, name=target.name or "aipu")
-    options = BackwardOptions(drop, accuracy, calibration=calibration)
+    options = BackwardOptions(accuracy, calibration=calibration, drop=drop)
     status = search_backward(model, target, samples, options, template_path, as_json)
     output.warn("tune is an alias of `tflq search --backward`")
     return status

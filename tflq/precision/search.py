@@ -87,6 +87,11 @@ class PrecisionSearch:
         """The points where all layers have the same bits."""
         return tuple(point for point in self.points if point.is_uniform)
 
+    @property
+    def smallest_uniform(self) -> Point | None:
+        """The smallest of them that keeps the requirement; None where none does."""
+        return next((point for point in self.uniform if self.requirement.holds(point.result)), None)
+
 
 def search(evaluator: Evaluator, requirement: Requirement, slack_db: float = 3.0) -> PrecisionSearch:
     """Search for the smallest setting that keeps a requirement, as `Smallest` does."""

@@ -90,8 +90,8 @@ def _chosen(found: PrecisionSearch) -> str:
     facts = f"{point.size_bytes} bytes of {found.plan.counted}, {_cell(point.result)}"
     if found.chosen is None:
         return f"No setting keeps what is asked; the best found has {facts}."
-    even = [p for p in found.uniform if found.requirement.holds(p.result)]
-    compared = f", against {even[0].size_bytes} bytes with {max(even[0].bits)} bits everywhere" if even else ""
+    even = found.smallest_uniform
+    compared = f", against {even.size_bytes} bytes with {max(even.bits)} bits everywhere" if even else ""
     return f"The smallest setting that keeps what is asked has {facts}{compared}."
 
 
