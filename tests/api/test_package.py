@@ -109,3 +109,17 @@ def test_kernels_are_loaded_from_files(tmp_path: Path) -> None:
     assert (tmp_path / "ran").exists()
     with pytest.raises(tflq.TflqError, match=r"missing\.py"):
         tflq.load_kernels(tmp_path / "missing.py")
+
+
+def test_no_public_name_is_a_submodule() -> None:
+    folder = Path(tflq.__file__).parent
+    submodules = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert not submodules & set(dir(tflq))
+
+
+def test_a_notebook_shows_what_report_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tflq.compare(str(DIGITS), "@gap9-ne16", tflq.SampleOptions(count=3))
+    found.write_report(tmp_path / "page.html")
+    assert found._repr_html_() == (tmp_path / "page.html").read_text(encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert found._repr_html_() is None
