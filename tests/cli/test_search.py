@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.command import Outcome, tflq
 from tests.support.data import data_path
+from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path, demo_samples
-from tflq.converters import tflite
+from tflq.benchmarks.demo_data import demo_model_path
 
 MODEL = demo_model_path()
 SMALL = ("--layer", "0:weight_bits=8", "--layer", "1:weight_bits=8", "--layer", "4:weight_bits=8", "--jobs", "1")
@@ -25,13 +25,7 @@ SMALL = ("--layer", "0:weight_bits=8", "--layer", "1:weight_bits=8", "--layer", 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of labelled images, as the model's input lies in memory."""
-    folder = tmp_path_factory.mktemp("digits")
-    data = demo_samples(tflite.read_model(str(MODEL)).main)
-    (images,) = data.samples.take(0, 80)
-    for number, image in enumerate(images):
-        (folder / f"{number:02}.bin").write_bytes(image.tobytes())
-    (folder / "y_labels.csv").write_text("".join(f"{n:02}.bin,10,{c}\n" for n, c in enumerate(data.labels[:80])))
-    return folder
+    return write_labelled(tmp_path_factory.mktemp("digits"), 80)
 
 
 def search(*arguments: object) -> Outcome:

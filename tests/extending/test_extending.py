@@ -16,8 +16,9 @@ import pytest
 
 from tests.support import command
 from tests.support.command import Outcome
+from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
-from tflq.benchmarks.demo_data import demo_model_path, demo_samples
+from tflq.benchmarks.demo_data import demo_model_path
 from tflq.converters import tflite
 from tflq.graph import DType, GraphBuilder, Model
 
@@ -44,13 +45,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("digits")
-    data = demo_samples(tflite.read_model(str(MODEL)).main)
-    (images,) = data.samples.take(0, 60)
-    for number, image in enumerate(images):
-        (folder / f"{number:02}.bin").write_bytes(image.tobytes())
-    (folder / "y_labels.csv").write_text("".join(f"{n:02}.bin,10,{c}\n" for n, c in enumerate(data.labels[:60])))
-    return folder
+    return write_labelled(tmp_path_factory.mktemp("digits"), 60)
 
 
 @pytest.fixture

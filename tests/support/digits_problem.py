@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 from tflq.analysis.inputs import GivenSamples
 from tflq.benchmarks.demo_data import demo_model_path, demo_samples
@@ -44,6 +45,17 @@ def problem(
         against_float=against_float,
         widths=widths,
     )
+
+
+def write_labelled(folder: Path, count: int) -> Path:
+    """Write images as the model's input lies in memory, and y_labels.csv; return the folder."""
+    data = demo_samples(model().main)
+    (images,) = data.samples.take(0, count)
+    for number, image in enumerate(images):
+        (folder / f"{number:02}.bin").write_bytes(image.tobytes())
+    lines = (f"{n:02}.bin,10,{label}\n" for n, label in enumerate(data.labels[:count]))
+    (folder / "y_labels.csv").write_text("".join(lines))
+    return folder
 
 
 @contextmanager

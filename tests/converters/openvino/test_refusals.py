@@ -28,19 +28,11 @@ def infinite_weights(value: float) -> Graph:
     return with_ranges(b.build([y]))
 
 
-def scale_of_zero() -> Graph:
+def product_of_scales(activations: float, weights: float) -> Graph:
     b = GraphBuilder()
-    q = Affine.per_tensor(np.float32(0))
+    q = Affine.per_tensor(np.float32(activations))
     x = b.input("x", (1, 4), DType.INT8, q)
-    w = b.constant("w", np.ones((2, 4), np.int8), Affine.per_tensor(np.float32(1)))
-    return b.build([b.add("fully_connected", [x, w], (1, 2), DType.INT8, q, keep_num_dims=False)])
-
-
-def weight_scale_of_zero() -> Graph:
-    b = GraphBuilder()
-    q = Affine.per_tensor(np.float32(1))
-    x = b.input("x", (1, 4), DType.INT8, q)
-    w = b.constant("w", np.ones((2, 4), np.int8), Affine.per_tensor(np.float32(0)))
+    w = b.constant("w", np.ones((2, 4), np.int8), Affine.per_tensor(np.float32(weights)))
     return b.build([b.add("fully_connected", [x, w], (1, 2), DType.INT8, q, keep_num_dims=False)])
 
 
@@ -64,9 +56,9 @@ def test_inverted_and_infinite_ranges() -> None:
 
 def test_scales_of_zero() -> None:
     with pytest.raises(GraphError, match=r"tensor 'x' has scale 0\.0; scales are positive"):
-        OPENVINO.quantise(scale_of_zero(), SETTINGS)
+        OPENVINO.quantise(product_of_scales(0, 1), SETTINGS)
     with pytest.raises(UnsupportedError, match=r"weights 'w' have scale 0\.0 in channel 0"):
-        OPENVINO.quantise(weight_scale_of_zero(), SETTINGS)
+        OPENVINO.quantise(product_of_scales(1, 0), SETTINGS)
 
 
 def test_missing_ranges() -> None:
@@ -116,8 +108,8 @@ def test_refused_values(text: str) -> None:
 @pytest.mark.parametrize(
     ("graph", "arguments", "message"),
     [
-        (scale_of_zero, (), "has scale 0.0"),
-        (weight_scale_of_zero, (), "weights 'w' have scale 0.0"),
+        (product_of_scales, (0, 1), "has scale 0.0"),
+        (product_of_scales, (1, 0), "weights 'w' have scale 0.0"),
         (lambda: asymmetric_weights(3), (), "are asymmetric"),
         (lambda: asymmetric_weights(128), ("--set", "levels=1"), "levels=1: allowed are"),
         (lambda: infinite_weights(np.inf), (), "weights 'w' are inf at"),
