@@ -15,7 +15,7 @@ from tflq.analysis.difference import NO_ELEMENTS, Difference, compare
 from tflq.analysis.inputs import Samples
 from tflq.analysis.known_differences import Blame, KnownElements, summed
 from tflq.analysis.oracle import Oracle, OracleIdentity, OracleRun
-from tflq.graph import Array, Graph, Model
+from tflq.graph import Array, DType, Graph, Model
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 
@@ -110,6 +110,12 @@ class Verdict:
         return bool(self.compared) and all(t.is_explained for t in self.compared)
 
 
+def written_tensors(graph: Graph) -> tuple[int, ...]:
+    """Return the tensors that operators write, then other outputs; TFLite may crash when asked for resources."""
+    every = dict.fromkeys([*graph.producers(), *graph.outputs])
+    return tuple(t for t in every if graph.tensors[t].dtype not in (DType.RESOURCE, DType.VARIANT))
+
+
 def verify(
     model: Model,
     content: bytes,
@@ -135,7 +141,7 @@ def verify(
     graph = model.main
     engine = Engine(graph, "tflite", graphs=model.graphs, state=state)
     writers = graph.producers()
-    wanted = tuple(dict.fromkeys([*writers, *graph.outputs]))
+    wanted = written_tensors(graph)
     size = samples.count if state == "stream" else min(engine.chunk_size(), _MOST_SAMPLES_AT_A_TIME)
     found = dict.fromkeys(wanted, NO_ELEMENTS)
     unavailable: dict[int, str] = {}

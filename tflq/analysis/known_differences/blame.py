@@ -22,6 +22,7 @@ from tflq.graph import ABSENT, Array, Model, Node
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.execution.resize import resize
 
 INHERITED = "computed from tensors whose differences are known"
 
@@ -37,8 +38,9 @@ class Blame:
             identity: of TFLite; None where it is unknown, which leaves out rows of one package or set of kernels.
             state: how the run treats state.
         """
-        self._model, self._state = model, state
-        graph = model.main
+        is_lowered = all(node.params is not None for node in model.main.nodes)
+        graph = model.main if is_lowered else resize(model.main, {})  # a node runs alone with the true shapes
+        self._model, self._state = replace(model, graphs=[graph, *model.graphs[1:]]), state
         judge = ("", "") if identity is None else (identity.package, identity.kernels)
         self._rows = [rows_of_node(graph, node, *judge) for node in graph.nodes]
         self._engines: dict[int, Engine] = {}

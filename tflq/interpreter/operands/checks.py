@@ -10,6 +10,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 MAXIMUM_RANK = 8
 """Largest rank that TFLite broadcasts (kernels/internal/reference/broadcast_loop.h)."""
@@ -60,7 +61,7 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
     """Return scale (as float32, as the file has it) and zero point of a tensor that has one of each.
 
     Raises:
-        GraphError: the tensor has no scale and zero point, or the scale is not a positive finite number.
+        GraphError: the tensor has no scale and zero point, or they are not sound (sound_scales.py).
         UnsupportedError: it is quantised per channel.
     """
     affine = tensor.affine
@@ -70,8 +71,7 @@ def per_tensor(tensor: Tensor) -> tuple[np.float32, int]:
             f"the kernel takes one scale for the whole tensor"
         )
     scale = np.float32(affine.scale[0])
-    if not 0.0 < scale < np.inf:
-        raise GraphError(f"tensor '{tensor.name}' has scale {scale}; scales are positive and finite")
+    require_sound_tensor(tensor)
     return scale, int(affine.zero_point[0])
 
 
@@ -87,7 +87,7 @@ def require_zero_points_of_zero(*tensors: Tensor) -> None:
         UnsupportedError: a zero point is not 0.
     """
     for tensor in tensors:
-        _, zero_point = per_tensor(tensor)
+        zero_point = tensor.affine.zero_point[np.argmax(tensor.affine.zero_point != 0)]
         if zero_point:
             raise UnsupportedError(
                 f"tensor '{tensor.name}' ({tensor.dtype.value}) has zero point {zero_point}; the kernel takes 0 only"

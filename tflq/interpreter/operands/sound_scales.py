@@ -15,7 +15,8 @@ def require_sound_scales(operands: Operands) -> None:
     """Check the affine quantisation of every integer operand.
 
     TFLite does not look: a scale of 0, below 0, infinite or NaN, or a zero point outside the type, gives results there
-    that stand for nothing.
+    that stand for nothing. A scale of 0 is sound in a constant whose elements are all its zero point: TFLiteConverter
+    writes the first state of unrolled LSTMs so (16x8).
 
     Raises:
         GraphError: a scale is not a positive finite number, or a zero point is no value of the type.
@@ -35,6 +36,8 @@ def require_sound_tensor(tensor: Tensor) -> None:
     if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
         return
     bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
+    if tensor.data is not None and not affine.is_per_axis and affine.scale[0] == 0:
+        bad = np.array([bool((tensor.data != affine.zero_point[0]).any())])  # all zeros: every product vanishes
     if bad.any():
         raise GraphError(
             f"tensor '{tensor.name}' has scale {affine.scale[bad][0]}{_channel(affine, bad)}; "

@@ -2,7 +2,8 @@
 
 total = sum over k of (x - zx) * (y - zy). int8: an int32 that wraps, y = clamp(MBQ(total) + zo); with an int32 output
 the sum of x * y as it is, zero points ignored. int16 with int16 or int8: an int64 and MBQ64. The real multiplier is
-f32(sx sy) / so, the quotient in float64. float32 with int8: hybrid_batch_matmul.py.
+f32(sx sy) / so, the quotient in float64. Of weights with several scales TFLite reads the one scale that older files
+have instead, 0 here: every result is the output's zero point. float32 with int8: hybrid_batch_matmul.py.
 
 Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
 """
@@ -59,7 +60,8 @@ def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
     require_same_type(x, output)
     if dtype is DType.INT16:
         require_zero_points_of_zero(x, y, output)
-    (sx, zx), (sy, zy), (so, _) = per_tensor(x), per_tensor(y), per_tensor(output)
+    (sx, zx), (so, _) = per_tensor(x), per_tensor(output)
+    sy, zy = (np.float32(0), 0) if y.affine.is_per_axis else per_tensor(y)
     largest = [max(z - tensor.dtype.minimum, tensor.dtype.maximum - z) for tensor, z in ((x, zx), (y, zy))]
     magnitude = max(1, depth) * largest[0] * largest[1]
     rounding, bits = (Rounding.DOUBLE, 32) if dtype is DType.INT8 else (Rounding.SINGLE_64, 64)
