@@ -108,8 +108,8 @@ def test_refused_values(text: str) -> None:
 @pytest.mark.parametrize(
     ("graph", "arguments", "message"),
     [
-        (product_of_scales, (0, 1), "has scale 0.0"),
-        (product_of_scales, (1, 0), "weights 'w' have scale 0.0"),
+        (lambda: product_of_scales(0, 1), (), "has scale 0.0"),
+        (lambda: product_of_scales(1, 0), (), "weights 'w' have scale 0.0"),
         (lambda: asymmetric_weights(3), (), "are asymmetric"),
         (lambda: asymmetric_weights(128), ("--set", "levels=1"), "levels=1: allowed are"),
         (lambda: infinite_weights(np.inf), (), "weights 'w' are inf at"),
