@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tflq.analysis.arena import Arena, arena_of, tensor_bytes
 from tflq.analysis.macs import macs, precision
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.converters.targets import Target, find_target, target_names
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
@@ -110,7 +111,7 @@ def refusals(graph: Graph) -> tuple[Refusals, ...]:
 
 def _refused(target: Target, graph: Graph) -> tuple[str, ...]:
     try:
-        return tuple(target.check(graph, parse_settings(target.settings, (), ())))
+        return tuple(target.check(settled_graph(graph), parse_settings(target.settings, (), ())))
     except TflqError as error:
         return (str(error),)
 

@@ -10,6 +10,7 @@ from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import given_samples
 from tflq.converters.calibration import StatisticsOptions, parse_ranges, with_ranges
 from tflq.converters.calibration import calibrate as calibrate_graph
+from tflq.converters.settled import settled_model
 from tflq.converters.template import read_template, with_template_ranges
 from tflq.errors import InputError, SampleError, UsageError
 from tflq.files import read_bytes
@@ -22,7 +23,7 @@ KEPT_SAMPLES = 100
 def calibrate(
     model: ModelSource, options: CalibrationOptions | None = None, *, progress: Progress = silent, **changes: object
 ) -> Model:
-    """Return the model with ranges on the tensors of its main graph; the model itself where nothing is asked.
+    """Return the model as targets see it: settled (converters/settled.py), with ranges on its main graph's tensors.
 
     Args:
         model: float, or quantised: its own ranges stay where none are given.
@@ -34,7 +35,7 @@ def calibrate(
         UsageError: an option of the statistics without samples.
         InputError, OptionError, FormatError: samples, a strategy or a file that do not fit.
     """
-    found, options = read_model(model), changed(options or CalibrationOptions(), changes)
+    found, options = settled_model(read_model(model)), changed(options or CalibrationOptions(), changes)
     graph = found.main
     if options.has_samples:
         graph = _from_samples(found, options, progress)

@@ -100,13 +100,12 @@ def choose_execution(
         UsageError: a target together with an arithmetic, or settings without a target.
         OptionError, UnsupportedError: a target that does not exist, or does not take the model.
     """
-    if target.name is None:
-        refuse_calibration_without_target(calibration)
-    model = calibrate(model, calibration, progress=progress)
     if target.name is not None:
+        ranged = calibrate(model, calibration, progress=progress)
         if arithmetic is not None:
             raise UsageError("--target brings its own arithmetic; leave --arithmetic away")
-        return for_target(model.main, *choose_target(target.name, target))
+        return for_target(ranged.main, *choose_target(target.name, target))
+    refuse_calibration_without_target(calibration)
     refuse_settings_without_target(target)
     return (in_float if arithmetic == "float" else as_is)(model, state)
 

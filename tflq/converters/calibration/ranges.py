@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
+from tflq.graph import ABSENT, Affine, Graph, Node, Range, Tensor
 
 
 def computed_tensors(graph: Graph) -> tuple[int, ...]:
@@ -27,14 +27,31 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
     """Return the graph with a float32 `range` of one minimum and maximum on each computed tensor that states one.
 
     The file's own range comes first; else scale * (lowest code - zero point) and scale * (highest code - zero point),
-    computed in float64 and rounded once. Tensors that state neither stay as they are.
+    computed in float64 and rounded once. A tensor of real numbers at a border has the range of the QUANTIZE that reads
+    it, or of what the DEQUANTIZE that writes it reads: what TFLiteConverter writes by default, and pairs of both on the
+    tensors of quantisation-aware training. Other tensors stay as they are.
     """
     result = graph.copy()
     for t in computed_tensors(graph):
         found = stated_range(graph.tensors[t])
         if found is not None:
             result.tensors[t] = replace(graph.tensors[t], range=found)
+    for node in graph.nodes:
+        if node.operator in ("quantize", "dequantize"):
+            _share_range(result, node)
     return result
+
+
+def _share_range(graph: Graph, node: Node) -> None:
+    """Give the real tensor at a conversion the range of the quantised one; where two readers differ, none."""
+    source, target = node.inputs[0], node.outputs[0]
+    real, quantised = (source, target) if node.operator == "quantize" else (target, source)
+    tensor, found = graph.tensors[real], graph.tensors[quantised].range
+    if not tensor.dtype.is_floating or tensor.is_constant or tensor.range is not None or found is None:
+        return
+    others = [graph.tensors[n.outputs[0]] for n in graph.nodes if n.operator == "quantize" and n.inputs[0] == real]
+    if all(other.range == found for other in others):
+        graph.tensors[real] = replace(tensor, range=found)
 
 
 def stated_range(tensor: Tensor) -> Range | None:

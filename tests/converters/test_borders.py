@@ -1,0 +1,67 @@
+"""What every target takes: borders of any type, fake quantisation, and chains of shapes in front of RESHAPE."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tests.support.data import data_files, data_path
+from tflq.analysis.executions import Execution, for_target, real_values
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target, target_names
+from tflq.errors import UnsupportedError
+from tflq.graph import Array
+
+FOLDER = ("cases", "float_io")
+QUANTISED = ("default", "int8_io", "uint8_io", "uint8_in_float_out", "qat_default", "qat_fake_quant_float")
+SHAPED = [p for p in data_files("cases", "keras", pattern="*.int8.tflite") if "flatten" in p.stem or "cnn" in p.stem]
+WORDS_OF_SHAPES = ("shape '", "strided_slice", "'PACK", "pack '", "no range", "internal error")
+
+
+def execution(name: str, target: str) -> Execution:
+    found = find_target(target)
+    model = tflq.calibrate(data_path(*FOLDER, f"{name}.tflite"))
+    return for_target(model.main, found, parse_settings(found.settings))
+
+
+def outputs(side: Execution, real: Array) -> Array:
+    """Return the real numbers that the output stands for."""
+    graph = side.graph
+    tensor = graph.tensors[graph.inputs[0]]
+    found = find_target(side.name)
+    encoded = found.encode(real, tensor) if tensor.dtype.is_integer else real.astype(tensor.dtype.storage)
+    (t,) = graph.outputs
+    return real_values(side.engine.run([encoded])[t], graph.tensors[t])
+
+
+@pytest.mark.parametrize("name", QUANTISED)
+@pytest.mark.parametrize("target", target_names())
+def test_every_border_is_taken_without_calibration(target: str, name: str) -> None:
+    side = execution(name, target)
+    real = np.load(data_path(*FOLDER, "x.npy")).astype(np.float32)
+    shape = side.graph.tensors[side.graph.inputs[0]].shape
+    found = outputs(side, real.reshape(-1, *shape))
+    assert np.isfinite(found).all()
+    if name in ("default", "uint8_io", "uint8_in_float_out"):
+        assert np.array_equal(found, outputs(execution("int8_io", target), real.reshape(-1, *shape)))
+
+
+@pytest.mark.parametrize("target", [t for t in target_names() if t != "onnx"])
+def test_a_tensor_without_a_range_is_refused(target: str) -> None:
+    with pytest.raises(UnsupportedError, match="no range"):
+        execution("float", target)
+
+
+@pytest.mark.parametrize("target", target_names())
+@pytest.mark.parametrize("path", SHAPED or [None], ids=[p.stem for p in SHAPED] or ["no data"])
+def test_no_target_sees_a_chain_of_shapes(path: Path | None, target: str) -> None:
+    model, found = tflq.calibrate(path or data_path("cases", "keras")), find_target(target)
+    refused = ""
+    try:
+        for_target(model.main, found, parse_settings(found.settings))
+    except UnsupportedError as error:
+        refused = str(error)
+    assert not any(words in refused for words in WORDS_OF_SHAPES)
