@@ -89,7 +89,7 @@ class IntegerDetector:
         return Found(tuple(boxes for boxes, _ in decoded), tuple(masks for _, masks in decoded))
 
     def codes(self, images: Array) -> tuple[Array, Array, Array, Array]:
-        """Return codes for codes [S, 1, H, W, 3] of images.
+        """Return codes for quantized [S, 1, H, W, 3] of images.
 
         Boxes [S, 1, DETECTIONS, 4], rows of each class [S, 1, classes - 1], scores [S, 1, DETECTIONS], masks [S,
         DETECTIONS, POOLED_MASK, POOLED_MASK, classes].

@@ -1,4 +1,4 @@
-"""Steps between two encodings of one number, and codes carried from one to the other."""
+"""Steps between two encodings of one number, and quantized values carried from one to the other."""
 
 from __future__ import annotations
 

@@ -73,7 +73,10 @@ def _measured(low: float, high: float, *values: float) -> Similarities:
 
 
 def test_figures_by_hand() -> None:
-    """Codes at 255 / 4: input 127.5 / 4, so 1.0 -> 32 -> RNE(32 * 2) = 64 for 63.75 -> 64; 3.0 -> 96 -> 192 for 191."""
+    """Quantized values at 255 / 4: input 127.5 / 4, so 1.0 -> 32 -> RNE(32 * 2) = 64 for 63.75 -> 64.
+
+    3.0 -> 96 -> 192 for 191.
+    """
     found = _measured(0.0, 4.0, 1.0, -2.0, 3.0, 0.0).tensors[1]
     real, codes, requantised = np.array([1, 0, 3, 0]), np.array([64, 0, 192, 0]), np.array([64, 0, 191, 0])
     assert found.cosine == pytest.approx(real @ codes / np.linalg.norm(real) / np.linalg.norm(codes), abs=1e-12)

@@ -42,7 +42,7 @@ class Golden:
         wanted: the vendor's quantised IR.
         found: ours.
         graph: ours, lowered.
-        tensors: top of a layer -> the vendor's codes of each sample, [S, *shape].
+        tensors: top of a layer -> the vendor's quantized values of each sample, [S, *shape].
         inputs: real numbers of each sample, in order of the graph's inputs.
     """
 
@@ -53,7 +53,7 @@ class Golden:
     inputs: list[Array]
 
     def run(self) -> dict[str, Array]:
-        """Return our codes of every tensor that has golden ones."""
+        """Return our quantized values of every tensor that has golden ones."""
         kept = {t.name: i for i, t in enumerate(self.graph.tensors) if t.name in self.tensors}
         codes = [
             AIPU.encode(x, self.graph.tensors[t])

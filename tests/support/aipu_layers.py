@@ -37,10 +37,10 @@ class Ran:
 
     Attributes:
         graph: quantised.
-        inputs: the real numbers that the input codes stand for, [S, *shape] each.
-        outputs: the real numbers that the output codes stand for.
+        inputs: the real numbers that the input quantized values stand for, [S, *shape] each.
+        outputs: the real numbers that the output quantized values stand for.
         codes: of the outputs.
-        steps: real size of one code of each output.
+        steps: real size of one quantized value of each output.
         limits: the smallest and the largest number that each output can hold.
     """
 
@@ -107,7 +107,7 @@ def run_layer(graph: Graph, inputs: Sequence[Array], settings: Sequence[str]) ->
 
 
 def real_of(codes: Array, tensor: Tensor) -> Array:
-    """Return what codes stand for, in float64; whole numbers without a type as they are."""
+    """Return what quantized values stand for, in float64; whole numbers without a type as they are."""
     if not isinstance(tensor.quantisation, Affine):
         return codes
     return (codes.astype(np.float64) - float(tensor.affine.zero_point[0])) * float(tensor.affine.scale[0])

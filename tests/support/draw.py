@@ -95,7 +95,7 @@ def two_inputs(
 
 
 def all_pairs(dtype: DType) -> list[np.ndarray]:
-    """Every pair of 8-bit codes, as 256 samples of 256 elements."""
+    """Every pair of 8-bit quantized values, as 256 samples of 256 elements."""
     codes = np.arange(dtype.minimum, dtype.maximum + 1).astype(dtype.storage)
     return [np.repeat(codes[:, None], 256, 1), np.tile(codes, (256, 1))]
 

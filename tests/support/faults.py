@@ -46,7 +46,7 @@ def wrong_multiplier() -> Model:
 
 
 def with_output_scale(factor: float) -> Model:
-    """The layer's output has another scale: a smaller one saturates, a larger one wastes codes."""
+    """The layer's output has another scale: a smaller one saturates, a larger one wastes quantized values."""
     model = digits()
     index = model.main.nodes[LAYER].outputs[0]
     tensor = model.main.tensors[index]

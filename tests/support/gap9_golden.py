@@ -90,7 +90,7 @@ def quantised(model: Model, target: str, sets: Sequence[str] = (), layers: Seque
 
 
 def encoded(model: Model, graph: Graph, codes: Array, target: str = "gap9-sq8") -> Array:
-    """Return codes of the model's input [S, *shape] in the encoding of a target's graph."""
+    """Return quantized values of the model's input [S, *shape] in the encoding of a target's graph."""
     source, wanted = model.main.tensors[model.main.inputs[0]], graph.tensors[graph.inputs[0]]
     real = (codes.astype(np.float64) - source.affine.zero_point[0]) * np.float64(source.affine.scale[0])
     return find_target(target).encode(real, wanted)

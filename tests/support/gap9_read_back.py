@@ -73,7 +73,7 @@ def _constant(
 
 
 def _weights(node: Node, tensor: Tensor, entry: _Object, binary: bytes) -> Array:
-    """Codes from the dense stream, turned from the vendor's order to TFLite's."""
+    """Quantized values from the dense stream, turned from the vendor's order to TFLite's."""
     on_ne16 = tensor.dtype is DType.UINT8
     shape = tuple(_indices(entry["shape"]))
     stream = np.frombuffer(_bytes(entry, binary), np.uint8)
@@ -154,7 +154,7 @@ def _indices(value: Json) -> tuple[int, ...]:
 
 
 def unpack_planes(packed: Array, layout: PlaneLayout) -> Array:
-    """Return the codes, uint8[shape]: the inverse of `pack_planes`."""
+    """Return the quantized values, uint8[shape]: the inverse of `pack_planes`."""
     order = ORDERS[layout.mode]
     outer = _outer_shape(layout)
     turned = packed.reshape([outer[a] for a in order]).transpose(np.argsort(order))
@@ -168,7 +168,7 @@ def unpack_planes(packed: Array, layout: PlaneLayout) -> Array:
 
 
 def unpack_stream(stream: Array, bits: int, shape: tuple[int, ...]) -> Array:
-    """Return the codes, uint8[shape]: the inverse of `pack_stream`."""
+    """Return the quantized values, uint8[shape]: the inverse of `pack_stream`."""
     count = prod(shape)
     planes = np.unpackbits(stream.astype(np.uint8), count=count * bits, bitorder="little").reshape(count, bits)
     codes = (planes * (1 << np.arange(bits)).astype(np.uint8)).sum(axis=1, dtype=np.uint8)

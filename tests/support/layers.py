@@ -22,7 +22,7 @@ class Weighted:
         weights_dtype: of the weights.
         bias_dtype: None for no bias.
         per_channel: whether each output channel has its own scale.
-        spread: the output's scale, as a share of one that makes outputs use most codes.
+        spread: the output's scale, as a share of one that makes outputs use most quantized values.
         zero_point: of the output.
         input_zero_point: of the input.
         weights_zero_point: of the weights.

@@ -37,7 +37,7 @@ def clipping_grid(scheme: Scheme) -> NDArray[np.float32]:
 
 
 def from_true_form(stored: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
-    """Return sign and code q of 8-bit codes: the inverse of `true_form`."""
+    """Return sign and code q of 8-bit quantized values: the inverse of `true_form`."""
     sign = np.where(stored == 0x80, 0, np.where(stored & 0x80, -1, 1)).astype(np.int8)
     return sign, (stored & 0x7F).astype(np.int16)
 

@@ -30,12 +30,12 @@ _FILES = {"mini": "golden"}
 
 @dataclass(frozen=True)
 class Golden:
-    """One run of the tool and of tflq.
+    """One run of TPU-MLIR and of tflq.
 
     Attributes:
-        tensors: the tool's, by its names; NCHW.
+        tensors: TPU-MLIR's, by its names; NCHW.
         graph: ours, lowered.
-        values: our computed tensors, by the tool's names; NCHW.
+        values: our computed tensors, by TPU-MLIR's names; NCHW.
         nodes: which of our nodes writes each of them.
     """
 
@@ -45,17 +45,17 @@ class Golden:
     nodes: dict[str, Node]
 
     def pairs(self) -> Iterator[tuple[str, Array, Array]]:
-        """Yield name, the tool's tensor and ours, for each tensor of the tool."""
+        """Yield name, TPU-MLIR's tensor and ours, for each tensor of TPU-MLIR."""
         for name, theirs in self.tensors.items():
             ours = self.values[our_name(name, self.values)]
             yield name, theirs, ours.reshape(theirs.shape)
 
 
 def our_name(name: str, ours: dict[str, Any]) -> str:
-    """Return what tflq calls a tensor of the tool.
+    """Return what tflq calls a tensor of TPU-MLIR.
 
     tflq flattens by Reshape and has no reshapes round a softmax; a conversion for several readers is called after the
-    first one, which need not be the tool's first.
+    first one, which need not be TPU-MLIR's first.
     """
     plain = name.replace("_Flatten", "_Reshape")
     plain = re.sub(r"_Softmax__softmax(_reshape)?", "_Softmax", plain)

@@ -128,7 +128,9 @@ def _pairs(graph: Graph, emitted: Graph) -> dict[int, int]:
 
 
 def recode(codes: Array, source: Tensor, target: Tensor) -> Array:
-    """Return the codes of `target` that stand for the same real numbers: clip(floor(real / scale + 1/2) + zero_point).
+    """Return the quantized values of `target` that stand for the same real numbers.
+
+    Clip(floor(real / scale + 1/2) + zero_point).
 
     Equal scales give the same steps, whatever the zero points; the float32 rounding of a scale does not matter.
     """

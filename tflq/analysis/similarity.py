@@ -1,10 +1,11 @@
 """How close each layer of a target is to floating point: what the converter's report says (docs/commands.md).
 
-Two figures a tensor, with y_f the float result, y_q the target's codes, and s, zp those of the tensor:
+Two figures a tensor, with y_f the float result, y_q the target's quantized values, and s, zp those of the tensor:
 
     cosine       cos(y_f, real(y_q)) = sum y_f * y / sqrt(sum y_f^2 * sum y^2), float64; 1 where both are all zero
-    requantised  y_f as codes of the target, clamp(round(s * y_f - zp)), against y_q: the cosine of the real numbers
-                 both stand for, the share of elements that differ, and the largest difference in codes
+    requantised  y_f as quantized values of the target, clamp(round(s * y_f - zp)), against y_q: the cosine of the real
+    numbers
+                 both stand for, the share of elements that differ, and the largest difference in quantized values
 
 The second one says what is left of the differences that no code could show; it holds also where most values are zero.
 Source: whitepaper ACN-AWP-1002A, 6.1.
@@ -38,11 +39,11 @@ class Similarity:
         name: of the tensor there.
         source: name of the model's tensor.
         node: name of the target's node that writes it; empty for inputs.
-        cosine: of the float result and the numbers that the codes stand for.
-        code_cosine: of the numbers that the requantised float result and the codes stand for; NaN where the tensor
-            holds no codes.
-        differing: share of the requantised float result's codes that differ; NaN as above.
-        largest: largest difference of these codes; NaN as above.
+        cosine: of the float result and the numbers that the quantized values stand for.
+        code_cosine: of the numbers that the requantised float result and the quantized values stand for; NaN where the
+            tensor holds no quantized values.
+        differing: share of the requantised float result's quantized values that differ; NaN as above.
+        largest: largest difference of these quantized values; NaN as above.
     """
 
     tensor: int

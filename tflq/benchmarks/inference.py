@@ -42,7 +42,7 @@ class Inference:
         return tuple(self.task.size * np.dtype(kind).itemsize for kind in self.task.stored)
 
     def stored(self, data: bytes) -> Array:
-        """Return the numbers of one sample, dtype[1, *task's shape].
+        """Return the params of one sample, dtype[1, *task's shape].
 
         Raises:
             InputError: another number of bytes.

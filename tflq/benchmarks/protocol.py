@@ -45,7 +45,7 @@ def results_line(values: NDArray[np.float32]) -> str:
 
 
 def parse_results(line: str) -> tuple[str, ...] | None:
-    """Return the numbers of a results line as they are written, or None if it is none.
+    """Return the params of a results line as they are written, or None if it is none.
 
     A comma behind the last one is passed over: the reference device of vww01 writes it.
     """

@@ -34,7 +34,7 @@ THREADS_OPTION = click.option(
 ARITHMETIC_OPTION = click.option(
     "--arithmetic",
     type=click.Choice(("tflite", "float")),
-    help="tflite: the integers of TFLite's reference kernels, the default; float: the model's float view.",
+    help="tflite: the params of TFLite's reference kernels, the default; float: the model's float view.",
 )
 INPUT_HELP = (
     "Samples for an input: NAME=FILE, or FILE where there is only one input. FILE is .npy, .npz, raw .bin in the "

@@ -1,4 +1,4 @@
-"""`tflq run`: a model over many samples, in anybody's arithmetic."""
+"""`tflq run`: a model over many samples, in any arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The neutral graph: tensors, nodes, quantisation. Imports no other room of the house."""
+"""The neutral graph: tensors, nodes, quantisation. Imports no other package of tflq."""
 
 from __future__ import annotations
 

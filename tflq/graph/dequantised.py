@@ -13,7 +13,9 @@ Reals = NDArray[np.float64]
 
 
 def dequantise(codes: Array, quantisation: Affine) -> Array:
-    """Return scale * (q - zero_point): float64[shape] of integer codes [shape], per tensor or along the axis.
+    """Return scale * (q - zero_point): float64[shape] of integer quantized values [shape].
+
+    Per tensor or along the axis.
 
     Raises:
         GraphError: the number of scales is not the size of the axis.
@@ -26,13 +28,13 @@ def dequantise(codes: Array, quantisation: Affine) -> Array:
 
 
 def dequantise_blocks(graph: Graph, codes: Array, blocks: Blockwise) -> Array:
-    """Return scale[block] * (q - zero_point[block]): float64[..., K] of integer codes [..., K].
+    """Return scale[block] * (q - zero_point[block]): float64[..., K] of integer quantized values [..., K].
 
     Scales are the values of another tensor of the graph, [..., K / block_size]; so are zero points, which are 0 where
     that tensor is no constant (files name none by -1 or by 0).
 
     Raises:
-        GraphError: the scales are no constant, or do not fit the codes.
+        GraphError: the scales are no constant, or do not fit the quantized values.
     """
     if blocks.block_shape:
         raise GraphError(f"blocks of shape {blocks.block_shape}; blocks along the last axis are known")

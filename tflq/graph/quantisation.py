@@ -1,4 +1,4 @@
-"""How the integers of a tensor stand for real numbers."""
+"""How the params of a tensor stand for real numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Affine:
         axis: the axis of the C channels; None per tensor.
         bits: width of q.
         signed: whether q is signed.
-        narrow_range: whether the lowest code is unused (-127..127 for 8 bits).
+        narrow_range: whether the lowest quantized value is unused (-127..127 for 8 bits).
     """
 
     scale: FloatArray
@@ -95,7 +95,7 @@ class Blockwise:
 
 @dataclass(frozen=True)
 class Logarithmic:
-    """Sign and base-2 logarithmic magnitude (NNIE); `clipping` is the largest value that the codes reach.
+    """Sign and base-2 logarithmic magnitude (NNIE); `clipping` is the largest value that the quantized values reach.
 
     Attributes:
         clipping: largest magnitude, on the grid of the scheme.

@@ -29,8 +29,8 @@ def reduction(draw: Draw, cell: Cell) -> Case:
 def sum_of_signed(draw: Draw, cell: Cell) -> Case:
     """SUM of int8 and int16, which TFLite's reference kernel reads as uint8.
 
-    The judge is the same sum of uint8: with every code and zero point of int8 moved by 128; with codes and results of
-    int16 that uint8 holds too.
+    The judge is the same sum of uint8: with every quantized value and zero point of int8 moved by 128; with quantized
+    values and results of int16 that uint8 holds too.
     """
     shape, keep = d.shape_of(draw, 4, 5), d.flag(draw)
     axes = d.int32(draw(axes_of(shape)))

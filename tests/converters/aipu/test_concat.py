@@ -1,4 +1,4 @@
-"""Concat: when codes only move, and one scale for all branches."""
+"""Concat: when quantized values only move, and one scale for all branches."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def test_branches_of_near_scales_are_joined_as_they_are(ranges: tuple[float, flo
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_one_scale_for_all_branches(bits: int) -> None:
-    """Branches take the scale of the Concat, through the layers that pass their input's type; codes only move."""
+    """Branches take the scale of the Concat, through the layers that pass their input's type.
+
+    Quantized values only move.
+    """
     graph = _graph(0.3, 0.8, 0.8)
     sets = (f"activation_bits={bits}", "lut_items_in_bits=10")
     apart, unified = _quantised(graph, *sets), _quantised(graph, *sets, "unify_concat=true")
@@ -78,7 +81,7 @@ def test_one_scale_for_all_branches(bits: int) -> None:
 
 
 def test_branches_of_other_types_stay() -> None:
-    """A signed and an unsigned branch cannot share codes."""
+    """A signed and an unsigned branch cannot share quantized values."""
     graph = _graph(0.3, 0.8, 0.8, ("tanh", "logistic"))
     plain, asked = _quantised(graph), _quantised(graph, "unify_concat=true")
     assert network_of(asked) == network_of(plain)

@@ -40,7 +40,7 @@ def _reals(codes: Array, graph: Graph, t: int) -> Array:
 
 
 def _run(graph: Graph, real: Array) -> tuple[Array, dict[str, Array]]:
-    """Return the codes of the input and of every tensor."""
+    """Return the quantized values of the input and of every tensor."""
     codes = AIPU.encode(real, graph.tensors[graph.inputs[0]])
     kept = [t for node in graph.nodes for t in node.outputs]
     found = Engine(graph).run([codes], kept)
@@ -48,7 +48,10 @@ def _run(graph: Graph, real: Array) -> tuple[Array, dict[str, Array]]:
 
 
 def test_a_whole_network_in_float_is_the_float_network() -> None:
-    """Input to codes and back, the float network, then codes of the output: nothing else rounds."""
+    """Input to quantized values and back, the float network, then quantized values of the output.
+
+    Nothing else rounds.
+    """
     network, real = _model(), _images()
     graph = _quantised(network, "*:float=true")
     codes, found = _run(graph, real)
@@ -59,7 +62,10 @@ def test_a_whole_network_in_float_is_the_float_network() -> None:
 
 @pytest.mark.parametrize("operator", ["conv_2d", "softmax"])
 def test_one_layer_in_float(operator: str) -> None:
-    """Its result is that of the float operator on what the codes before it stand for; others keep their integers."""
+    """Its result is that of the float operator on what the quantized values before it stand for.
+
+    Others keep their integers.
+    """
     network, real = _model(), _images()
     graph, plain = _quantised(network, f"{operator}:float=true"), _quantised(network)
     (codes, found), (_, usual) = _run(graph, real), _run(plain, real)
@@ -76,7 +82,7 @@ def test_one_layer_in_float(operator: str) -> None:
 
 
 def test_neighbours_in_float_hand_on_their_numbers() -> None:
-    """Two layers by 1 / 1000 and by 1000: codes of a range of 100 in between would leave nothing."""
+    """Two layers by 1 / 1000 and by 1000: quantized values of a range of 100 in between would leave nothing."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 8), DType.FLOAT32)
     a = builder.add("exp", (x,), (1, 8), DType.FLOAT32)

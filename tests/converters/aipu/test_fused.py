@@ -98,7 +98,10 @@ def _sets(activations: str, weights: str, bits: int) -> list[str]:
 @pytest.mark.parametrize(("activations", "weights", "bits"), MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_close_to_float(kind: str, activations: str, weights: str, bits: int) -> None:
-    """8 bits: 54 products with inputs and weights off by half a step; 16 bits: M of 15 bits against 32767 codes."""
+    """8 bits: 54 products with inputs and weights off by half a step.
+
+    16 bits: M of 15 bits against 32767 quantized values.
+    """
     case = _Case(kind, KINDS[kind])
     graph = case.quantised(*_sets(activations, weights, bits))
     assert case.error(graph) < (4 if bits == 8 else 12)
@@ -179,7 +182,10 @@ def test_few_effective_bits_of_a_bias() -> None:
 @pytest.mark.parametrize("remain", [0, 10, 20, 40])
 @pytest.mark.parametrize("weights", ["per_tensor", "per_channel"])
 def test_remain_shift(remain: int, weights: str) -> None:
-    """20 bits behind the bias are nearly as good as all; fewer lose codes, and with 40 sums end at 32 bits."""
+    """20 bits behind the bias are nearly as good as all.
+
+    Fewer lose quantized values, and with 40 sums end at 32 bits.
+    """
     case = _Case("NONE", {})
     sets = _sets("symmetric", weights, 16)
     plain, early = case.quantised(*sets), case.quantised(*sets, f"remain_shift={remain}")

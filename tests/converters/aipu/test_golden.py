@@ -1,4 +1,7 @@
-"""Every field of the vendor's quantised IR and every code of its tensors, from the float IR and the same ranges."""
+"""Every field of the vendor's quantised IR and every quantized value of its tensors.
+
+From the float IR and the same ranges.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,8 @@ FOLDERS = [f"ops/{name}" for name in OPS] + [f"layers/{name}" for name in LAYERS
 CASES = [(KWS, mode) for mode in ("sym_pt", "asym_pc")] + [(f, mode) for f in FOLDERS for mode in ("sym", "asym")]
 
 
-# (case, mode, key) -> how many entries hang on the last bit of the vendor's expf; codes are equal all the same.
+# (case, mode, key) -> how many entries hang on the last bit of the vendor's expf; quantized values are equal all the
+# same.
 EXPF = {("ops/LOG_SOFTMAX", "sym", "lut_exp"): 2}
 
 

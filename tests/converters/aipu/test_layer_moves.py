@@ -1,4 +1,6 @@
-"""Layers that move, choose or count codes, beside their definition on the numbers that the codes stand for: equal.
+"""Layers that move, choose or count quantized values.
+
+Beside their definition on the numbers that the quantized values stand for: equal.
 
 They are built through the graph API; TFLite has no such operator, or golden data none of this form.
 """
@@ -146,7 +148,8 @@ def test_ctc_greedy_decoder_drops_repeats_then_blanks(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["symmetric", "16 bits"])
 @pytest.mark.parametrize("limits", [(-2.0, 2.0), (2.0, -2.0)])
 def test_count_is_the_histogram(limits: tuple[float, float], mode: str) -> None:
-    # The limits are whole codes and the bins as wide as 16 of them, so that nothing hangs on the rounding of limits.
+    # The limits are whole quantized values and the bins as wide as 16 of them, so that nothing hangs on the rounding of
+    # limits.
     codes = np.random.default_rng(21).integers(-80, 81, (2, 1, 60))
     data = np.concatenate([codes / 32.0, np.full((2, 1, 1), 127.5 / 32)], axis=2).astype(np.float32)
     ran = _run(
@@ -184,7 +187,7 @@ def test_refusals() -> None:
     selector, repeats = np.zeros((1, 4), np.int32), np.array([[4, 4]], np.int32)
     with pytest.raises(UnsupportedError, match="flatten_dim=CHW; allowed is HW, HWC, NHWC, NCHW"):
         _run("upsample_by_index", [x, places], [Output((2, 6, 5, 4))], "symmetric", flatten_dim="CHW")
-    with pytest.raises(UnsupportedError, match="become the codes 2 and 2; allowed is min below max"):
+    with pytest.raises(UnsupportedError, match="become the quantized values 2 and 2; allowed is min below max"):
         _run("count", [x], [Output((2, 4))], "symmetric", min=0.1, max=0.1, nbins=4, discrete=True)
     with pytest.raises(UnsupportedError, match="has 6 slices on axis 1; allowed are the selector's 4"):
         _run("filter", [x, selector], [Output((2, 6, 5, 4)), Output(())], "symmetric", axis=1, num=1)

@@ -1,6 +1,7 @@
 """Layers of two-stage detectors beside their float definition, within what their bits allow.
 
-Codes stand for whole numbers of pixels where boxes are in pixels, so that only the layer's own rounding shows.
+Quantized values stand for whole numbers of pixels where boxes are in pixels, so that only the layer's own rounding
+shows.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class TestProposal:
         ran, anchors, _ = self._run(mode)
         scores, deltas = ran.inputs
         boxes = _decoded(anchors[None, None].astype(np.float64), deltas, self.DEVIATIONS, 256)
-        # Tables at 2^shift round by half an entry of 2^-shift; the two products and the box round by a code each.
+        # Tables at 2^shift round by half an entry of 2^-shift; the two products and the box round by a quantized value
+        # each.
         params = ran.graph.nodes[0].params
         allowed = 256 * (0.5**params.shift + _entry(deltas, mode)) + 2 * ran.steps[1]
         threshold = (params.threshold - ran.graph.tensors[0].affine.zero_point[0]) * ran.graph.tensors[0].affine.scale
@@ -98,7 +100,8 @@ def test_bounding_box(mode: str) -> None:
     graph = float_layer("bounding_box", [rois[None], deltas[None]], [Output((1, 30, 4))], coordinate_order="YX")
     ran = run_layer(graph, [rois[None], deltas[None]], MODES[mode])
     wanted = _decoded(ran.inputs[0], ran.inputs[1], (10, 10, 5, 5), 1.0)
-    # Centres and halves are whole codes of the boxes, the shared centre once more, and 14 bits carry them to 32767.
+    # Centres and halves are whole quantized values of the boxes, the shared centre once more, and 14 bits carry them to
+    # 32767.
     step = float(ran.graph.tensors[0].affine.scale[0])
     assert np.abs(ran.outputs[0] - wanted).max() <= 3 * step + 2.0**-13 + _entry(ran.inputs[1], mode)
 
@@ -125,7 +128,8 @@ def test_detection_output(mode: str) -> None:
     assert ran.codes[4].tolist() == [[[2]]]
     wanted = np.stack([boxes[k, c] for k, c in kept])
     np.testing.assert_allclose(ran.outputs[0][0, 0, : len(kept)], [ran.inputs[0][0, 0, k, c + 1] for k, c in kept])
-    # Middles of boxes are halves of a code of the proposals; sizes and moves round by 2^-8 of themselves at most.
+    # Middles of boxes are halves of a quantized value of the proposals; sizes and moves round by 2^-8 of themselves at
+    # most.
     step = float(ran.graph.tensors[2].affine.scale[0])
     assert np.abs(ran.outputs[1][0, 0, : len(kept)] - wanted).max() <= step / 2 + 255 * 2.0**-8
 

@@ -14,7 +14,7 @@ from tflq.graph.attributes import Attribute
 Doubles = NDArray[np.float64]
 SYMMETRIC, WIDE = MODES["symmetric"], MODES["16 bits"]
 SIDE = 255.0
-"""Boxes reach from 0 to 255, so that a code of 8 bits without sign stands for a pixel."""
+"""Boxes reach from 0 to 255, so that a quantized value of 8 bits without sign stands for a pixel."""
 
 
 def _maps(height: int, width: int, channels: int = 2) -> Array:

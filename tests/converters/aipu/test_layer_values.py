@@ -1,4 +1,6 @@
-"""Layers that compute, beside their float definition on what the input codes stand for, within what their bits allow.
+"""Layers that compute, beside their float definition on what the input quantized values stand for.
+
+Within what their bits allow.
 
 A table gives the nearest code. A multiplier of m bits is off by at most 2^-m of itself, and so are the two factors of
 15 bits that bring operands together. At 16 bits a table of 2^10 entries is read between two points of a grid that is up
@@ -22,7 +24,7 @@ from tflq.graph import Array, DType, GraphBuilder, Model, Range
 from tflq.graph.attributes import Attribute
 
 ULP = 1e-3
-"""Share of a code for what float32 rounds in the definition's favour or not."""
+"""Share of a quantized value for what float32 rounds in the definition's favour or not."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Rescaled:
     attributes: dict[str, Attribute] = field(default_factory=dict)
     constants: dict[str, Array] = field(default_factory=dict)
     steps: float = 0.5
-    """Roundings of the result, in codes, beside the multiplier's."""
+    """Roundings of the result, in quantized values, beside the multiplier's."""
     slope_bits: tuple[int, int] = (99, 99)
     """Bits of fraction of a slope, at 8 and at 16 bits."""
 

@@ -1,4 +1,6 @@
-"""Every operator of TFLite that the target takes: codes near the float model's numbers; the others are refused.
+"""Every operator of TFLite that the target takes: quantized values near the float model's numbers.
+
+The others are refused.
 
 The corpus has one small model an operator; TFLite's own kernels in float judge (arithmetic `float` equals them).
 """
@@ -29,7 +31,7 @@ REFUSED = (
     "SHAPE",
     "WHERE",
 )
-# Results that jump: a code of the input decides between neighbours. How many may differ.
+# Results that jump: a quantized value of the input decides between neighbours. How many may differ.
 JUMPS = {
     "ARG_MAX": 0.02,
     "ARG_MIN": 0.02,
@@ -56,7 +58,7 @@ JUMPS = {
     "SIGN2": 0.02,
 }
 # Relative to the span of the output, where more than 4 % are lost: powers of powers, steep functions near 0, and
-# normalisations whose small denominators have few codes.
+# normalisations whose small denominators have few quantized values.
 WIDE = {
     "DIV": 0.05,
     "LAYERNORM": 0.1,
@@ -66,7 +68,7 @@ WIDE = {
     "SELU": 0.1,
     "SQRT": 0.08,
 }
-# The tool's own rules lose more at 16 bits: reciprocals of few units, a common scale of 13 bits.
+# Compass's own rules lose more at 16 bits: reciprocals of few units, a common scale of 13 bits.
 WIDE_AT_16 = {"SCATTER_ND": 0.2, "SOFTSIGN": 0.2}
 BUDGET = 0.04
 SETTINGS = {
@@ -103,7 +105,7 @@ def _int8(model: Model, ranged: Graph) -> Graph:
 
 
 def _stored(real: Array, tensor: Tensor) -> Array:
-    """Return TFLite's codes of an input; plain values as they are."""
+    """Return TFLite's quantized values of an input; plain values as they are."""
     if tensor.quantisation is None:
         return real
     scale, zero_point = tensor.affine.scale[0], tensor.affine.zero_point[0]
@@ -192,7 +194,7 @@ def test_operators_beside_the_corpus(operator: str, form: str) -> None:
 def test_suppression_at_16_bits() -> None:
     """NON_MAX_SUPPRESSION_V4: the boxes that stay and their count, of boxes that lie apart or nearly on each other.
 
-    At 8 bits the tool's areas, shifted by 13, are 0 for boxes like these.
+    At 8 bits Compass's areas, shifted by 13, are 0 for boxes like these.
     """
     builder = GraphBuilder()
     boxes, scores = builder.input("boxes", (12, 4), F32), builder.input("scores", (12,), F32)

@@ -14,7 +14,7 @@ from tflq.graph import DType, Graph, GraphBuilder, Range
 from tflq.interpreter import Engine, lower
 
 # Compass Optimizer, commit d7b2bb7e: ops/softmax.py with simple_log2, Log2_norm and Pow2 of utils/math_utils.py, run on
-# these codes at a scale of 12.7.
+# these quantized values at a scale of 12.7.
 CODES = [[-50, 10, 42, 41, -128, 39], [0, 0, 0, 0, 0, 0], [5, 3, 2, -7, 100, 99]]
 GOLDEN = {
     (0, 8): [[0, 8, 128, 64, 0, 64], [128, 128, 128, 128, 128, 128], [0, 0, 0, 0, 255, 128]],

@@ -84,7 +84,7 @@ SINGLES = (
 @pytest.mark.parametrize("activations", ["symmetric", "asymmetric"])
 @pytest.mark.parametrize("operator", [*PAIRS, *SINGLES, "square", "exp"])
 def test_close_to_the_float_operator(operator: str, activations: str) -> None:
-    """One operator between -3 and 3; a code of the output and what a code of the input changes are allowed."""
+    """One operator between -3 and 3; a quantized value of the output and what one of the input changes are allowed."""
     count = 2 if operator in PAIRS else 1
     builder = GraphBuilder()
     inputs = [builder.input(f"x{i}", (1, 200), DType.FLOAT32) for i in range(count)]
@@ -102,7 +102,7 @@ def test_close_to_the_float_operator(operator: str, activations: str) -> None:
     y = (result.astype(np.float64) - tensor.affine.zero_point[0]) * tensor.affine.scale[0]
     error = np.abs(y - expected)
     if operator in ("ceil", "floor", "round"):
-        assert (error < 0.02).mean() > 0.97  # steps move by up to a code of the input
+        assert (error < 0.02).mean() > 0.97  # steps move by up to a quantized value of the input
     else:
         steepest = {"mul": 3.0, "square": 6.0, "exp": 21.0}.get(operator, 1.2)
         assert error.max() < 1.5 * tensor.affine.scale[0] + count * steepest * 6 / 255 + 0.004 * np.abs(expected).max()

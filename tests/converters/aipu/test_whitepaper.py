@@ -55,7 +55,7 @@ class _Layer:
         )
 
     def run(self, graph: Graph, *codes: Array) -> list[Reals]:
-        """Return the codes of each output; inputs [N] are one sample."""
+        """Return the quantized values of each output; inputs [N] are one sample."""
         lowered = lower(graph, "aipu")
         arrays = [
             c.astype(lowered.tensors[t].dtype.storage).reshape(1, *lowered.tensors[t].shape)
@@ -111,7 +111,7 @@ def test_leaky_relu() -> None:
 
 
 def test_clip() -> None:
-    """4.11: limits are codes of the output: -1 -> RNE(-12.75), 0.9805 -> RNE(12.501). r = 0.2 = 205 / 2^10.
+    """4.11: limits are quantized values of the output: -1 -> RNE(-12.75), 0.9805 -> RNE(12.501). r = 0.2 = 205 / 2^10.
 
     At 256 s_y Compass has 3200 for the upper limit, which becomes 12.5 and then 12.
     """
@@ -140,7 +140,7 @@ def test_negative() -> None:
 
 
 def test_mean() -> None:
-    """4.53: the input's scale and zero point pass, y = RNE(mean of codes)."""
+    """4.53: the input's scale and zero point pass, y = RNE(mean of quantized values)."""
     layer = _Layer(
         "Reduce", {"method": "MEAN", "axis": (0,)}, ((-1.0, 2.0),), ((-0.5, 0.5),), ((4, 256), (1, 256)), "asymmetric"
     )
@@ -196,7 +196,10 @@ def test_one_value_has_no_unbiased_variance() -> None:
 
 
 def test_histogram() -> None:
-    """4.37: limits lose the zero point, as codes do: the float histogram of what codes stand for."""
+    """4.37: limits lose the zero point, as quantized values do.
+
+    The float histogram of what quantized values stand for.
+    """
     entries: dict[str, Entry] = {"min": -2.0, "max": 0.0, "nbins": 4, "discrete": True}
     layer = _Layer("Count", entries, ((-3.0, 1.0),), ((0.0, 256.0),), ((1, 256), (1, 4)), "asymmetric")
     affine = layer.paper.tensors[layer.paper.inputs[0]].affine
@@ -204,7 +207,7 @@ def test_histogram() -> None:
     real = (codes - affine.zero_point[0]) * affine.scale[0]
     expected = np.histogram(real, 4, (-2.0, 0.0))[0]
     found = layer.run(layer.paper, codes)[0]
-    assert np.abs(found - expected).max() <= 1  # limits are rounded to codes
+    assert np.abs(found - expected).max() <= 1  # limits are rounded to quantized values
     assert layer.offset(0) == 0
     assert np.abs(layer.run(layer.compass, codes)[0] - expected).max() > 9
 
@@ -264,7 +267,10 @@ def test_half_tables(
 
 
 def test_cast() -> None:
-    """4.10: a table of the casts of what codes stand for: towards zero, where Compass requantises to the nearest."""
+    """4.10: a table of the casts of what quantized values stand for.
+
+    Towards zero, where Compass requantises to the nearest.
+    """
     edges = Edge("x_0", (256,), "float32"), Edge("y_0", (256,), "int32")
     header: dict[str, Value] = {"model_name": "m", "input_tensors": ("x_0",), "output_tensors": ("y_0",)}
     keys: dict[str, Entry] = {"to_dtype": "int32", "clip_mode": "TRUNCATION", "ignore_scale_zp": True}

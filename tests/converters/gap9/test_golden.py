@@ -41,7 +41,7 @@ def test_types(case: Golden) -> None:
     for node in case.nodes():
         ours = case.ours(node.name)
         assert_type(case.graph.tensors[ours.outputs[0]].affine, node.fields["quant"]["out_qs"][0], node.name)
-        # What a filter hands to its own activation has no integers: the tool leaves its scale unrounded there.
+        # What a filter hands to its own activation has no integers: NNTool leaves its scale unrounded there.
         kind = np.float32 if node.name.endswith("_activation") else np.float64
         assert_type(case.graph.tensors[ours.inputs[0]].affine, node.fields["quant"]["in_qs"][0], node.name, kind)
 

@@ -1,4 +1,7 @@
-"""Keyword spotting in NNIE's codes, calibrated on the first 100 clips, and in OpenCV from the emitted package."""
+"""Keyword spotting in NNIE's quantized values, calibrated on the first 100 clips.
+
+And in OpenCV from the emitted package.
+"""
 
 from __future__ import annotations
 

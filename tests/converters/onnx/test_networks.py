@@ -28,7 +28,7 @@ def settings(form: str) -> Settings:
 
 
 def samples_for(name: str, tensor: Tensor, count: int) -> Array:
-    """Keyword clips for that network, any codes for the others."""
+    """Keyword clips for that network, any quantized values for the others."""
     if name == "kws_ref_model":
         files = sorted(data_path("datasets", "kws01").glob("*.bin"))[:count]
         return np.stack([np.fromfile(path, np.int8).reshape(tensor.shape) for path in files])

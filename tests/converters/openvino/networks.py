@@ -63,7 +63,7 @@ def per_channel_range(channels: int) -> Range:
 
 
 def asymmetric_weights(zero_point: int) -> Graph:
-    """Return a fully connected layer of uint8 codes."""
+    """Return a fully connected layer of uint8 quantized values."""
     b = GraphBuilder("asymmetric")
     half = np.float32(0.5)
     x = b.input("x", (1, 4), DType.UINT8, Affine.per_tensor(half, 128, signed=False))

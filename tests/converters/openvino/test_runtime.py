@@ -29,7 +29,7 @@ CODES = ["input=int8", "output=int8"]
 
 
 def samples(tensor: Tensor, count: int) -> Array:
-    """Return random codes."""
+    """Return random quantized values."""
     return np.random.default_rng(1).integers(-128, 128, (count, *tensor.shape), np.int64).astype(np.int8)
 
 

@@ -1,4 +1,7 @@
-"""What the specification asks for: zero has a code, fixed and shared scales, borders, FAKE_QUANT, refusals."""
+"""What the specification asks for: zero has a quantized value, fixed and shared scales, borders, FAKE_QUANT.
+
+Refusals.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_constants(model: str, mode: str) -> None:
 
 
 def _ours(run: Golden, key: str) -> Array:
-    """Return one of our constants in the tool's order of elements."""
+    """Return one of our constants in TPU-MLIR's order of elements."""
     if key == "sl_f16":  # slopes of the asymmetric PRelu, the bits of float16
         return _numbers(run, "pr_PRelu", PReluParams).slope.reshape(-1).view(np.uint16)
     name, what = key.split("_")[0], "_".join(key.split("_")[2:])
@@ -87,7 +87,7 @@ def _ours(run: Golden, key: str) -> Array:
     filter_ = _filter(_numbers(run, node, ConvolutionLayer))
     if what.startswith("bias"):
         return filter_.bias
-    if what == "filter_g2normal":  # depthwise weights as the tool spreads them over a dense filter
+    if what == "filter_g2normal":  # depthwise weights as TPU-MLIR spreads them over a dense filter
         channels = filter_.weights.shape[0]
         dense = np.zeros((channels, channels, *filter_.weights.shape[2:]), np.int64)
         dense[np.arange(channels), np.arange(channels)] = filter_.weights[:, 0]
@@ -101,7 +101,7 @@ def _filter(layer: ConvolutionLayer | ProductLayer) -> FilterParams:
 
 
 def _columns(run: Golden, node: str, weights: Array) -> Array:
-    """Return a product's weights [O, (h, w, c)] as the tool stores them, [(c, h, w), O]."""
+    """Return a product's weights [O, (h, w, c)] as TPU-MLIR stores them, [(c, h, w), O]."""
     reshape = run.nodes["fl_Reshape"]
     _, height, width, channels = run.graph.tensors[reshape.inputs[0]].shape
     return weights.reshape(-1, height, width, channels).transpose(3, 1, 2, 0).reshape(-1)

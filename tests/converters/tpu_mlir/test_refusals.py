@@ -112,7 +112,7 @@ def test_fused_activations() -> None:
     options = {"filter_height": 2, "filter_width": 2, **WINDOW}
     x = b.input("x", IMAGE, FLOAT)
     y = b.add("max_pool_2d", [x], (1, 3, 3, 2), FLOAT, fused_activation_function="relu", **options)
-    assert "fused activation relu; the tool fuses relu and relu6 into conv_2d" in refused(b.build([y]))
+    assert "fused activation relu; TPU-MLIR fuses relu and relu6 into conv_2d" in refused(b.build([y]))
     assert "fused activation relu_n1_to_1" in refused(binary("add", {}, "relu_n1_to_1"))
 
 
@@ -127,7 +127,7 @@ def test_rectifiers_behind_a_concatenation(operator: str) -> None:
 
 
 def test_relu6_alone() -> None:
-    assert "the tool stores no bound of 6" in refused(unary("relu6", ONE))
+    assert "TPU-MLIR stores no bound of 6" in refused(unary("relu6", ONE))
 
 
 def test_constants_that_are_not_one_a_channel() -> None:
@@ -153,7 +153,7 @@ def test_strides_of_pools() -> None:
     x = b.input("x", (1, 40, 40, 1), FLOAT)
     options = {"filter_height": 2, "filter_width": 2, "padding": "valid", "stride_h": 16, "stride_w": 1}
     y = b.add("average_pool_2d", [x], (1, 3, 39, 1), FLOAT, **options)
-    assert "a stride of 16; the tool's code generation takes up to 15" in refused(b.build([y]))
+    assert "a stride of 16; TPU-MLIR's code generation takes up to 15" in refused(b.build([y]))
 
 
 def test_all_unknown_operators_at_once() -> None:

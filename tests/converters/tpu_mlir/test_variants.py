@@ -1,4 +1,4 @@
-"""The manual's own formulas beside the tool's, and layers that leave the integers."""
+"""The manual's own formulas beside TPU-MLIR's, and layers that leave the integers."""
 
 from __future__ import annotations
 

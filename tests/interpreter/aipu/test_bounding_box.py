@@ -43,11 +43,17 @@ def largest_error(bits: int, sizes: tuple[float, float] = (0.05, 0.4)) -> float:
 
 @pytest.mark.parametrize(("bits", "codes"), [(8, 4.0), (16, 180.0)])
 def test_corners_are_right_to_a_few_codes(bits: int, codes: float) -> None:
-    """A corner loses codes of the box to whole centres and halves, and 16 bits a part to 1023 steps of the table."""
+    """A corner loses quantized values of the box to whole centres and halves.
+
+    And 16 bits a part to 1023 steps of the table.
+    """
     assert largest_error(bits) < codes / ((1 << bits) - 1)
 
 
 def test_small_boxes_need_sixteen_bits() -> None:
-    """A box of 2 to 4 percent of the image is 5 to 10 codes of 8 bits: a corner may be a quarter of it away."""
+    """A box of 2 to 4 percent of the image is 5 to 10 quantized values of 8 bits.
+
+    A corner may be a quarter of it away.
+    """
     assert largest_error(8, (0.02, 0.04)) > 0.02 / 4
     assert largest_error(16, (0.02, 0.04)) < 0.02 / 50

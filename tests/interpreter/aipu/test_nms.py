@@ -93,7 +93,7 @@ def test_a_small_box_beside_large_ones_is_not_lost() -> None:
     boxes = np.array([[0, 0, ONE, ONE], [100, 100, 140, 150], [0, 0, ONE, ONE - 1], [101, 100, 140, 150]])
     scores = np.array([400, 300, 200, 100])
     assert kept_by_kernel(boxes, scores, 0.5, SAFE_SHIFT) == [0, 1]
-    # The tool's 13 bits leave these small boxes no area: none is dropped, not even the double one.
+    # Compass's 13 bits leave these small boxes no area: none is dropped, not even the double one.
     assert kept_by_kernel(boxes, scores, 0.5, 13) == [0, 1, 3]
 
 

@@ -44,7 +44,7 @@ def layer(maps: list[Affine], output: Affine, box_bits: int = 16, boxes: int = 4
 
 
 def random_boxes(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Boxes from 3 to 90 pixels, of every level, as codes of 16 bits."""
+    """Boxes from 3 to 90 pixels, of every level, as quantized values of 16 bits."""
     sizes = np.exp(rng.uniform(np.log(3), np.log(90), (count, 2))) / [HEIGHT, WIDTH]
     low = rng.uniform(0, 1, (count, 2)) * np.maximum(1 - sizes, 0)
     return np.rint(np.clip(np.concatenate([low, low + sizes], axis=1), 0, 1) * 32767).astype(np.int16)
@@ -64,7 +64,7 @@ def expected(boxes: np.ndarray, maps: list[np.ndarray]) -> np.ndarray:
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_agrees_with_tensorflow_on_every_level(bits: int) -> None:
-    """Within half a code of the output, 1 / 256 of the value for M, and what a position's rounding moves."""
+    """Within half a quantized value of the output, 1 / 256 of the value for M, and what a position's rounding moves."""
     rng = np.random.default_rng(3)
     full = (1 << bits) - 1
     maps = [affine_of(np.float32(full / 2 / limit), 0, bits) for limit in (3.0, 2.5, 3.5, 2.0)]
@@ -96,7 +96,7 @@ def test_zero_points_are_taken_away_and_put_back() -> None:
 
 
 def test_sums_of_extreme_codes_stay_within_31_bits() -> None:
-    """A map of the lowest code gives it back everywhere, also at 16 bits."""
+    """A map of the lowest quantized value gives it back everywhere, also at 16 bits."""
     for bits in (8, 16):
         maps = [affine_of(np.float32(1), 0, bits)] * 4
         low = -(1 << (bits - 1))

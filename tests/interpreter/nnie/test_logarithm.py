@@ -1,4 +1,7 @@
-"""Logarithmic codes against HiSilicon's own library, bit for bit, and where the published page differs from it."""
+"""Logarithmic quantized values against HiSilicon's own library, bit for bit.
+
+And where the published page differs from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables are indexed by the raw bits of a code."""
+"""Tables are indexed by the raw bits of a quantized value."""
 
 from __future__ import annotations
 

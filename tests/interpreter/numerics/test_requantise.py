@@ -67,7 +67,10 @@ def test_equal_on_every_accumulator(rule, seed, zero_point):
 
 @pytest.mark.parametrize("zero_point", [-128, 3])
 def test_exceptions_of_float32_are_put_right(zero_point):
-    """Fine steps at large codes are where float32 misses a threshold; every accumulator near one is compared."""
+    """Fine steps at large quantized values are where float32 misses a threshold.
+
+    Every accumulator near one is compared.
+    """
     rng = np.random.default_rng(1)
     channels = 64
     scale, bias = rng.uniform(8e-4, 2e-3, channels), rng.integers(-50000, 50000, channels)
@@ -120,7 +123,7 @@ def test_a_map_that_is_off_by_one_accumulator_does_not_pass():
 
 
 def test_channels_that_never_change():
-    """A multiplier of 0, a range of one accumulator, and a clamp to one code."""
+    """A multiplier of 0, a range of one accumulator, and a clamp to one quantized value."""
     scale, bias = np.array([1e-30, 0.5, 0.5]), np.array([5, 10, 10**6])
     lower, upper = np.array([-1000, 7, -1000]), np.array([1000, 7, 1000])
     for zero_point in (-128, 0, 90):
@@ -174,7 +177,7 @@ def test_blocks_and_tails(shape):
 
 
 def test_the_map_proves_itself_on_the_bounds_of_float64():
-    """Accumulators just inside 2^52 with a scale that spreads 256 codes over all of them."""
+    """Accumulators just inside 2^52 with a scale that spreads 256 quantized values over all of them."""
     top = (1 << 52) - 1
     scale = np.array([120 / top])
     exact = half_away_of_a_product(scale, np.array([0]), 0)

@@ -1,4 +1,4 @@
-"""DEQUANTIZE against TFLite: every code."""
+"""DEQUANTIZE against TFLite: every quantized value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HARD_SWISH against TFLite: every code."""
+"""HARD_SWISH against TFLite: every quantized value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LEAKY_RELU against TFLite: every code."""
+"""LEAKY_RELU against TFLite: every quantized value."""
 
 from __future__ import annotations
 

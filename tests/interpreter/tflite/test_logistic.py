@@ -1,4 +1,4 @@
-"""LOGISTIC against TFLite: every code; and the sigmoid table read out of TFLite."""
+"""LOGISTIC against TFLite: every quantized value; and the sigmoid table read out of TFLite."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_against_tflite(oracle, operator, dtype, data, where, channels, activati
 
 @pytest.mark.parametrize("kernel", [(2, 1), (4, 5), (25, 5), (16, 16)])
 def test_every_sum_of_equal_codes_and_ties(oracle, kernel):
-    """Codes that differ by one in half of the taps make exact ties."""
+    """Quantized values that differ by one in half of the taps make exact ties."""
     where = Geometry(kernel, kernel, (1, 1), (1, 1), "valid")
     graph = pool_graph("average_pool_2d", INT8, affine(INT8, 0.1, 3), where, 1, "none")
     base = np.arange(-128, 127, dtype=np.int8)[:, None]

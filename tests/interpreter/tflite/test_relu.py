@@ -1,4 +1,4 @@
-"""RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1 against TFLite: every code."""
+"""RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1 against TFLite: every quantized value."""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ def test_sum_of_uint8(oracle, data, shape, keep_dims, seed):
 @kernel_settings
 @given(data=st.data(), shape=shapes(4, 5), seed=seeds, si=scales(-8, 3), so=scales(-8, 3))
 def test_sum_of_int8_is_that_of_uint8_with_all_codes_128_higher(oracle, data, shape, seed, si, so):
-    """TFLite's reference kernel reads int8 as uint8; it judges the same sum with every code and zero point moved."""
+    """TFLite's reference kernel reads int8 as uint8.
+
+    It judges the same sum with every quantized value and zero point moved.
+    """
     axes = data.draw(axes_of(shape))
     zi, zo = (data.draw(st.integers(-128, 127)) for _ in range(2))
     graph = reduction("sum", shape, axes, INT8, affine(INT8, si, zi), affine(INT8, so, zo))
@@ -55,7 +58,10 @@ def test_sum_of_int8_is_that_of_uint8_with_all_codes_128_higher(oracle, data, sh
 @kernel_settings
 @given(data=st.data(), shape=shapes(4, 5), seed=seeds, si=scales(-8, 3), so=scales(-8, 3))
 def test_sum_of_int16_is_that_of_uint8_where_codes_and_results_fit(oracle, data, shape, seed, si, so):
-    """TFLite's reference kernel reads half of the int16; it judges the same sum of codes that uint8 holds too."""
+    """TFLite's reference kernel reads half of the int16.
+
+    It judges the same sum of quantized values that uint8 holds too.
+    """
     axes = data.draw(axes_of(shape))
     wide = reduction("sum", shape, axes, INT16, affine(INT16, si), affine(INT16, so))
     narrow = reduction("sum", shape, axes, UINT8, affine(UINT8, si), affine(UINT8, so))

@@ -1,4 +1,4 @@
-"""TANH against TFLite: every code."""
+"""TANH against TFLite: every quantized value."""
 
 from __future__ import annotations
 

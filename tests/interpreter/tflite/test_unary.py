@@ -1,4 +1,4 @@
-"""Quantised functions of one tensor against TFLite: every code."""
+"""Quantised functions of one tensor against TFLite: every quantized value."""
 
 from __future__ import annotations
 

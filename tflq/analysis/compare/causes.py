@@ -54,7 +54,7 @@ def likely_cause(
     """
     if segment.differences:
         words = "; ".join(d.words for d in segment.differences[:3])
-        return Cause("integers", words, "mend these numbers: the file, the header or the export differs there")
+        return Cause("integers", words, "fix these numbers: the file, the header or the export differs there")
     complete = len(inputs) == len(segment.inputs) and all(f.same_encoding for f in inputs)
     judged = figures if own is None else own
     fed_equal = complete and (own is not None or not any(f.differing for f in inputs))
@@ -66,13 +66,13 @@ def likely_cause(
     if before > MOST_OF_THE_NOISE * total or (own is not None and noise_ratio(own) < OWN_SHARE * total):
         alone = "" if own is None else f"; alone it has {own.sqnr_db:.1f} dB"
         words = f"carried over from earlier layers: {figures.sqnr_db:.1f} dB{alone}"
-        return Cause("carried", words, "mend the layers before it")
+        return Cause("carried", words, "fix the layers before it")
     return _own_cause(judged, segment)
 
 
 def input_cause(node: str) -> Cause:
     """Return the cause of a layer whose input cannot hold the reference's values."""
-    return Cause("input", f"its input, from {node}, cannot hold the reference's values", f"mend the range of {node}")
+    return Cause("input", f"its input, from {node}, cannot hold the reference's values", f"fix the range of {node}")
 
 
 def noise_ratio(figures: TensorFigures) -> float:
@@ -84,7 +84,7 @@ def _own_cause(figures: TensorFigures, segment: Segment) -> Cause:
     if figures.clipped_noise > MOST_OF_THE_NOISE:
         return Cause(
             "saturation",
-            f"saturation: {figures.clipped:.2%} of the codes are clipped and make {figures.clipped_noise:.0%} of the "
+            f"saturation: {figures.clipped:.2%} of the values are clipped and make {figures.clipped_noise:.0%} of the "
             f"squared error",
             "widen the range: calibrate with more or other samples, or a strategy nearer to the extremes",
         )
@@ -106,7 +106,7 @@ def _own_cause(figures: TensorFigures, segment: Segment) -> Cause:
     if figures.unused > WIDE:
         return Cause(
             "range",
-            f"range too wide: {figures.unused:.0%} of the codes are never used",
+            f"range too wide: {figures.unused:.0%} of the quantized values are never used",
             "narrow the range: calibrate with a strategy that cuts outliers",
         )
     if figures.lsb is not None and figures.rms_coarser <= ROUNDING_RMS:

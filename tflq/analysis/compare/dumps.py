@@ -43,7 +43,7 @@ class Dump:
     def fitted(self, others: Mapping[str, Column]) -> Dump:
         """Give arrays the sample axis, the encoding and the names of the tensors that they are dumps of.
 
-        An array of the tensor's own type holds codes; one of floating point holds real numbers.
+        An array of the tensor's own type holds quantized values; one of floating point holds real numbers.
 
         Args:
             others: columns of the other side, by this side's names; columns without one are dropped.

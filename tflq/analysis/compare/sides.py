@@ -21,7 +21,7 @@ class Column:
 
     Attributes:
         name: unique within the side.
-        tensor: how its codes stand for real numbers; None for a dump that does not say.
+        tensor: how its quantized values stand for real numbers; None for a dump that does not say.
         index: of the tensor in its graph, or position in the dump.
         node: name of the node that writes it; empty for inputs and dumps.
         source: name of the model's tensor that it stands for, where the graph has names of its own; else empty.

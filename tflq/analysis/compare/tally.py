@@ -40,7 +40,7 @@ class TensorFigures:
 
     Attributes:
         elements: number compared.
-        differing: number that differ: codes where both sides have one encoding, else real values.
+        differing: number that differ: quantized values where both sides have one encoding, else real values.
         lsb: the step in which differences are counted: the first side's scale, or the second's; None for two floats.
         largest: largest |difference| in LSB; in real units where lsb is None.
         histogram: int64[17], rounded differences -8..8 in LSB, the ends open.
@@ -48,11 +48,12 @@ class TensorFigures:
         sqnr_db: 10 log10(sum reference^2 / sum difference^2); inf without a difference.
         rms_lsb: root of the mean squared difference, in LSB (or real units).
         rms_coarser: the same in steps of the side with the larger ones.
-        saturated: share of the first side's codes at an end of its type, the zero point not counted.
+        saturated: share of the first side's quantized values at an end of its type, the zero point not counted.
         clipped: share of them where the reference lies more than half an LSB beyond that end.
         clipped_noise: their share of the squared difference.
-        unused: share of the first side's codes outside the smallest and largest that occurred; 0 without codes.
-        same_encoding: whether both sides store the same codes for the same numbers.
+        unused: share of the first side's quantized values outside the smallest and largest that occurred; 0 without
+            quantized values.
+        same_encoding: whether both sides store the same quantized values for the same numbers.
         channels: (channel of the last axis, largest |difference|, differing elements), worst first, those that differ.
         first_place: the first element that differs, by sample and place.
         worst_place: the element of the largest difference.
@@ -146,7 +147,10 @@ class Tally:
         )
 
     def _unequal(self, first: Array, second: Array, a: Reals, b: Reals) -> NDArray[np.bool_]:
-        """Compare codes where both have one encoding, else real numbers; in float32 where one side holds those."""
+        """Compare quantized values where both have one encoding, else real numbers.
+
+        In float32 where one side holds those.
+        """
         if self._same and first.dtype == second.dtype:
             return differing(first, second)
         if np.float32 in (first.dtype.type, second.dtype.type):

@@ -128,7 +128,7 @@ class Explainer:
 
         Args:
             t: the tensor.
-            index: position in the model's own axes; leading axes of size 1 may be left away.
+            index: position in the model's own axes; leading axes of size 1 may be omitted.
             follow: whether to explain also what comes before an operator of one input element.
 
         Raises:

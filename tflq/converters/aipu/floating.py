@@ -1,8 +1,9 @@
 """Layers that run in floating point inside the quantised graph, to see what they cost (docs/aipu.md, 9).
 
-The operators of the model that such a layer stands for run in arithmetic `float`, with their float weights. Codes that
-they read are dequantised first; neighbours in floating point hand on their numbers as they are. What they write becomes
-codes of the layer's own type for all other readers, so that the rest of the graph is what it was.
+The operators of the model that such a layer stands for run in arithmetic `float`, with their float weights. Quantized
+values that they read are dequantised first; neighbours in floating point hand on their numbers as they are. What they
+write becomes quantized values of the layer's own type for all other readers, so that the rest of the graph is what it
+was.
 
 Source: whitepaper ACN-AWP-1002A, 6.2; Compass Optimizer, fake_quant_scopes_for_debug. (As shipped, the Optimizer
 truncates the float results to the integer type of the layer; here they are not.)
@@ -72,7 +73,7 @@ class _Islands:
         self.places = {s: t for t, s in source_tensors(self.quantised).items()}
 
     def add_island(self, layer: Node) -> None:
-        """Add the operators of the model that compute what the layer writes, then its codes."""
+        """Add the operators of the model that compute what the layer writes, then its quantized values."""
         known = {t: s for s, t in self.places.items()}
         ends = [(t, known[t]) for t in layer.outputs if t in known]
         for node in self._operators([s for _, s in ends]):

@@ -21,15 +21,15 @@ AUTO, LUT, FAST_EXP = "auto", "lut", "fast_exp"
 
 KNOWN = (
     Setting("activations", SYMMETRIC, "zero points on activations or none", (SYMMETRIC, ASYMMETRIC)),
-    Setting("activation_range", FULL, "restricted leaves out the lowest code", (FULL, RESTRICTED)),
+    Setting("activation_range", FULL, "restricted leaves out the lowest quantized value", (FULL, RESTRICTED)),
     Setting("activation_bits", 8, "width of a layer's output; 16 is always symmetric", (8, 16)),
     Setting("weights", PER_TENSOR, "one scale a layer or one each channel", (PER_TENSOR, PER_CHANNEL)),
-    Setting("weight_range", RESTRICTED, "restricted leaves out the lowest code", (FULL, RESTRICTED)),
+    Setting("weight_range", RESTRICTED, "restricted leaves out the lowest quantized value", (FULL, RESTRICTED)),
     Setting("weight_bits", 8, "width of weights", minimum=2, maximum=16),
     Setting("bias_bits", 0, "width of biases; 0 for 32, or 48 where activations have 16 bits", (0, 16, 32, 48)),
     Setting("float", False, "run the layer in floating point, to see whether it loses accuracy; not for files"),
     Setting("variant", COMPASS, "compass, or the whitepaper's own formulas (not for files)", (COMPASS, WHITEPAPER)),
-    Setting("unify_concat", False, "give the branches of a Concat the scale of its output: codes only move"),
+    Setting("unify_concat", False, "give the branches of a Concat the scale of its output: quantized values only move"),
     Setting(
         "multiplier_bits", 0, "width of M of sums, products, Concat, LeakyRelu; 0: the output's", (0, *range(2, 16))
     ),
@@ -57,10 +57,10 @@ class LayerOptions:
 
     Attributes:
         is_symmetric: whether its output has no zero point.
-        restricted: whether its output leaves out the lowest code.
+        restricted: whether its output leaves out the lowest quantized value.
         activation_bits: width of its output.
         per_channel: whether its weights have one scale each channel.
-        restricted_weights: whether its weights leave out the lowest code.
+        restricted_weights: whether its weights leave out the lowest quantized value.
         weight_bits: width of its weights.
         bias_bits: width of its biases.
         by_whitepaper: whether the whitepaper's own formulas run.

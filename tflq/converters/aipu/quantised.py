@@ -41,7 +41,7 @@ _WIDE = 32
 
 
 def quantised_tensors(layer: Layer) -> list[Tensor]:
-    """Return the tensors that a layer writes, each with its scale, zero point and codes.
+    """Return the tensors that a layer writes, each with its scale, zero point and quantized values.
 
     Raises:
         FormatError: scales, zero points or ranges that do not fit the tops.

@@ -15,7 +15,7 @@ _NO_WIDTH = np.finfo(np.float32).eps
 
 
 def code_span(bits: int, signed: bool, restricted: bool) -> int:
-    """Return q_range: 2^bits - 1, one less in the restricted range of signed codes."""
+    """Return q_range: 2^bits - 1, one less in the restricted range of signed quantized values."""
     return (1 << bits) - 1 - (signed and restricted)
 
 

@@ -55,7 +55,7 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
 
 
 def _effective(codes: Integers, bits: int) -> Integers:
-    """Return codes whose lowest bits are cleared so that the others fit `bits`; 0 for all of them."""
+    """Return quantized values whose lowest bits are cleared so that the others fit `bits`; 0 for all of them."""
     if not bits:
         return codes
     low, high = min(int(codes.min(initial=0)), -1), max(int(codes.max(initial=0)), 1)

@@ -152,7 +152,7 @@ def _finite(array: Array, tensor: Tensor, number: Callable[[int], int]) -> NDArr
         sample = number(row)
         raise SampleError(
             f"calibration: tensor '{tensor.name}' is {found} in sample {sample}; every value must be finite: "
-            f"leave the sample out, or mend the model",
+            f"leave the sample out, or fix the model",
             sample,
         )
     return np.asarray(array, np.float32)
@@ -190,7 +190,7 @@ def _sources(graph: Graph, view: Graph) -> dict[int, int]:
 
 
 def _real(array: Array, tensor: Tensor) -> Array:
-    """Return what codes stand for as float32; other arrays as they are."""
+    """Return what quantized values stand for as float32; other arrays as they are."""
     affine = tensor.quantisation
     if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
         return array

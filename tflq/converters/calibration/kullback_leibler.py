@@ -33,7 +33,7 @@ def best_window(
         histogram: [B] of equal bins between the two bounds.
         minimum: lower edge of the first bin.
         maximum: upper edge of the last bin.
-        target: number of codes; with B bins or fewer there is nothing to choose.
+        target: number of quantized values; with B bins or fewer there is nothing to choose.
         candidates: the widest among this many smallest divergences is taken.
         bare: whether Q is made of the window without what lies outside.
     """

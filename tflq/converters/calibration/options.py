@@ -112,8 +112,8 @@ class StatisticsOptions:
             depend on it.
         momentum: share of the old value in a moving average; the first batch starts it.
         bins: bins of a histogram; the ones that widen hold between `bins` and twice as many.
-        bits: width of the codes to come, for `kld`, `aciq` and `mse`.
-        symmetric: whether these codes are symmetric about zero.
+        bits: width of the quantized values to come, for `kld`, `aciq` and `mse`.
+        symmetric: whether these quantized values are symmetric about zero.
         weights: of the batches, for `weighted-mean`; empty for equal ones.
         include_zero: whether to widen each range until it holds zero, which every integer type of the targets needs.
         shuffle_seed: shuffle the samples with this seed; None keeps their order.

@@ -26,10 +26,10 @@ def computed_tensors(graph: Graph) -> tuple[int, ...]:
 def ranges_from_quantisation(graph: Graph) -> Graph:
     """Return the graph with a float32 `range` of one minimum and maximum on each computed tensor that states one.
 
-    The file's own range comes first; else scale * (lowest code - zero point) and scale * (highest code - zero point),
-    computed in float64 and rounded once. A tensor of real numbers at a border has the range of the QUANTIZE that reads
-    it, or of what the DEQUANTIZE that writes it reads: what TFLiteConverter writes by default, and pairs of both on the
-    tensors of quantisation-aware training. Other tensors stay as they are.
+    The file's own range comes first; else scale * (lowest quantized value - zero point) and scale * (highest quantized
+    value - zero point), computed in float64 and rounded once. A tensor of real numbers at a border has the range of the
+    QUANTIZE that reads it, or of what the DEQUANTIZE that writes it reads: what TFLiteConverter writes by default, and
+    pairs of both on the tensors of quantisation-aware training. Other tensors stay as they are.
     """
     result = graph.copy()
     for t in computed_tensors(graph):

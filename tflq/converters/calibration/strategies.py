@@ -37,10 +37,10 @@ def bounds_of(statistics: Statistics, options: StatisticsOptions) -> Bounds:
 def squared_error(
     values: NDArray[np.float64], counts: NDArray[np.int64], bounds: Bounds, bits: int, symmetric: bool
 ) -> float:
-    """Return sum(count * (x - fakequant(x))^2) for codes of this width, with ties to even.
+    """Return sum(count * (x - fakequant(x))^2) for quantized values of this width, with ties to even.
 
-    Symmetric: scale = max|bound| / (2^(bits-1) - 1), codes down to -(2^(bits-1) - 1). Otherwise
-    scale = (high - low) / (2^bits - 1) and codes stand for low + scale * k.
+    Symmetric: scale = max|bound| / (2^(bits-1) - 1), quantized values down to -(2^(bits-1) - 1). Otherwise
+    scale = (high - low) / (2^bits - 1) and quantized values stand for low + scale * k.
     """
     low, high = bounds
     if symmetric:
@@ -72,7 +72,8 @@ def _std(s: Statistics, options: StatisticsOptions) -> Bounds:
 
 
 def _kld(s: Statistics, options: StatisticsOptions) -> Bounds:
-    # Zero has a code of its own; the spike that a rectifier leaves there would make every wider window look worse.
+    # Zero has a quantized value of its own; the spike that a rectifier leaves there would make every wider window look
+    # worse.
     counts, low = s.histogram.trimmed(with_zeros=False)
     high = low + counts.size * s.histogram.width
     one_sided = low >= 0 or high <= s.histogram.width

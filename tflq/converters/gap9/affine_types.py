@@ -1,7 +1,7 @@
 """Real ranges, and scale and zero point from them, as GAP9's tool computes them (docs/gap9.md, 2).
 
 The precision of a scale is that of its range: float32 ranges (a file's min/max) give float32 scales, float64 ranges
-give float64. The integers of a network depend on it.
+give float64. The params of a network depend on it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def is_symmetric(affine: Affine) -> bool:
 
 
 def nearly_equal(a: Affine, b: Affine) -> bool:
-    """Whether the tool takes two types as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b, all else equal."""
+    """Whether NNTool takes two types as the same: |S_a - S_b| <= 1e-8 + 1e-5 S_b, all else equal."""
     same_codes = (a.bits, a.signed) == (b.bits, b.signed) and np.array_equal(a.zero_point, b.zero_point)
     return bool(same_codes and np.allclose(a.scale, b.scale))
 

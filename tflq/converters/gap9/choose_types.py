@@ -181,7 +181,7 @@ def _decide(group: _Class, graph: Graph) -> None:
     codes = _codes(group)
     heard = [(t, d) for t, d in group.demands if d.codes == codes]
     is_symmetric = group.must_be_symmetric or any(o.symmetric_only for _, o in group.offers)
-    # Codes that a uint8 producer takes over from its readers are what a conversion would have written.
+    # Quantized values that a uint8 producer takes over from its readers are what a conversion would have written.
     taken_over = codes.signed and any(not o.codes[0].signed for _, o in group.offers if not o.follows)
     is_symmetric |= any(d.symmetric or d.power_of_two for _, d in heard) or taken_over
     from_file = any(d.pushes_file_range for _, d in heard) or (taken_over and bool(heard) and heard[0][1].file_range)

@@ -1,6 +1,9 @@
-"""Weights as GAP9's memory holds them: NE16's bit planes, and the dense stream of sub-byte codes (docs/gap9.md, 3, 16).
+"""Weights as GAP9's memory holds them: NE16's bit planes, and the dense stream of sub-byte quantized values.
 
-Codes are offset binary, q + 2^(bits-1), in TFLite's order [O, KH, KW, I]; depthwise [C, KH, KW, 1]; linear [O, I].
+Source: docs/gap9.md, 3, 16.
+
+Quantized values are offset binary, q + 2^(bits-1), in TFLite's order [O, KH, KW, I]; depthwise [C, KH, KW, 1]; linear
+[O, I].
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class PlaneLayout:
     Attributes:
         mode: "3x3", "3x3dw", "1x1", "linear", or "taps" for other kernels, which run tap by tap in 1x1 mode.
         shape: of the codes: [O, KH, KW, I], depthwise [C, KH, KW, 1], linear [O, I].
-        bits: of a code.
+        bits: of a quantized value.
         group: input channels whose bits lie together; a multiple of 8.
     """
 
@@ -97,7 +100,9 @@ def pack_planes(codes: Array, layout: PlaneLayout) -> Array:
 
 
 def pack_stream(codes: Array, bits: int) -> Array:
-    """Return the dense stream: codes in C order, `bits` bits each, least significant first; uint8 bytes, bit 0 first.
+    """Return the dense stream: quantized values in C order, `bits` bits each, least significant first.
+
+    Uint8 bytes, bit 0 first.
 
     No channel or row is aligned; unused bits of the last byte are 0. Eight bits give plain bytes.
     """

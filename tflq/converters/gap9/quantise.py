@@ -50,7 +50,7 @@ def _passes(options: dict[str, LayerOptions]) -> tuple[Pass, ...]:
         Pass(state_ranges, "every type follows from a real range"),
         Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
         Pass(merge_equal, "several pads of one tensor have become the same convolution input"),
-        Pass(separate_activations, "the tool moves and fuses activations as nodes"),
+        Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
         Pass(remove_idle_rectifiers, "a ReLU behind what is not negative would break a fusion for nothing"),
         Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
         Pass(raise_activations, "so that a layer takes its activation with it"),

@@ -26,11 +26,11 @@ class Codes:
 
     @classmethod
     def of(cls, affine: Affine) -> Codes:
-        """Return the codes of a type."""
+        """Return the quantized values of a type."""
         return cls(affine.bits, affine.signed)
 
     def quantised(self, range_: Range, is_symmetric: bool) -> Affine:
-        """Return these codes with scale and zero point for a range."""
+        """Return these quantized values with scale and zero point for a range."""
         return (symmetric if is_symmetric else asymmetric)(range_, self.bits, self.signed)
 
 

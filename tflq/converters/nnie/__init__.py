@@ -1,4 +1,4 @@
-"""Target `nnie`: HiSilicon NNIE's logarithmic codes, and a Caffe package for its mapper (docs/nnie.md)."""
+"""Target `nnie`: HiSilicon NNIE's logarithmic quantized values, and a Caffe package for its mapper (docs/nnie.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["NNIE"]
 
 NNIE = Target(
     name="nnie",
-    summary="HiSilicon NNIE: logarithmic codes of 8 or 16 bits, a Caffe package for its mapper",
+    summary="HiSilicon NNIE: logarithmic quantized values of 8 or 16 bits, a Caffe package for its mapper",
     arithmetic=ARITHMETIC,
     specification=specification(),
     settings=settings_of(LayerOptions),
     check=lambda graph, _: problems_of(graph),
     quantise=quantise_graph,
-    # Tensors stay real: each layer makes codes of its own inputs.
+    # Tensors stay real: each layer makes quantized values of its own inputs.
     encode=lambda real, _: np.asarray(real, np.float32),
     emit=artefacts_of,
 )

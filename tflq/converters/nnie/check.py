@@ -1,4 +1,7 @@
-"""Which operators compute on codes, and which Caffe 1.0 or the mapper cannot take: all at once, with the way out."""
+"""Which operators compute on quantized values, and which Caffe 1.0 or the mapper cannot take.
+
+All at once, with the way out.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tflq.schemas.nnie import limits
 
 WEIGHTED = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 QUANTISING = (*WEIGHTED, "average_pool_2d", "mean", "add", "mul", "concatenation")
-"""Operators whose inputs become codes, all with one z."""
+"""Operators whose inputs become quantized values, all with one z."""
 
 
 def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:

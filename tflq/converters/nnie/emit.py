@@ -184,7 +184,7 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
    not published, so it cannot be written here. The mapper chooses its own clipping values from the samples; those in
    {name}_clipping.json are what its library computes from the calibrated maxima.
 2. The file of `[gfpq_param_file]`, with which the mapper would take given clipping values, is not published either.
-3. Running on the chip or in the vendor's simulator. `tflq run --target nnie` computes what the codes stand for in
+3. Running on the chip or in the vendor's simulator. `tflq run --target nnie` computes what these stand for in
    float32; the chip's accumulators and its 20.12 outputs round on top of that.
 """
 

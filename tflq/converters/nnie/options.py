@@ -14,7 +14,7 @@ _FORMULA = "HiSilicon's library, the published page, or MQBench's code (docs/nni
 class LayerOptions:
     """Values of the keys for one layer; those of the mapper only stand in its cfg."""
 
-    bits: int = key(8, "width of the logarithmic codes of weights and activations", choices=(8, 16))
+    bits: int = key(8, "width of the logarithmic quantized values of weights and activations", choices=(8, 16))
     formula: str = key("library", _FORMULA, choices=FORMULAS, per_layer=False)
     internal_stride: int = key(16, "mapper: alignment of rows in the chip's memory", choices=(16, 32), per_layer=False)
     compress_mode: int = key(0, "mapper: 1 compresses the parameters", choices=(0, 1), per_layer=False)

@@ -20,7 +20,7 @@ DEPTHWISE_ADVICE = "depthwise: HiSilicon advises to avoid it; it runs, slowly"
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
-    """Return the graph whose layers NNIE runs in logarithmic codes.
+    """Return the graph whose layers NNIE runs in logarithmic quantized values.
 
     Raises:
         UnsupportedError: operators without a layer in Caffe, all at once; tensors without a range.
@@ -49,7 +49,7 @@ def _require_ranges(graph: Graph) -> None:
 def _layer(graph: Graph, node: Node, options: LayerOptions) -> Node:
     attributes = node.attributes
     if fused_activation(node) == "relu6":
-        # The readers' codes saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
+        # The readers' quantized values saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
         attributes = attributes.updated(fused_activation_function="relu")
     operator = "relu" if node.operator == "relu6" else node.operator
     attributes = attributes.updated(**{name: getattr(options, name) for name in MAPPER_KEYS})

@@ -44,7 +44,7 @@ def problems_of(graph: Graph, options: Options[LayerOptions]) -> tuple[str, ...]
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
-    """Return the graph whose linear layers run on codes. A graph with FakeQuantize keeps its own levels.
+    """Return the graph whose linear layers run on quantized values. A graph with FakeQuantize keeps its own levels.
 
     Raises:
         UnsupportedError: operators without a mapping, all at once; tensors without a range.
@@ -64,13 +64,13 @@ def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     passes = [
         Pass(_fused, "FakeQuantize follows the rectifier, not the sum"),
         Pass(split, "FakeQuantize(x) = Dequantize(Quantize(x))"),
-        Pass(propagate, "the plug-in computes a layer in int8 only if codes go in"),
+        Pass(propagate, "the plug-in computes a layer in int8 only if quantized values go in"),
     ]
     if options.whole.input == INT8:
-        passes.append(Pass(codes_at_inputs, "input=int8: the network takes codes"))
+        passes.append(Pass(codes_at_inputs, "input=int8: the network takes quantized values"))
     if options.whole.output == INT8:
-        passes.append(Pass(codes_at_outputs, "output=int8: the network returns codes"))
-    result = run_passes(graph, (*passes, Pass(pruned, "the Quantize and Dequantize that codes have passed by")))
+        passes.append(Pass(codes_at_outputs, "output=int8: the network returns quantized values"))
+    result = run_passes(graph, (*passes, Pass(pruned, "Quantize and Dequantize that are passed by")))
     result.nodes = [_described(result, node) for node in result.nodes]
     validate(result, "openvino graph")
     return result

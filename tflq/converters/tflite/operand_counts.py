@@ -83,7 +83,7 @@ _MAY_LACK_INPUTS = frozenset(
 
 
 def check_counts(node: Node, where: str) -> None:
-    """Check the numbers of a node's inputs and outputs; operators that take any are not looked at.
+    """Check the params of a node's inputs and outputs; operators that take any are not looked at.
 
     Raises:
         GraphError: another number than TFLite's kernel takes, or an absent input that it needs.

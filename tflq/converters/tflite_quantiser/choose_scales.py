@@ -42,7 +42,7 @@ class _Group:
     narrow: bool = False
 
     def fits(self, other: _Group) -> bool:
-        """Whether the values of another group have codes here, where the scale is fixed."""
+        """Whether the values of another group have quantized values here, where the scale is fixed."""
         if self.fixed is None or other.bounds is None:
             return True
         scale, zero_point = float(self.fixed.scale[0]), int(self.fixed.zero_point[0])

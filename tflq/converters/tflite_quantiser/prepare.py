@@ -21,8 +21,8 @@ class FakeQuantised:
     Attributes:
         minimum: of the range.
         maximum: of the range.
-        bits: width of the codes.
-        narrow: whether the lowest code is unused.
+        bits: width of the quantized values.
+        narrow: whether the lowest quantized value is unused.
     """
 
     minimum: float

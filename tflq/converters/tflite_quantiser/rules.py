@@ -86,7 +86,7 @@ RULES: dict[str, Rule] = {
 LEFT_IN_FLOAT = {
     "sum": "TFLite's reference kernel reads int8 as uint8",
     "div": "TFLite's reference kernel shifts by more than 31 bits for some quotients",
-    "neg": "TFLite's kernel negates codes and ignores the zero point",
+    "neg": "TFLite's kernel negates quantized values and ignores the zero point",
 }
 """Operators that have an integer kernel whose results are not the operator's."""
 

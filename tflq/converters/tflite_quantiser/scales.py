@@ -1,4 +1,4 @@
-"""From real ranges to scales, zero points and codes, as TFLite's quantisation specification has them.
+"""From real ranges to scales, zero points and quantized values, as TFLite's quantisation specification has them.
 
 Scales are float32. All are at least 2^-60, so that the product of two, which is a bias's scale, is a normal float32.
 """
@@ -29,9 +29,10 @@ def activation(low: float, high: float, kind: str, symmetric: bool = False, narr
     """Return the quantisation of an activation.
 
     The range is widened to hold 0; one that is 0 only becomes [0, 1].
-    int8: scale = f32((high - low) / 255), zero point = clamp(rha(-128 - low / scale)), so that 0 has a code of its own
-    (rha: round half away from zero). Narrow: codes from -127, 254 steps. Symmetric int8: max|.| / 127, int16:
-    max|.| / 32767, zero point 0.
+    int8: scale = f32((high - low) / 255), zero point = clamp(rha(-128 - low / scale)), so that 0 has a quantized value
+        of its own
+    (rha: round half away from zero). Narrow: quantized values from -127, 254 steps. Symmetric int8: max|.| / 127,
+    int16: max|.| / 32767, zero point 0.
 
     Raises:
         UnsupportedError: a bound that is NaN or infinite.
@@ -53,11 +54,11 @@ def activation(low: float, high: float, kind: str, symmetric: bool = False, narr
 
 @dataclass(frozen=True, eq=False)
 class WeightScales:
-    """How weights become codes.
+    """How weights become quantized values.
 
     Attributes:
         affine: as the file states it.
-        steps: codes are -steps..steps.
+        steps: quantized values are -steps..steps.
         largest: float32[1] or [C], the magnitude that `steps` stands for.
     """
 
@@ -87,7 +88,7 @@ def weights(
         input_scale: 0 where the bias stays float.
         kind: "int8" or "int16x8".
         half_range: the largest weight that the model states, in place of that of the values.
-        steps: codes are -steps..steps.
+        steps: quantized values are -steps..steps.
 
     Raises:
         UnsupportedError: a weight that is NaN or infinite.
@@ -122,8 +123,8 @@ def codes(values: Array, affine: Affine) -> Array:
 def weight_codes(values: Array, found: WeightScales) -> Array:
     """Return clip(rha(f32(w * f32(steps / largest))), -steps, steps): int8[*shape].
 
-    The product with a rounded reciprocal decides ties, where `codes` divides by the scale: a weight of 63.5 steps
-    becomes 63 or 64.
+    The product with a rounded reciprocal decides ties, where `quantized values` divides by the scale: a weight of 63.5
+    steps becomes 63 or 64.
 
     Source: TFLite tools/optimize/quantization_utils.cc, SymmetricPerChannelQuantization.
     """

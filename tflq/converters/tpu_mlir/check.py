@@ -43,7 +43,7 @@ def _reason(graph: Graph, node: Node) -> str:
     clamp = fused_activation(node)
     if clamp != "none" and not (node.operator in FUSING and clamp in RECTIFIERS):
         return (
-            f"fused activation {clamp}; the tool fuses {' and '.join(RECTIFIERS)} into {', '.join(FUSING)} only: make "
+            f"fused activation {clamp}; TPU-MLIR fuses {' and '.join(RECTIFIERS)} into {', '.join(FUSING)} only: make "
             f"it an operator of its own"
         )
     return _RULES[node.operator](graph, node) if node.operator in _RULES else ""
@@ -52,7 +52,7 @@ def _reason(graph: Graph, node: Node) -> str:
 def _filter(graph: Graph, node: Node) -> str:
     given = [graph.tensors[t] for t in node.inputs[1:] if t >= 0]
     if not all(t.is_constant for t in given):
-        return "weights or bias are computed at run time; the tool's INT8 needs constants"
+        return "weights or bias are computed at run time; TPU-MLIR's INT8 needs constants"
     return ""
 
 
@@ -75,9 +75,9 @@ def _pair(graph: Graph, node: Node) -> str:
 def _rectifier(graph: Graph, node: Node) -> str:
     writer = graph.producers().get(node.inputs[0])
     if writer is not None and graph.nodes[writer].operator == "concatenation":
-        return "it follows a concatenation, and the tool would move it and rename tensors: put it in front of that"
+        return "it follows a concatenation, and TPU-MLIR would move it and rename tensors: put it in front of that"
     if node.operator == "relu6":
-        return f"a relu6 that does not directly follow {', '.join(FUSING)}: the tool stores no bound of 6 there"
+        return f"a relu6 that does not directly follow {', '.join(FUSING)}: TPU-MLIR stores no bound of 6 there"
     return ""
 
 
@@ -87,7 +87,7 @@ def _average_pool(_graph: Graph, node: Node) -> str:
     outputs = _graph.tensors[node.outputs[0]].shape[1:3]
     strides = (node.attributes.integer("stride_h"), node.attributes.integer("stride_w"))
     far = [s for s, o in zip(strides, outputs, strict=True) if s > limit and o > 1]
-    return f"a stride of {far[0]}; the tool's code generation takes up to {limit}" if far else ""
+    return f"a stride of {far[0]}; TPU-MLIR's code generation takes up to {limit}" if far else ""
 
 
 def _mean(graph: Graph, node: Node) -> str:

@@ -25,9 +25,9 @@ _PASSES = (
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
     ),
-    Pass(constants_to_depthwise, "the tool runs one number a channel as a 1x1 depthwise convolution"),
+    Pass(constants_to_depthwise, "TPU-MLIR runs one number a channel as a 1x1 depthwise convolution"),
 )
-"""What the tool rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
+"""What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,11 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
-    """Return the graph that the tool makes of a network and its ranges.
+    """Return the graph that TPU-MLIR makes of a network and its ranges.
 
     Raises:
-        UnsupportedError: operators without a mapping, all at once; tensors without a range; values without codes.
+        UnsupportedError: operators without a mapping, all at once; tensors without a range; values without quantized
+            values.
         OptionError: settings that do not fit the graph.
         InputError, FormatError: a calibration table that cannot be read.
     """
@@ -75,7 +76,7 @@ def quantise_network(
 
     Args:
         network: float32, with ranges where there is no table.
-        names: tensor -> what the tool calls it.
+        names: tensor -> what TPU-MLIR calls it.
         table: the ranges; None for those of the network.
         options: of the target.
 

@@ -1,4 +1,4 @@
-"""The tool's names of tensors and its tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
+"""TPU-MLIR's names of tensors and its tables: ranges of tensors, modes of layers (docs/tpu_mlir.md, 8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIX_GATE = "HardSigmoid"
 def tool_names(network: OnnxGraph) -> dict[str, str]:
     """Return value -> `<value>_<op type>`; graph inputs keep their names.
 
-    x * HardSigmoid(x) becomes one operator of the tool, HardSwish.
+    x * HardSigmoid(x) becomes one operator of TPU-MLIR, HardSwish.
     """
     writers = network.producers
     names = {value.name: value.name for value in network.inputs}
@@ -29,7 +29,7 @@ def tool_names(network: OnnxGraph) -> dict[str, str]:
 
 
 def tensor_names(network: OnnxGraph) -> dict[int, str]:
-    """Return tensor of the model -> the tool's name of the value that holds it."""
+    """Return tensor of the model -> TPU-MLIR's name of the value that holds it."""
     named = tool_names(network)
     return {t: named[value] for t, value in network.values.items() if value in named}
 
@@ -44,8 +44,8 @@ class CalibrationLine:
     """The calibrated range of one tensor.
 
     Attributes:
-        name: as the tool calls the tensor.
-        threshold: largest magnitude that the codes reach, above 0.
+        name: as TPU-MLIR calls the tensor.
+        threshold: largest magnitude that the quantized values reach, above 0.
         minimum: its sign decides between uint8 and int8; the asymmetric mode uses its value.
         maximum: the asymmetric mode uses it.
     """

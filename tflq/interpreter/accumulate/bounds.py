@@ -31,7 +31,7 @@ def worst_magnitude(weights: Array, input_magnitude: int) -> int:
 
     Args:
         weights: integers [O, ...], output channel first.
-        input_magnitude: largest |x| among stored codes, the padding value included.
+        input_magnitude: largest |x| among stored quantized values, the padding value included.
     """
     if weights.size == 0:
         return input_magnitude
@@ -46,7 +46,7 @@ def accumulator_range(weights: Array, minimum: int, maximum: int) -> tuple[NDArr
 
     Args:
         weights: integers [O, ...], output channel first.
-        minimum: smallest stored code, padding value included.
+        minimum: smallest stored quantized value, padding value included.
         maximum: largest.
 
     Returns:

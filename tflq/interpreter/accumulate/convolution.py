@@ -36,7 +36,7 @@ ROW_PATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """Weights made ready for `accumulate_convolution`.
+    """Weights packed for `accumulate_convolution`.
 
     Attributes:
         window: kernel, stride, dilation, padding.
@@ -89,7 +89,7 @@ def prepare_convolution(
         weights: integers [O, KH, KW, C/groups]; output channel o belongs to group o // (O/groups).
         window: its kernel is (KH, KW).
         groups: number of groups.
-        input_magnitude: largest |x| among stored codes, the padding value included.
+        input_magnitude: largest |x| among stored quantized values, the padding value included.
         output_width: of the images to come; 1 where it is not known, then each output gets its own patch.
 
     Raises:
@@ -115,7 +115,7 @@ def accumulate_convolution(prepared: Convolution, x: Array, pad_value: int) -> A
 
     Args:
         prepared: weights and window.
-        x: integers [S, N, H, W, C], stored codes (no zero point is taken off).
+        x: integers [S, N, H, W, C], stored quantized values (no zero point is taken off).
         pad_value: the code outside the image, usually the zero point.
 
     Returns:

@@ -32,7 +32,7 @@ _Single = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Depthwise:
-    """Weights made ready for `accumulate_depthwise`.
+    """Weights packed for `accumulate_depthwise`.
 
     Attributes:
         window: kernel, stride, dilation, padding.
@@ -78,7 +78,7 @@ def prepare_depthwise(
         weights: integers [KH, KW, C * multiplier].
         window: its kernel is (KH, KW).
         multiplier: output channels for each input channel.
-        input_magnitude: largest |x| among stored codes, the padding value included.
+        input_magnitude: largest |x| among stored quantized values, the padding value included.
         output_width: of the images to come, where it is known.
 
     Raises:
@@ -96,7 +96,7 @@ def accumulate_depthwise(prepared: Depthwise, x: Array, pad_value: int) -> Array
 
     Args:
         prepared: weights and window.
-        x: integers [S, N, H, W, C], stored codes (no zero point is taken off).
+        x: integers [S, N, H, W, C], stored quantized values (no zero point is taken off).
         pad_value: the code outside the image, usually the zero point.
 
     Returns:

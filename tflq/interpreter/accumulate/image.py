@@ -1,4 +1,4 @@
-"""Images made ready for a window: cast, padded, and seen as overlapping patches without a copy."""
+"""Images packed for a window: cast, padded, and seen as overlapping patches without a copy."""
 
 from __future__ import annotations
 

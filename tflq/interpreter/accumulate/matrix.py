@@ -14,7 +14,7 @@ from tflq.interpreter.recording.primitive import primitive
 
 @dataclass(frozen=True, eq=False)
 class MatrixProduct:
-    """Weights made ready for `accumulate_product`.
+    """Weights packed for `accumulate_product`.
 
     Attributes:
         columns: [K, O] in the accumulator's type.
@@ -33,7 +33,7 @@ def prepare_product(weights: Array, input_magnitude: int) -> MatrixProduct:
 
     Args:
         weights: integers [O, K].
-        input_magnitude: largest |x| of the stored codes.
+        input_magnitude: largest |x| of the stored quantized values.
     """
     dtype = exact_dtype(worst_magnitude(weights, input_magnitude))
     return MatrixProduct(np.ascontiguousarray(weights.T, dtype))

@@ -79,7 +79,8 @@ def gain_in_order(prepared: Convolution, is_mapped: bool, image: Pair) -> float 
 
     Args:
         prepared: weights and window, for images that `accumulate_in_order` takes.
-        is_mapped: whether a proven map takes accumulators to codes; the integer rule itself is as slow in any order.
+        is_mapped: whether a proven map takes accumulators to quantized values; the integer rule itself is as slow in
+            any order.
         image: height and width of the input.
     """
     if not is_mapped or not can_run_samples_last(prepared, image):

@@ -57,7 +57,7 @@ class TransposedWindow:
 
 @dataclass(frozen=True, eq=False)
 class Transposed:
-    """Weights made ready for `accumulate_transposed`.
+    """Weights packed for `accumulate_transposed`.
 
     Attributes:
         place: window and output size.

@@ -28,7 +28,7 @@ State = Literal["independent", "stream"]
 
 
 class Engine:
-    """A graph made ready to run.
+    """A graph ready to run.
 
     Results do not depend on the chunk size, nor on the number of threads. Every array has a leading axis of S samples
     in front of the model's own shape; a tensor whose shape differs between samples comes as an object array [S] of

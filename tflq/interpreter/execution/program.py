@@ -45,7 +45,7 @@ class Listener(Protocol):
 
 
 class Program:
-    """A lowered graph made ready to run."""
+    """A lowered graph ready to run."""
 
     def __init__(self, library: Library, number: int) -> None:
         self.library = library
@@ -105,7 +105,7 @@ class Program:
             touched = [t for t in dict.fromkeys(s.node.inputs + s.node.outputs) if t != ABSENT]
             release = tuple(t for t in touched if t not in needed)
             needed.update(touched)
-            steps.append(Step(s.index, s.node, s.kernel, s.late, s.shapes, release))
+            steps.append(Step(s.index, s.node, s.kernel, s.deferred, s.shapes, release))
         return steps[::-1]
 
     def run(
@@ -204,13 +204,13 @@ class Program:
         if node.operator in CONTROL:
             return Step(index, node, None, None, None, ())
         found = kernel(node.arithmetic or "", kernel_name(node))
-        late = isinstance(node.params, Deferred)
+        is_deferred = isinstance(node.params, Deferred)
         operands = self.graph.operands(index)
         if found.stateful:
             operands = replace(operands, inputs=(*operands.inputs, None))
         later = DeferredNode(node, operands, found)
         known = tuple((i, t.shape) for i, t in enumerate(operands.inputs) if t is not None and not t.is_constant)
-        return Step(index, node, found, later, None if late else known, ())
+        return Step(index, node, found, later, None if is_deferred else known, ())
 
 
 def _in_order(value: Value, last: bool) -> Value:
@@ -275,8 +275,8 @@ def _fresh(tensor: Tensor) -> Array:
 def _run_kernel(
     step: Step, found: Kernel, operands: Sequence[Value | None], samples: int, values: _Values
 ) -> Sequence[Value]:
-    if step.late is None or step.fits(operands):
+    if step.deferred is None or step.fits(operands):
         return found.run(step.node.params, *operands)
-    results = step.late.run(operands, samples)
+    results = step.deferred.run(operands, samples)
     values.require_memory(results, samples)
     return results

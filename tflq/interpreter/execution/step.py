@@ -1,4 +1,4 @@
-"""One node of a program, made ready to run."""
+"""One node of a program, ready to run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Step:
         index: of the node.
         node: lowered.
         kernel: None for what the engine itself executes.
-        late: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
+        deferred: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
         shapes: (position, shape) of the computed inputs that the integers were decided for: the shapes that the file
             states, which may be wrong; None where they are decided when the node runs.
         release: tensors that nobody needs after this step.
@@ -30,7 +30,7 @@ class Step:
     index: int
     node: Node
     kernel: Kernel | None
-    late: DeferredNode | None
+    deferred: DeferredNode | None
     shapes: tuple[tuple[int, tuple[int, ...]], ...] | None
     release: tuple[int, ...]
 

@@ -223,7 +223,7 @@ def activation_bounds(activation: str) -> tuple[float | None, float | None]:
 def activation_range(
     activation: str, scale: float | np.floating, zero_point: int, minimum: int, maximum: int
 ) -> tuple[int, int]:
-    """Return the codes to which a fused activation clamps.
+    """Return the quantized values to which a fused activation clamps.
 
     q(v) = zero_point + round_half_away(f32(v / scale)), a division in float32; then intersected with the type.
 
@@ -231,8 +231,8 @@ def activation_range(
         activation: as in `activation_bounds`.
         scale: of the output, used as float32.
         zero_point: of the output.
-        minimum: smallest code of the output's type.
-        maximum: largest code.
+        minimum: smallest quantized value of the output's type.
+        maximum: largest quantized value.
 
     Raises:
         UnsupportedError: v / scale does not fit int32, or the activation is not known.

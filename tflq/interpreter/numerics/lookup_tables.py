@@ -21,13 +21,16 @@ FloatFunction = Callable[[NDArray[np.floating]], NDArray[np.floating]]
 
 
 def all_codes(dtype: DType) -> Integers:
-    """Return every code of a type of 8 or 16 bits, in the order of its raw bits: int64[256] or int64[65536]."""
+    """Return every quantized value of a type of 8 or 16 bits, in the order of its raw bits.
+
+    Int64[256] or int64[65536].
+    """
     raw = np.arange(1 << dtype.bits, dtype=f"uint{dtype.bits}")
     return raw.view(dtype.storage).astype(np.int64)
 
 
 def make_table(compute: Callable[[Integers], Array], source: DType, target: DType) -> Table:
-    """Return compute(code) for each code of `source`, stored as `target`; read-only."""
+    """Return compute(code) for each quantized value of `source`, stored as `target`; read-only."""
     table = compute(all_codes(source)).astype(target.storage)
     table.setflags(write=False)
     note_table(table, compute)
@@ -81,7 +84,7 @@ def lut256(
         function: takes and returns float32.
         dtype: INT8 or UINT8, of both sides.
         input_scale: float32.
-        input_zero_point: in codes.
+        input_zero_point: in quantized values.
         output: scale and zero point of the output.
 
     Source: TFLite kernels/internal/common.h, LUTPopulateInt8.
@@ -116,9 +119,9 @@ def lut513(
 
     Args:
         function: takes and returns `real`.
-        input_scale: step of the input's codes.
+        input_scale: step of the input's quantized values.
         input_zero_point: of the input.
-        output_scale: step of the output's codes; its zero point is 0.
+        output_scale: step of the output's quantized values; its zero point is 0.
         real: float64 or float32, in which every operation is done.
 
     Source: TFLite kernels/internal/common.h, LUTPopulateInt16.

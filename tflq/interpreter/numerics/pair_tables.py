@@ -40,10 +40,10 @@ class RescaledPair:
 
 
 def make_pairs(compute: Callable[[Integers, Integers], Array], first: DType, second: DType, target: DType) -> Array:
-    """Return compute(x, y) for all pairs of codes, by 256 raw(x) + raw(y), stored as `target`; read-only.
+    """Return compute(x, y) for all pairs of quantized values, by 256 raw(x) + raw(y), stored as `target`; read-only.
 
     Args:
-        compute: takes int64[256, 1] and int64[1, 256], returns codes [256, 256].
+        compute: takes int64[256, 1] and int64[1, 256], returns quantized values [256, 256].
         first: 8-bit type of x.
         second: 8-bit type of y.
         target: of the result.

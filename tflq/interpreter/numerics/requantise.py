@@ -2,8 +2,8 @@
 
 A requantisation F is a nondecreasing step function of the integer accumulator; so is the floating-point expression of
 StepMap, because each of its operations is nondecreasing under IEEE rounding. With T[k] = min{acc: F(acc) >= k}, a map M
-equals F on the whole range if M(T[k]) >= k and M(T[k] - 1) < k for every code k. If only M(T[k] + 1) >= k and
-M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and those few are listed as exceptions.
+equals F on the whole range if M(T[k]) >= k and M(T[k] - 1) < k for every quantized value k. If only M(T[k] + 1) >= k
+and M(T[k] - 2) < k hold, M equals F but for accumulators T[k] and T[k] - 1, and those few are listed as exceptions.
 `fit_step_map` finds every T[k] from F itself and checks just that: nothing is assumed about the size of rounding errors
 (docs/exactness.md).
 """
@@ -24,9 +24,12 @@ from tflq.interpreter.numerics.step_map import Exact, Reals, StepMap, requantise
 __all__ = ["Exact", "StepMap", "fit_step_map", "requantise"]
 
 MOST_CODES = 1 << 10
-"""Outputs with more codes (int16) are not fitted: the exact rule runs."""
+"""Outputs with more quantized values (int16) are not fitted: the exact rule runs."""
 SMALLEST_SCALE = 1e-200
-"""Below it, codes / scale could overflow float64; no accumulator reaches a second code there anyway."""
+"""Below it, quantized values / scale could overflow float64.
+
+No accumulator reaches a second quantized value there anyway.
+"""
 STEPS = sorted(product(range(-6, 7), range(-2, 3)), key=lambda step: abs(step[0]) + abs(step[1]))
 """Neighbours of (scale, offset) that the search in float32 tries, in units in the last place, nearest first."""
 
@@ -35,7 +38,7 @@ _Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Problem:
-    """What a map must reproduce: thresholds [K, O] of codes [K, 1] on [lower, upper]."""
+    """What a map must reproduce: thresholds [K, O] of quantized values [K, 1] on [lower, upper]."""
 
     thresholds: Integers
     codes: Integers
@@ -56,7 +59,7 @@ class _Problem:
         return above & (self.thresholds - advance >= self.lower)
 
     def wrong(self, step_map: StepMap) -> Integers:
-        """Number of codes that the map reaches too late or too early: int64[O]."""
+        """Number of quantized values that the map reaches too late or too early: int64[O]."""
         return np.asarray((self.late(step_map) | self.early(step_map)).sum(axis=0), np.int64)
 
     def of(self, channels: Integers) -> _Problem:
@@ -93,17 +96,18 @@ def fit_step_map(
 
     Args:
         exact: the rule; nondecreasing in the accumulator on [lower, upper] for each channel (the caller's promise),
-            with codes clipped to [minimum, maximum].
-        scale: [O], codes per unit of the accumulator, as the rule has it; > 0. The map uses it as its slope.
+            with quantized values clipped to [minimum, maximum].
+        scale: [O], quantized values per unit of the accumulator, as the rule has it; > 0. The map uses it as its slope.
         offset: [O], code about (acc + offset) * scale + zero_point. Only speed depends on its being close.
         lower: int64[O], smallest accumulator.
         upper: int64[O], largest accumulator.
         zero_point: the code that stands for 0, where a rule may change its direction of rounding.
-        minimum: smallest code.
-        maximum: largest code.
+        minimum: smallest quantized value.
+        maximum: largest quantized value.
 
     Returns:
-        The map, proven; None where none was found, there are too many codes, or numbers exceed float64's integers.
+        The map, proven; None where none was found, there are too many quantized values, or numbers exceed float64's
+        integers.
     """
     limit = 1 << 52
     if maximum - minimum > MOST_CODES or np.any(lower < -limit) or np.any(upper > limit) or not _usable(scale):
@@ -153,9 +157,9 @@ def _bisect(exact: Exact, codes: Integers, lower: Integers, upper: Integers) -> 
 def _candidate(problem: _Problem, slope: Reals, corrected: bool, nudge: int = 0) -> StepMap:
     """Return the map with this slope in the middle of what the thresholds allow, the offset nudged by some ulps.
 
-    Without correction one offset B serves all codes. With it, codes above the zero point allow offsets B + D, those up
-    to it B - D; d = D * slope, 0 where one B serves. d stays below 1/4, so that u + correction(u) rounds to the zero
-    point wherever |real| < d.
+    Without correction one offset B serves all quantized values. With it, quantized values above the zero point allow
+    offsets B + D, those up to it B - D; d = D * slope, 0 where one B serves. d stays below 1/4, so that u +
+    correction(u) rounds to the zero point wherever |real| < d.
     """
     if not corrected:
         offset = _nudged(_in(_middle(*problem.bounds(slope, slice(None))), slope), nudge)

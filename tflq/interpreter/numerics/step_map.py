@@ -1,4 +1,4 @@
-"""A floating-point map from accumulators to codes, applied in blocks that stay in the cache."""
+"""A floating-point map from accumulators to quantized values, applied in blocks that stay in the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.recording.primitive import recorder
 
 Exact = Callable[[Integers], Integers]
-"""The integer rule: accumulators int64[..., O] -> codes int64[..., O]; the last axis is the channel."""
+"""The integer rule: accumulators int64[..., O] -> quantized values int64[..., O]; the last axis is the channel."""
 
 Reals = NDArray[np.floating]
 """float32 or float64."""
@@ -35,16 +35,16 @@ class StepMap:
     """y = rint(clip(u + correction(u), minimum, maximum)), u = (acc + offset) * scale; then the listed exceptions.
 
     correction(u) = clip(u, low, high), or 0 where `low` is None. It serves rules that round half away from zero or
-    round twice: thresholds of codes above and below the zero point then move apart by 2 * d, which no affine map can
-    do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
+    round twice: thresholds of quantized values above and below the zero point then move apart by 2 * d, which no affine
+    map can do. With u = real + z/2, low = z/2 - d, high = z/2 + d it gives real + z + d * sign(real) where |real| >= d.
 
     Attributes:
         scale: float32[O] or float64[O]; the type in which the map is computed.
         offset: the same type, in units of the accumulator; biases and zero points are in it.
         low: the same type, or None.
         high: the same type, or None.
-        minimum: smallest code.
-        maximum: largest code.
+        minimum: smallest quantized value.
+        maximum: largest quantized value.
         exceptions: (channel, accumulator, code): the few accumulators where the map alone is off by one.
         wide: where there are exceptions, the same rule in float64 without any: looking for exceptions costs more calls
             than the wider type costs time where elements are few.
@@ -112,7 +112,7 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
         dtype: of the result.
 
     Returns:
-        Codes [..., O].
+        Quantized values [..., O].
     """
     if recorder() is not None:
         return exact(accumulators.astype(np.int64)).astype(dtype)

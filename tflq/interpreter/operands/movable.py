@@ -66,7 +66,7 @@ def require_symmetric_int16(node: Node, tensor: Tensor) -> None:
 
 
 def constant_vector(operands: Operands, position: int, types: Collection[DType] = INDEX_TYPES) -> tuple[int, ...]:
-    """Return the numbers of a constant operand that has one axis.
+    """Return the params of a constant operand that has one axis.
 
     Raises:
         UnsupportedError: another type.

@@ -198,7 +198,7 @@ class Operations:
             return self._add(values, "raw bits", "bits of {0} as " + str(values.dtype), {"0": self._ids(x)})
 
     def _ids(self, value: Any) -> Ids:
-        """Return the numbers of a value's elements; those of constants are new."""
+        """Return the params of a value's elements; those of constants are new."""
         ids: Ids | None = getattr(value, "ids", None)
         if isinstance(value, (Traced, TracedInt, TracedFloat)) and ids is not None:
             return ids

@@ -62,7 +62,7 @@ class Primitive:
 
 
 Compute = Callable[..., NDArray[Any]]
-"""Codes -> entries of a table; two arrays of codes for a table of pairs."""
+"""Quantized values -> entries of a table; two arrays of quantized values for a table of pairs."""
 
 
 class Recorder(Protocol):

@@ -6,7 +6,7 @@ lfbe (streaming wake word): pre-emphasis x[n] - (1 - 2^-5) x[n-1], a symmetric H
 mel filter banks, (10 log10(x) + 52) / 64 clipped to 0..1.
 
 Source: mlcommons/tiny, benchmark/training/keyword_spotting/get_dataset.py; its tf.signal works in float32, this in
-float64, so that features agree to about 1e-4 and codes may differ by one where one lies at a half.
+float64, so that features agree to about 1e-4 and quantized values may differ by one where one lies at a half.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _waveform(path: Path, how: Audio) -> Doubles:
 
 
 def _scaled(samples: NDArray[np.generic]) -> Doubles:
-    """Return codes of a WAV file as -1..1: integers by their own full scale, 8 bits without sign."""
+    """Return quantized values of a WAV file as -1..1: integers by their own full scale, 8 bits without sign."""
     wide = samples.astype(np.float64)
     if samples.dtype.kind == "f":
         return wide

@@ -14,7 +14,7 @@ from tflq.interpreter.kernels.gap9.linear import FilterParams
 
 
 def filter_integers(node: Node) -> FilterParams:
-    """Return the integers of a lowered filter."""
+    """Return the params of a lowered filter."""
     params: object = getattr(node.params, "filter", None)
     assert isinstance(params, FilterParams)
     return params

@@ -30,7 +30,7 @@ class Entry:
         kind: weights_stream, weights_planes, bias, bias_multiplied, multiplier, shift, operand, config.
         offset: in the binary; a multiple of 16.
         size_bytes: without the bytes that fill up to the next entry.
-        shape: of the elements; of a stream that of the codes.
+        shape: of the elements; of a stream that of the quantized values.
         element: uint8, int8, int32, ..., or "bits".
         layout: order of the axes in words.
     """

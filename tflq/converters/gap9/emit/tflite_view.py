@@ -1,7 +1,7 @@
 """The quantised graph as TFLite can run it: int8, float32 scales, TFLite's own operators (docs/gap9.md, files).
 
-TFLite's arithmetic is not GAP9's: results differ by a code here and there. uint8 becomes int8 by taking 128 off codes
-and zero points, which changes no number.
+TFLite's arithmetic is not GAP9's: results differ by a quantized value here and there. uint8 becomes int8 by taking 128
+off quantized values and zero points, which changes no number.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def _refuse(graph: Graph) -> None:
     for index, node in enumerate(graph.nodes):
         wide = [graph.tensors[t] for t in node.inputs if t >= 0 and graph.tensors[t].dtype is DType.UINT16]
         if wide or node.operator in _RECURRENT:
-            found = f"'{wide[0].name}' has 16-bit unsigned codes" if wide else "its types are no TFLite types"
+            found = f"'{wide[0].name}' has unsigned values of 16 bits" if wide else "its types are no TFLite types"
             raise UnsupportedError(f"{graph.where(index)}: {found}; TFLite has int8, and int16 without zero points")
 
 
 def _signed(tensor: Tensor) -> Tensor:
-    """Return a tensor with signed codes and a float32 scale; its range is left out."""
+    """Return a tensor with signed quantized values and a float32 scale; its range is left out."""
     if not isinstance(tensor.quantisation, Affine):
         return tensor
     q = tensor.quantisation
@@ -126,7 +126,10 @@ def _fuse_rectifiers(graph: Graph) -> None:
 
 
 def _split_fixed_outputs(graph: Graph) -> None:
-    """Softmax, sigmoid and tanh write the one type that TFLite allows; a QUANTIZE follows where somebody reads it."""
+    """Softmax, sigmoid and tanh write the one type that TFLite allows.
+
+    A QUANTIZE follows where another node reads it.
+    """
     for node in list(graph.nodes):
         if node.operator not in _FIXED_OUTPUT or graph.tensors[node.inputs[0]].dtype is not DType.INT8:
             continue

@@ -38,7 +38,7 @@ def _typed(tensor: Tensor, affine: Affine) -> Tensor:
 def _type_inside(graph: Graph, unit: Unit, plan: TypePlan) -> None:
     """Give the tensors between the nodes of a fusion their types.
 
-    In front of a curve: 32 bits in the curve's input scale. Else the filter's own choice, if the tool takes it as
+    In front of a curve: 32 bits in the curve's input scale. Else the filter's own choice, if NNTool takes it as
     equal to what the fusion writes (then the two scales differ in their last bits), or what the fusion writes.
     """
     if len(unit.nodes) == 1:
@@ -84,5 +84,5 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
                 attributes = Attributes({"layer": reader.name, "engine": SQ8, "engine_reason": "changes the type"})
                 made = conversions.convert(source, wanted, Node("quantize", (), (), attributes, name))
                 node = with_input(node, position, made)
-        # Of several in front of one node, that of the last operand runs first, as in the tool's graphs.
+        # Of several in front of one node, that of the last operand runs first, as in NNTool's graphs.
         graph.nodes[first:] = [*reversed(graph.nodes[first:]), node]

@@ -59,7 +59,7 @@ def quantise_filter(
         input_scale: S_x, [1].
         axis: of the output channels.
         bits: b, 2..8.
-        offset_binary: whether codes are stored as q + 2^(b-1) (NE16).
+        offset_binary: whether quantized values are stored as q + 2^(b-1) (NE16).
     """
     kind = weights.dtype.type
     largest = channel_maxima(weights, axis)
@@ -172,7 +172,10 @@ def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
 
 
 def _operands(graph: Graph, index: int) -> None:
-    """Constant operands: NE16's Add keeps the file's codes; all others are int8 symmetric on the constant's range."""
+    """Constant operands: NE16's Add keeps the file's quantized values.
+
+    All others are int8 symmetric on the constant's range.
+    """
     node = graph.nodes[index]
     for position, t in enumerate(node.inputs):
         tensor = graph.tensors[t]

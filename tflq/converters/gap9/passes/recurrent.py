@@ -24,12 +24,12 @@ _LARGEST_CELL = 64.0
 
 
 def requantise_recurrent(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
-    """Return the graph with the weights of LSTM layers as codes; biases become float32, states disappear.
+    """Return the graph with the weights of LSTM layers as quantized values; biases become float32, states disappear.
 
     NE16: per output channel and gate, uint8 with zero point 2^(bits-1). SQ8: per tensor and gate, int8.
 
     Raises:
-        UnsupportedError: no range of the cell; or on SQ8 scales so close that the tool would merge them.
+        UnsupportedError: no range of the cell; or on SQ8 scales so close that NNTool would merge them.
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
@@ -91,7 +91,7 @@ def _bias(graph: Graph, node: Node, tensor: int, position: int, units: int) -> T
 
 
 def _refuse_merging(graph: Graph, index: int, inputs: list[int]) -> None:
-    """Refuse what the tool treats in a way that nobody has run: all of S_x and S_h, S_w and S_r nearly equal."""
+    """Refuse what NNTool treats in a way that nobody has run: all of S_x and S_h, S_w and S_r nearly equal."""
     node = graph.nodes[index]
     s_x, s_h = (graph.tensors[t].affine.scale[0] for t in (node.inputs[0], node.outputs[0]))
     pairs = [

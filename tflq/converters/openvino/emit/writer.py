@@ -143,7 +143,7 @@ class Writer:
         )
 
     def parameter(self, t: int) -> None:
-        """Add an input: float32 in the IR's layout, or codes in the graph's own, as a .tflite takes them.
+        """Add an input: float32 in the IR's layout, or quantized values in the graph's own, as a .tflite takes them.
 
         Raises:
             UnsupportedError: another type.
@@ -164,7 +164,7 @@ class Writer:
         )
 
     def result(self, t: int) -> None:
-        """Add an output: float32 in the IR's layout, or codes in the graph's own."""
+        """Add an output: float32 in the IR's layout, or quantized values in the graph's own."""
         tensor, value = self.tensor(t), self.read(t)
         if tensor.dtype in CODES:
             rule, (low, high) = rule_of(tensor.affine), _code_bounds(tensor)

@@ -1,4 +1,7 @@
-"""FakeQuantize nodes on a float network, and weights as codes behind a Dequantize: the network as the IR has it."""
+"""FakeQuantize nodes on a float network, and weights as quantized values behind a Dequantize.
+
+The network as the IR has it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operators compute on codes, which move them, and where their data stands."""
+"""Which operators compute on quantized values, which move them, and where their data stands."""
 
 from __future__ import annotations
 

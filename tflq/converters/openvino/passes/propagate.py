@@ -15,7 +15,7 @@ def split(graph: Graph) -> Graph:
     """Return the graph with each FakeQuantize as Quantize and Dequantize.
 
     One whose outputs have no level at zero, or a number of levels without a type, stays in one piece: the layers behind
-    it compute in float32. Codes get the tensor's name; the reals behind them are called name/dequantized.
+    it compute in float32. Quantized values get the tensor's name; the reals behind them are called name/dequantized.
     """
     result = replace(graph, tensors=list(graph.tensors), nodes=[])
     for node in graph.nodes:
@@ -38,11 +38,12 @@ def split(graph: Graph) -> Graph:
 
 
 def propagate(graph: Graph) -> Graph:
-    """Return the graph whose linear operators read codes, and write codes where levels follow.
+    """Return the graph whose linear operators read quantized values, and write quantized values where levels follow.
 
     Dequantize goes forward through linear operators and, where a Quantize follows, both become one Requantize.
-    conv(DQ(q)) = DQ'(conv(q)): the layer reads codes and multiplies its accumulator by S_x * S_w. Q(DQ'(acc)) =
-    RQ(acc): it writes codes as well. Operators that only move levels move codes, and the Dequantize stands behind them.
+    conv(DQ(q)) = DQ'(conv(q)): the layer reads quantized values and multiplies its accumulator by S_x * S_w.
+    Q(DQ'(acc)) = RQ(acc): it writes quantized values as well. Operators that only move levels move quantized values,
+    and the Dequantize stands behind them.
     """
     return pruned(_requantised(_forward(graph)))
 
@@ -75,13 +76,13 @@ def _can_read(graph: Graph, node: Node, codes: dict[int, int], filtered: set[int
         if getattr(source, "is_per_axis", False):
             return False
     if node.operator in PAIRS and any(t in codes for t in data):
-        # The other operand may be what a filter on codes has not rounded.
+        # The other operand may be what a filter on quantized values has not rounded.
         return all(t in codes or t in filtered for t in data)
     return bool(data) and all(t in codes for t in (*data, *weights))
 
 
 def _can_move(graph: Graph, node: Node, codes: dict[int, int]) -> bool:
-    """Whether a node moves codes; per-channel ones only where the channels stay where they are."""
+    """Whether a node moves quantized values; per-channel ones only where the channels stay where they are."""
     if not moves_levels(node) or node.inputs[0] not in codes:
         return False
     tensor = graph.tensors[codes[node.inputs[0]]]
@@ -117,7 +118,7 @@ def _requantised(graph: Graph) -> Graph:
 
 
 def codes_at_inputs(graph: Graph) -> Graph:
-    """Return the graph whose inputs are the codes that a Quantize made of them; other inputs stay."""
+    """Return the graph whose inputs are the quantized values that a Quantize made of them; other inputs stay."""
     found: dict[int, int] = {}
     readers = graph.consumers()
     gone = set()
@@ -130,7 +131,7 @@ def codes_at_inputs(graph: Graph) -> Graph:
 
 
 def codes_at_outputs(graph: Graph) -> Graph:
-    """Return the graph whose outputs are codes where a Dequantize alone made reals of them."""
+    """Return the graph whose outputs are quantized values where a Dequantize alone made reals of them."""
     writers = graph.producers()
     outputs = []
     for t in graph.outputs:

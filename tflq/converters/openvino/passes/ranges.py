@@ -21,8 +21,8 @@ _WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges)
 def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> dict[int, FakeQuantize]:
     """Return tensor -> levels, for each tensor of a float network that gets a FakeQuantize.
 
-    A tensor gets one if a layer on codes reads it, also through operators that only move levels, or writes it; but not
-    the network's output, unless codes are asked for.
+    A tensor gets one if a layer on quantized values reads it, also through operators that only move levels, or writes
+    it; but not the network's output, unless quantized values are asked for.
 
     Args:
         network: float32 with ranges; tensors have the indices of `source`.
@@ -55,13 +55,15 @@ def rules_of(network: Graph, source: Graph, options: Options[LayerOptions]) -> d
 
 
 def is_on_codes(node: Node, options: Options[LayerOptions]) -> bool:
-    """Whether a layer computes on codes."""
+    """Whether a layer computes on quantized values."""
     layer = options.of(node.name)
     return node.operator in LINEAR and not layer.in_float
 
 
 def fused_addends(network: Graph, options: Options[LayerOptions]) -> set[int]:
-    """Return the tensors that the runtime adds before it rounds: of each sum on codes the last convolution's alone.
+    """Return the tensors that the runtime adds before it rounds.
+
+    Of each sum on quantized values the last convolution's alone.
 
     The CPU plug-in fuses a sum into the convolution that writes one of its operands, and skips that operand's rounding
     even where a FakeQuantize stands between them; so none is written there.
@@ -112,7 +114,7 @@ def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> F
 
 
 def _read_as_codes(network: Graph, options: Options[LayerOptions]) -> set[int]:
-    """Return the tensors that layers on codes read, directly or through operators that move levels."""
+    """Return the tensors that layers on quantized values read, directly or through operators that move levels."""
     read = set[int]()
     for node in reversed(network.nodes):
         if is_on_codes(node, options):

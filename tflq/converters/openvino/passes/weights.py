@@ -12,10 +12,11 @@ from tflq.graph.quantisation import FloatArray
 
 
 def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOptions) -> Tensor:
-    """Return constant weights as codes with zero points of 0.
+    """Return constant weights as quantized values with zero points of 0.
 
-    Codes of a file stay what they are, its zero points taken off: uint8 with 128 becomes int8. Else, for each output
-    channel or for all: S = max|w| / (2^(bits-1) - 1), q = round half even(w / S). Channels of zeros get S = 1.
+    Quantized values of a file stay what they are, its zero points taken off: uint8 with 128 becomes int8. Else, for
+    each output channel or for all: S = max|w| / (2^(bits-1) - 1), q = round half even(w / S). Channels of zeros get S =
+    1.
 
     Args:
         source: as the file has it.
@@ -24,7 +25,7 @@ def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOp
         layer: bits and granularity.
 
     Raises:
-        UnsupportedError: a file's codes without their zero points leave int8.
+        UnsupportedError: a file's quantized values without their zero points leave int8.
         GraphError: weights that are computed at run time or not finite; a scale that is not positive and finite.
     """
     if real.data is None:
@@ -51,7 +52,7 @@ def _own(source: Tensor, data: Array, affine: Affine) -> Tensor:
     codes = data.astype(np.int64) - zero_point
     if codes.size and (codes.min() < -128 or codes.max() > 127):
         raise UnsupportedError(
-            f"weights '{source.name}' are asymmetric: without zero point codes reach {codes.min()}..{codes.max()}, "
+            f"weights '{source.name}' are asymmetric: without zero point they reach {codes.min()}..{codes.max()}, "
             f"beyond int8, and OpenVINO's CPU plug-in executes weights with zero points in f32; convert the float "
             f"model, or leave the layer float (precision=float)"
         )

@@ -50,7 +50,7 @@ def matmul(reading: Reading, layer: Layer, source: Source) -> None:
 
 
 def quantised_constant(reading: Reading, source: Source, value: Array, rule: FakeQuantize) -> None:
-    """FakeQuantize of a constant: codes where it is symmetric, else the values of its levels."""
+    """FakeQuantize of a constant: quantized values where it is symmetric, else the values of its levels."""
     flat = [np.asarray(bound, np.float32) for bound in (rule.output_low, rule.output_high)]
     affine = affine_of(FakeQuantize(rule.levels, *(f.reshape(-1) for f in flat), *(f.reshape(-1) for f in flat)))
     index = level_indices(np.asarray(value, np.float32), rule)
@@ -84,7 +84,9 @@ def _weights(
     axis: int,
     channel_axis: int = 0,
 ) -> int:
-    """Return the tensor of weights: codes behind a Dequantize where they are signed and symmetric, else float32.
+    """Return the tensor of weights: quantized values behind a Dequantize where they are signed and symmetric.
+
+    Else float32.
 
     Args:
         reading: the network.
@@ -105,7 +107,7 @@ def _weights(
 
 
 def _is_symmetric(found: Codes) -> bool:
-    """Whether codes without their zero points are 8-bit integers, with one scale or one a channel."""
+    """Whether quantized values without their zero points are 8-bit integers, with one scale or one a channel."""
     zero_point = found.zero_point
     if not np.array_equal(zero_point, np.rint(zero_point)):
         return False

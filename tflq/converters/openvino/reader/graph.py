@@ -159,7 +159,7 @@ class Reading:
         (self.last if is_last else self.plain)[source] = t
 
     def weights(self, source: Source, codes: Array, affine: Affine) -> int:
-        """Add constant codes and the Dequantize behind them."""
+        """Add constant quantized values and the Dequantize behind them."""
         name = self._name(source)
         stored = self.add_constant(name, codes.astype(np.int8), affine)
         t = self.graph.add_tensor(Tensor(f"{name}/reals", codes.shape, DType.FLOAT32))

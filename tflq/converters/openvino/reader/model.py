@@ -30,7 +30,7 @@ def read_model(path: str | Path) -> Model:
 
 
 def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where: str) -> Model:
-    """Return the model of an IR: float32 with FakeQuantize nodes, weights as codes behind a Dequantize.
+    """Return the model of an IR: float32 with FakeQuantize nodes, weights as quantized values behind a Dequantize.
 
     Inputs and outputs keep the layout of the file (N C H W); between them tensors of four axes are N H W C. Raises as
     `read_model`.

@@ -26,7 +26,7 @@ _REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}
 def assemble(
     source: Graph, names: Mapping[int, str], types: Mapping[int, Affine], options: Options[LayerOptions]
 ) -> Graph:
-    """Return the graph: float32 inputs and outputs, as the tool leaves them, and the layers between.
+    """Return the graph: float32 inputs and outputs, as TPU-MLIR leaves them, and the layers between.
 
     Raises:
         UnsupportedError: constants that have no integers; the message names the operator.

@@ -34,7 +34,7 @@ class Assembly:
 
     Attributes:
         source: fused float graph.
-        names: tensor of the source -> what the tool calls it.
+        names: tensor of the source -> what TPU-MLIR calls it.
         types: tensor of the source -> its type in integers.
         options: of the target.
         graph: what is being built.

@@ -21,7 +21,7 @@ Reals = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class FilterConstants:
-    """The integers of one filter.
+    """The params of one filter.
 
     Attributes:
         codes: weights, in the shape of the reals.

@@ -1,4 +1,4 @@
-"""What each layer computes in: INT8, or reals where the tool leaves the integers (docs/tpu_mlir.md, 5)."""
+"""What each layer computes in: INT8, or reals where TPU-MLIR leaves the integers (docs/tpu_mlir.md, 5)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
     """Return the ranges of a fused graph's tensors, in the graph's order.
 
     threshold = max(|min|, |max|). What a rectifier writes begins at 0 and a RELU6 ends at 6, also where a calibration
-    or a file says otherwise: the tool stores no clamp but the saturation of the codes.
+    or a file says otherwise: TPU-MLIR stores no clamp but the saturation of the quantized values.
     """
     lines = {t: _line(names[t], found) for t in graph.inputs if (found := graph.tensors[t].range) is not None}
     for node in graph.nodes:

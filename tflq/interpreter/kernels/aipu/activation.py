@@ -66,7 +66,7 @@ class Fused:
 
     @property
     def is_monotone_line(self) -> bool:
-        """Whether codes follow from sums by one line with limits."""
+        """Whether quantized values follow from sums by one line with limits."""
         return self.kind in (NONE, *RECTIFIERS)
 
     def apply(self, total: Integers, rescale: Multiplier) -> Doubles:
@@ -98,7 +98,10 @@ class Fused:
 
 @dataclass(frozen=True, eq=False)
 class ActivationParams:
-    """The params of a layer of its own: what happens to v, zp_x, M and N of s_y / s_x, how codes are stored."""
+    """The params of a layer of its own: what happens to v, zp_x, M and N of s_y / s_x.
+
+    How quantized values are stored.
+    """
 
     fused: Fused
     input_offset: int
@@ -106,7 +109,7 @@ class ActivationParams:
     codes: OutputCodes
 
     def apply(self, x: Array) -> Array:
-        """Return codes of codes."""
+        """Return quantized values of quantized values."""
         return self.codes.store(self.fused.apply(x.astype(np.int64) + self.input_offset, self.rescale))
 
 
@@ -118,7 +121,7 @@ class SignParams:
     dtype: np.dtype[np.generic]
 
     def apply(self, x: Array) -> Array:
-        """Return -1, 0, 1 of codes."""
+        """Return -1, 0, 1 of quantized values."""
         return np.sign(x.astype(np.int64) + self.input_offset).astype(self.dtype)
 
 
@@ -156,7 +159,7 @@ def lower_sign(_node: Node, operands: Operands) -> SignParams:
 
 
 def run(params: ActivationParams | curve.CurveParams | SignParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run the layer: codes [S, ...] -> codes [S, ...]."""
+    """Run the layer: quantized [S, ...] -> quantized [S, ...]."""
     return (params.apply(x),)
 
 

@@ -1,10 +1,10 @@
-"""Where a maximum stands, and codes put back there: MaxPoolingWithArgMax, UpsampleByIndex (docs/aipu.md, 5).
+"""Where a maximum stands, and quantized values put back there: MaxPoolingWithArgMax, UpsampleByIndex (docs/aipu.md, 5).
 
-MaxPoolingWithArgMax: the largest code of each window and where it stands.
+MaxPoolingWithArgMax: the largest quantized value of each window and where it stands.
 Padding never wins.
 Source: Compass Optimizer, ops/maxpooling_withargmax.py.
 
-UpsampleByIndex: codes put where indices say, -zp elsewhere; the later of two wins.
+UpsampleByIndex: quantized values put where indices say, -zp elsewhere; the later of two wins.
 Source: Compass Optimizer, ops/upsamplebyindex.py.
 """
 
@@ -29,7 +29,7 @@ PADDING = -(1 << 31)
 
 @dataclass(frozen=True, eq=False)
 class ArgPoolParams:
-    """The integers of one layer.
+    """The params of one layer.
 
     Attributes:
         window: kernel, stride, dilation; padding as the output's size needs it.
@@ -63,7 +63,10 @@ def lower_max_pooling_with_arg_max(node: Node, operands: Operands) -> ArgPoolPar
 
 
 def run_max_pooling_with_arg_max(params: ArgPoolParams, x: Array) -> tuple[Array, ...]:
-    """Run the layer: codes [S, N, H, W, C] -> codes and indices [S, N, OH, OW, C]; the first maximum on ties."""
+    """Run the layer: quantized [S, N, H, W, C] -> quantized values and indices [S, N, OH, OW, C].
+
+    The first maximum on ties.
+    """
     window, (rows, columns) = params.window, params.reached
     pads = ((0, 0), (0, 0), (window.top, window.bottom), (window.left, window.right), (0, 0))
     padded = np.pad(x.astype(np.int64), pads, constant_values=PADDING)
@@ -140,7 +143,7 @@ def lower_upsample_by_index(node: Node, operands: Operands) -> UpsampleParams:
 
 
 def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array) -> tuple[Array, ...]:
-    """Run the layer: codes [S, N, IH, IW, C], [S, N, IH, IW, C] -> codes [S, N, H, W, C].
+    """Run the layer: quantized [S, N, IH, IW, C], [S, N, IH, IW, C] -> quantized [S, N, H, W, C].
 
     Indices at or behind the end of the output are left out.
     """

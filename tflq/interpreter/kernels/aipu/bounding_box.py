@@ -27,7 +27,7 @@ _TABLES = ("grow_y", "grow_x")
 
 @dataclass(frozen=True, eq=False)
 class BoundingBoxParams:
-    """The integers of one BoundingBox; pairs are for y and x.
+    """The params of one BoundingBox; pairs are for y and x.
 
     Attributes:
         offsets: zp of boxes and deltas.
@@ -90,7 +90,7 @@ def lower(node: Node, operands: Operands) -> BoundingBoxParams:
 
 
 def run(params: BoundingBoxParams, rois: Array, deltas: Array) -> tuple[Array, ...]:
-    """Run BoundingBox: codes [S, ..., 4], [S, ..., 4] -> int16[S, ..., 4].
+    """Run BoundingBox: quantized [S, ..., 4], [S, ..., 4] -> int16[S, ..., 4].
 
     c = ((d * ((size * M0) >> k) + half) >> (N0 - k)) + floor((v0 + v1) / 2);
     hs = (size * ((t * M2) >> 16)) >> (N2 - 16); corners ((c -+ hs) * M4 + half) >> N4, clamped to 0..32767.
@@ -126,7 +126,7 @@ def _half(params: BoundingBoxParams, axis: int, size: Integers, delta: Array) ->
 
 
 def _reach(deltas: Tensor, deviations: tuple[float, ...]) -> tuple[np.float32, np.float32]:
-    """Return the largest delta in codes, and the scale at which its growth is 3276 at most."""
+    """Return the largest delta in quantized values, and the scale at which its growth is 3276 at most."""
     reach = np.float32((1 << (bits_of(deltas) - 1)) - 1 + offset_of(deltas))
     logarithm = float(np.log(np.float32(LARGEST_GROWTH)))
     limits = [logarithm * deviation for deviation in deviations]

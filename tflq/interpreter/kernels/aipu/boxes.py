@@ -47,7 +47,7 @@ def delta_table(
     Args:
         node: lut_items_in_bits limits the number of entries.
         key: of the table among the imported params.
-        deltas: the type of the codes that the table is read with.
+        deltas: the type of the quantized values that the table is read with.
         function: `identity` or `exponential`.
         deviation: what deltas are divided by.
         s: scale of the entries.

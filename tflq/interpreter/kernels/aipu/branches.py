@@ -34,7 +34,7 @@ NEAR = 1.05
 
 @dataclass(frozen=True, eq=False)
 class ConcatParams:
-    """The integers of one concatenation.
+    """The params of one concatenation.
 
     Attributes:
         axis: behind the sample axis.
@@ -73,7 +73,7 @@ def _are_near(tensors: Sequence[Tensor]) -> bool:
 
 
 def run_concat(params: ConcatParams, *branches: Array) -> tuple[Array, ...]:
-    """Run Concat: codes [S, ...] of each branch -> codes [S, ...]."""
+    """Run Concat: quantized [S, ...] of each branch -> quantized [S, ...]."""
     samples = max(b.shape[0] for b in branches)
     parts = [np.broadcast_to(b, (samples, *b.shape[1:])) for b in branches]
     if params.rescales:
@@ -88,7 +88,7 @@ def run_concat(params: ConcatParams, *branches: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class WhereParams:
-    """The integers of one choice.
+    """The params of one choice.
 
     Attributes:
         offsets: zp of the condition and of both inputs.
@@ -112,7 +112,7 @@ def lower_where(node: Node, operands: Operands) -> WhereParams:
 
 
 def run_where(params: WhereParams, condition: Array, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run Where: truth values and codes [S, ...] that broadcast -> codes [S, ...]."""
+    """Run Where: truth values and quantized [S, ...] that broadcast -> quantized [S, ...]."""
     chosen, left, right = align(condition, a, b)
     sides = [
         params.codes.requantise(x.astype(np.int64) + zp, m)

@@ -1,13 +1,13 @@
-"""Codes to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize (docs/aipu.md, 1 and 5).
+"""Quantized values to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize (docs/aipu.md, 1 and 5).
 
 Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1.
 r = 1 / s_x in 15 bits.
 Source: Compass Optimizer, ops/cast.py.
 
-Codes to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
+Quantized values to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
 Source: Compass Optimizer, utils/quant_tool_utils.py, linear_dequantize.
 
-Real numbers to codes, behind a layer that runs in floating point: clamp(RNE(f32(s * x) - zp)).
+Real numbers to quantized values, behind a layer that runs in floating point: clamp(RNE(f32(s * x) - zp)).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class CastParams:
-    """The integers of one conversion: zp_x, M and N (None where codes are copied), the output's codes."""
+    """The params of one conversion: zp_x, M and N (None where quantized values are copied).
+
+    The output's quantized values.
+    """
 
     input_offset: int
     rescale: Multiplier | None
@@ -42,7 +45,7 @@ def lower_cast(node: Node, operands: Operands) -> CastParams:
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
-    """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
+    """Run Cast: quantized [S, ...] -> whole numbers [S, ...]."""
     if params.rescale is None:
         return (x.astype(params.codes.dtype),)
     return (params.codes.requantise(x.astype(np.int64) + params.input_offset, params.rescale),)
@@ -50,7 +53,10 @@ def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class DequantizeParams:
-    """zp and s of the codes, and the type of the numbers: float32, or integers and truth values of scale 1."""
+    """zp and s of the quantized values, and the type of the numbers.
+
+    Float32, or integers and truth values of scale 1.
+    """
 
     offset: int
     scale: np.float32
@@ -64,14 +70,14 @@ def lower_dequantize(_node: Node, operands: Operands) -> DequantizeParams:
 
 
 def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run it: codes [S, ...] -> numbers [S, ...], the division in float32."""
+    """Run it: quantized [S, ...] -> numbers [S, ...], the division in float32."""
     real = (x.astype(np.int64) + params.offset).astype(np.float32) / params.scale
     return (real.astype(params.dtype),)
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
-    """The type of the codes."""
+    """The type of the quantized values."""
 
     affine: Affine
     dtype: np.dtype[np.generic]
@@ -85,7 +91,7 @@ def lower_quantize(_node: Node, operands: Operands) -> QuantizeParams:
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run it: numbers [S, ...] -> codes [S, ...]."""
+    """Run it: numbers [S, ...] -> quantized [S, ...]."""
     return (encode(x, params.affine).astype(params.dtype),)
 
 

@@ -1,4 +1,4 @@
-"""Count: the histogram of codes, between limits at the input's scale (docs/aipu.md, 5).
+"""Count: the histogram of quantized values, between limits at the input's scale (docs/aipu.md, 5).
 
 The limits do not lose the zero point, so that an asymmetric input's bins are off by zp: the Optimizer's own.
 Source: Compass Optimizer, ops/count.py.
@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.aipu.scales import Single, scale_of
 
 @dataclass(frozen=True, eq=False)
 class CountParams:
-    """The integers of one Count.
+    """The params of one Count.
 
     Attributes:
         low: the smaller limit.
@@ -43,7 +43,7 @@ def lower(node: Node, operands: Operands) -> CountParams:
     Input [N, ...]; output uint16[N, bins].
 
     Raises:
-        UnsupportedError: limits that are one code, or fall where bins are half open.
+        UnsupportedError: limits that are one quantized value, or fall where bins are half open.
     """
     limits = [np.float32(node.attributes.real(key)) for key in ("min", "max")]
     if not is_imported(node):
@@ -52,19 +52,20 @@ def lower(node: Node, operands: Operands) -> CountParams:
 
 
 def lower_limits(node: Node, operands: Operands, first: float, last: float) -> CountParams:
-    """Decide the bins between two limits, which are codes; raises as `lower`."""
+    """Decide the bins between two limits, which are quantized values; raises as `lower`."""
     bins, discrete = node.attributes.integer("nbins"), node.attributes.boolean("discrete", True)
     if first == last or (first > last and not discrete):
-        raise UnsupportedError(f"min and max become the codes {first:g} and {last:g}; allowed is min below max")
+        raise UnsupportedError(f"min and max become {first:g} and {last:g}; allowed is min below max")
     edges = None if discrete else _edges(first, last, bins)
     dtype = operands.output().dtype.storage
     return CountParams(min(first, last), max(first, last), bins, first > last, edges, dtype)
 
 
 def run(params: CountParams, x: Array) -> tuple[Array, ...]:
-    """Run Count: codes [S, N, ...] -> counts [S, N, bins].
+    """Run Count: quantized [S, N, ...] -> counts [S, N, bins].
 
-    bin = trunc((q - low) * bins / (high - low)), the upper limit in the last bin; codes outside are left out.
+    bin = trunc((q - low) * bins / (high - low)), the upper limit in the last bin; quantized values outside are left
+    out.
     """
     rows = x.reshape(*x.shape[:2], -1).astype(np.float32)
     if params.edges is None:

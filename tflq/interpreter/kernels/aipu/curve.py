@@ -89,7 +89,7 @@ class CurveParams:
     dtype: np.dtype[np.generic]
 
     def apply(self, x: Array) -> Array:
-        """Return codes of codes."""
+        """Return quantized values of quantized values."""
         return self.table.lookup(x).astype(self.dtype)
 
 
@@ -120,7 +120,7 @@ SCALE = 32767
 
 @dataclass(frozen=True, eq=False)
 class PeriodicParams:
-    """The integers of one layer: the table of a period, zp_x, M and N, the output's type."""
+    """The params of one layer: the table of a period, zp_x, M and N, the output's type."""
 
     table: Integers
     input_offset: int
@@ -128,7 +128,7 @@ class PeriodicParams:
     dtype: np.dtype[np.generic]
 
     def apply(self, x: Array) -> Array:
-        """Return codes of codes."""
+        """Return quantized values of quantized values."""
         place = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
         found: Array = self.table[place & (self.table.size - 1)].astype(self.dtype)
         return found
@@ -155,7 +155,7 @@ def lower_periodic(node: Node, operands: Operands) -> PeriodicParams | CurvePara
 
 
 def run(params: PeriodicParams | CurveParams, x: Array) -> tuple[Array, ...]:
-    """Run the table: codes [S, ...] -> codes [S, ...]."""
+    """Run the table: quantized [S, ...] -> quantized [S, ...]."""
     return (params.apply(x),)
 
 

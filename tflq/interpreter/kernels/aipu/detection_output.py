@@ -34,7 +34,7 @@ _TABLES = ("move_y", "move_x", "grow_y", "grow_x")
 
 @dataclass(frozen=True, eq=False)
 class DetectionParams:
-    """The integers of one DetectionOutput; pairs are for y and x.
+    """The params of one DetectionOutput; pairs are for y and x.
 
     Attributes:
         x_first: whether deltas and proposals name x in front of y (Caffe).
@@ -111,7 +111,7 @@ def _side(node: Node, operands: Operands, key: str) -> int:
 
 
 def run(params: DetectionParams, scores: Array, deltas: Array, proposals: Array) -> tuple[Array, ...]:
-    """Run DetectionOutput: codes [S, N, K, C], [S, N, K, C', 4], [S, N, K, 4] -> the five outputs."""
+    """Run DetectionOutput: quantized [S, N, K, C], [S, N, K, C', 4], [S, N, K, 4] -> the five outputs."""
     scores, deltas, proposals = together(scores, deltas, proposals)
     scores = scores[..., 1:] if scores.shape[-1] > 1 else scores
     deltas = deltas[..., deltas.shape[-2] - scores.shape[-1] :, :]

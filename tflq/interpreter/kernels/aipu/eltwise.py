@@ -40,7 +40,7 @@ FUSED = ("NONE", "RELU", "RELU6")
 
 @dataclass(frozen=True, eq=False)
 class EltwiseParams:
-    """The integers of one pair.
+    """The params of one pair.
 
     Attributes:
         method: ADD, SUB, MUL, MAX or MIN.
@@ -93,7 +93,7 @@ def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
 
 
 def run_eltwise(params: EltwiseParams, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run the pair: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    """Run the pair: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     total = _combine(params.method, left * params.factors[0], right * params.factors[1])
     if params.is_rectified:
@@ -143,7 +143,7 @@ def common_scale(
 
 @dataclass(frozen=True, eq=False)
 class SquaredDifferenceParams:
-    """The integers of one layer: zp of the inputs; M and N of the output and of both inputs."""
+    """The params of one layer: zp of the inputs; M and N of the output and of both inputs."""
 
     input_offsets: tuple[int, int]
     rescales: tuple[Multiplier, ...]
@@ -160,7 +160,7 @@ def lower_squared_difference(node: Node, operands: Operands) -> SquaredDifferenc
 
 
 def run_squared_difference(params: SquaredDifferenceParams, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run SquaredDifference: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    """Run SquaredDifference: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     of_output, *of_inputs = params.rescales
     left, right = (
         np.clip(m.apply(x.astype(np.int64) + zp), INT32_MIN, INT32_MAX).astype(np.int64)

@@ -1,10 +1,10 @@
 """Layers that give indices, or choose by them: ArgMinMax, TopK, InTopK, CTCGreedyDecoder, OneHot (docs/aipu.md, 5).
 
-ArgMinMax: index of the smallest or largest code, the first on ties; uint16, scale 1.
+ArgMinMax: index of the smallest or largest quantized value, the first on ties; uint16, scale 1.
 
-TopK: the k largest or smallest codes along an axis, and their indices.
-Equal codes: the first place wins, or the last one with select_index=last. Codes pass their type, indices are uint16.
-Source: Compass Optimizer, ops/topk.py.
+TopK: the k largest or smallest quantized values along an axis, and their indices.
+Equal codes: the first place wins, or the last one with select_index=last. Quantized values pass their type, indices are
+uint16. Source: Compass Optimizer, ops/topk.py.
 
 InTopK: whether the target's code is among the k largest of its row; a tie with the k-th counts.
 Source: Compass Optimizer, ops/intopk.py.
@@ -12,7 +12,7 @@ Source: Compass Optimizer, ops/intopk.py.
 CTCGreedyDecoder: the best class of each step, without the blank.
 Source: Compass Optimizer, ops/ctcgreedydecoder.py.
 
-OneHot: the on-value at the index along a new axis, the off-value elsewhere; codes of both values.
+OneHot: the on-value at the index along a new axis, the off-value elsewhere; quantized values of both values.
 An index outside the depth gives the off-value everywhere.
 Source: Compass Optimizer, ops/onehot.py.
 """
@@ -56,7 +56,7 @@ def lower_arg_min_max(node: Node, operands: Operands) -> ArgParams:
 
 
 def run_arg_min_max(params: ArgParams, x: Array) -> tuple[Array, ...]:
-    """Run ArgMinMax: codes [S, ...] -> indices with an axis of length 1."""
+    """Run ArgMinMax: quantized [S, ...] -> indices with an axis of length 1."""
     seen = np.flip(x, params.axis) if params.is_last else x
     find = np.argmax if params.is_maximum else np.argmin
     found = np.expand_dims(find(seen, axis=params.axis), params.axis)
@@ -83,7 +83,7 @@ def lower_top_k(node: Node, operands: Operands) -> TopKParams:
     """Take axis and k.
 
     Raises:
-        UnsupportedError: another choice among equal codes.
+        UnsupportedError: another choice among equal quantized values.
     """
     choice = require_choice(node, "select_index", CHOICES, "last")
     shape = operands.input(0).shape
@@ -94,7 +94,7 @@ def lower_top_k(node: Node, operands: Operands) -> TopKParams:
 
 
 def run_top_k(params: TopKParams, x: Array) -> tuple[Array, ...]:
-    """Run TopK: codes [S, ...] -> codes and indices, `count` of them along the axis."""
+    """Run TopK: quantized [S, ...] -> quantized values and indices, `count` of them along the axis."""
     seen = np.flip(x, params.axis) if params.is_last else x
     key = seen.astype(np.int64)
     order = np.argsort(-key if params.is_largest else key, axis=params.axis, kind="stable")
@@ -117,7 +117,7 @@ def lower_in_top_k(node: Node, operands: Operands) -> InTopKParams:
 
 
 def run_in_top_k(params: InTopKParams, predictions: Array, targets: Array) -> tuple[Array, ...]:
-    """Run InTopK: codes [S, N, C], [S, N] -> 0 or 1, [S, N]."""
+    """Run InTopK: quantized [S, N, C], [S, N] -> 0 or 1, [S, N]."""
     predictions, targets = together(predictions, targets)
     places = targets.reshape(len(targets), -1, 1).astype(np.int64)
     named = np.take_along_axis(predictions, places, axis=-1)[..., 0]
@@ -153,7 +153,7 @@ def lower_ctc_greedy_decoder(node: Node, operands: Operands) -> CtcParams:
 
 
 def run_ctc_greedy_decoder(params: CtcParams, logits: Array, lengths: Array) -> tuple[Array, ...]:
-    """Run the decoder: codes [S, N, T, C], [S, N] -> classes [S, N, M, 1, 1], the lowest index on ties."""
+    """Run the decoder: quantized [S, N, T, C], [S, N] -> classes [S, N, M, 1, 1], the lowest index on ties."""
     logits, lengths = together(logits, lengths)
     best, blank = np.argmax(logits, axis=-1), logits.shape[-1] - 1
     found = np.full((len(logits), *params.shape), params.unused, params.dtype)
@@ -174,7 +174,7 @@ def _path(best: Integers, blank: int, merges: bool) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class OneHotParams:
-    """The new axis behind the sample axis, its length, and the codes [off, on]."""
+    """The new axis behind the sample axis, its length, and the quantized values [off, on]."""
 
     axis: int
     depth: int
@@ -182,7 +182,7 @@ class OneHotParams:
 
 
 def lower_one_hot(node: Node, operands: Operands) -> OneHotParams:
-    """Decide the codes.
+    """Decide the quantized values.
 
     Raises:
         UnsupportedError: indices that are quantised numbers.
@@ -197,7 +197,7 @@ def lower_one_hot(node: Node, operands: Operands) -> OneHotParams:
 
 
 def run_one_hot(params: OneHotParams, indices: Array) -> tuple[Array, ...]:
-    """Run OneHot: indices [S, ...] -> codes with an axis of `depth`."""
+    """Run OneHot: indices [S, ...] -> quantized values with an axis of `depth`."""
     is_on = np.expand_dims(indices, -1) == np.arange(params.depth)
     return (params.codes[np.moveaxis(is_on, -1, params.axis).astype(np.int64)],)
 

@@ -1,12 +1,12 @@
-"""Layers that only move codes, and pass their input's type (docs/aipu.md, 5).
+"""Layers that only move quantized values, and pass their input's type (docs/aipu.md, 5).
 
-Layers that only move codes, and pass their input's type.
-Each takes codes [N, ...] with the samples folded into N where only the other axes move, or works axis by axis behind
-the sample axis. What is filled in holds -zp, which stands for 0.
+Layers that only move quantized values, and pass their input's type.
+Each takes quantized [N, ...] with the samples folded into N where only the other axes move, or works axis by axis
+behind the sample axis. What is filled in holds -zp, which stands for 0.
 
-Reshape: the same codes in another shape; passes the input's type.
+Reshape: the same quantized values in another shape; passes the input's type.
 
-Constant: the codes of its weights.
+Constant: the quantized values of its weights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LayoutParams:
     """One move.
 
     Attributes:
-        move: from codes [S, ...] to each output's [S, ...].
+        move: from quantized [S, ...] to each output's [S, ...].
         fill: the code that Pad fills in.
     """
 
@@ -46,7 +46,7 @@ def lower_layout(node: Node, operands: Operands) -> LayoutParams:
 
 
 def run_layout(params: LayoutParams, x: Array, *_others: Array) -> tuple[Array, ...]:
-    """Move: codes [S, ...] -> codes [S, ...] of each output."""
+    """Move: quantized [S, ...] -> quantized [S, ...] of each output."""
     return params.move(x)
 
 
@@ -211,7 +211,7 @@ def lower_reshape(_node: Node, operands: Operands) -> Reshaped:
 
 
 def run_reshape(params: Reshaped, x: Array) -> tuple[Array, ...]:
-    """Run Reshape: codes [S, *old] -> codes [S, *new]."""
+    """Run Reshape: quantized [S, *old] -> quantized [S, *new]."""
     return (x.reshape(x.shape[0], *params.shape),)
 
 
@@ -221,12 +221,12 @@ class ConstantParams:
 
 
 def lower_constant(_node: Node, _operands: Operands) -> ConstantParams:
-    """Decide nothing: the quantiser made the codes."""
+    """Decide nothing: the quantiser made the quantized values."""
     return ConstantParams()
 
 
 def run_constant(_integers: ConstantParams, weights: Array) -> tuple[Array, ...]:
-    """Return the codes."""
+    """Return the quantized values."""
     return (weights,)
 
 

@@ -1,4 +1,6 @@
-"""Logical: comparisons of (x + zp) on an integer ratio of scales; AND, OR, XOR, NOT of codes (docs/aipu.md, 5).
+"""Logical: comparisons of (x + zp) on an integer ratio of scales; AND, OR, XOR, NOT of quantized values.
+
+Source: docs/aipu.md, 5.
 
 Source: Compass Optimizer, ops/logical.py.
 """
@@ -30,12 +32,12 @@ _COMBINE = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
 
 @dataclass(frozen=True, eq=False)
 class LogicalParams:
-    """The integers of one comparison or combination.
+    """The params of one comparison or combination.
 
     Attributes:
         method: as in the IR.
         offsets: zp of each input.
-        factors: k of each input; 1 where codes are compared as they are.
+        factors: k of each input; 1 where quantized values are compared as they are.
     """
 
     method: str
@@ -61,7 +63,7 @@ def lower(node: Node, operands: Operands) -> LogicalParams:
 
 
 def run(params: LogicalParams, *inputs: Array) -> tuple[Array, ...]:
-    """Run Logical: codes [S, ...] -> uint8 0 or 1."""
+    """Run Logical: quantized [S, ...] -> uint8 0 or 1."""
     if params.method == "NOT":
         return (np.equal(inputs[0], 0).astype(np.uint8),)
     a, b = align(*inputs)

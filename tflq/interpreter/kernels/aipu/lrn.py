@@ -32,7 +32,7 @@ _LARGEST = (1 << INDEX_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class LrnParams:
-    """The integers of one normalisation.
+    """The params of one normalisation.
 
     Attributes:
         method: ACROSS_CHANNELS or WITHIN_CHANNEL.
@@ -74,7 +74,7 @@ def lower(node: Node, operands: Operands) -> LrnParams:
 
 
 def run(params: LrnParams, x: Array) -> tuple[Array, ...]:
-    """Run LRN: codes [S, N, H, W, C] -> codes [S, N, H, W, C]."""
+    """Run LRN: quantized [S, N, H, W, C] -> quantized [S, N, H, W, C]."""
     v = x.astype(np.int64) + params.input_offset
     squares = np.square(v)
     if params.method == ACROSS:

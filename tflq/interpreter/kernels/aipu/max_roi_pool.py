@@ -1,4 +1,4 @@
-"""MaxRoiPool: the largest code of each bin of a box; an empty bin holds the code 0 (docs/aipu.md, 8).
+"""MaxRoiPool: the largest quantized value of each bin of a box; an empty bin holds the code 0 (docs/aipu.md, 8).
 
 Source: Compass Optimizer, ops/maxroipooling.py.
 """
@@ -21,7 +21,7 @@ FRACTION = 16
 
 @dataclass(frozen=True, eq=False)
 class MaxRoiPoolParams:
-    """The integers of one MaxRoiPool; pairs are for y and x.
+    """The params of one MaxRoiPool; pairs are for y and x.
 
     Attributes:
         pooled: bins.
@@ -56,7 +56,7 @@ def lower(node: Node, operands: Operands) -> MaxRoiPoolParams:
 
 
 def run(params: MaxRoiPoolParams, features: Array, rois: Array) -> tuple[Array, ...]:
-    """Run MaxRoiPool: codes [S, 1, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
+    """Run MaxRoiPool: quantized [S, 1, H, W, C], [S, R, 5] -> quantized [S, R, PH, PW, C].
 
     corner = ((q + zp) * spatial + 2^15) >> 16; size = max(y1 - y0 + 1, 1); bin i reaches from
     y0 + floor(i * size / PH) to y0 + ceil((i + 1) * size / PH), inside the map.

@@ -114,9 +114,9 @@ class OutputCodes:
 
     Attributes:
         offset: zp_y.
-        minimum: smallest code.
-        maximum: largest code.
-        dtype: of the codes.
+        minimum: smallest quantized value.
+        maximum: largest quantized value.
+        dtype: of the quantized values.
     """
 
     offset: int

@@ -27,13 +27,13 @@ MULTIPLIER_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class NmsParams:
-    """The integers of one NMS.
+    """The params of one NMS.
 
     Attributes:
         box_offset: zp of the boxes.
         rescale: M and N of s_y / s_box.
-        minimum: smallest code of a box.
-        maximum: largest code of a box.
+        minimum: smallest quantized value of a box.
+        maximum: largest quantized value of a box.
         overlap: int(iou_threshold * 256).
         areas_shift: bits that areas and intersections lose.
         threshold: a score's code must be above it.
@@ -89,7 +89,7 @@ def lower(node: Node, operands: Operands) -> NmsParams:
 
 
 def run(params: NmsParams, boxes: Array, counts: Array, classes: Array, scores: Array) -> tuple[Array, ...]:
-    """Run NMS: codes [S, N, B, 4], [S, N, K], [S, N, 1], [S, N, B] -> boxes, kept, scores, indices."""
+    """Run NMS: quantized [S, N, B, 4], [S, N, K], [S, N, 1], [S, N, B] -> boxes, kept, scores, indices."""
     boxes, counts, classes, scores = together(boxes, counts, classes, scores)
     lead, rows = boxes.shape[:2], params.limit
     shapes = ((rows, 4), counts.shape[2:], (rows,), (rows,))

@@ -10,7 +10,7 @@ y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p - g)) -
 Source: Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt.
 
 Moments: mean and variance over axes.
-m = clamp(RNE(mean of codes)), on the input's scale, zp included; v = trunc(mean of (q - m)^2);
+m = clamp(RNE(mean of quantized values)), on the input's scale, zp included; v = trunc(mean of (q - m)^2);
 y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two halves of 16 bits.
 Source: Compass Optimizer, ops/moments.py.
 """
@@ -56,7 +56,7 @@ PRODUCT_BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class NormalizationParams:
-    """The integers of one normalisation.
+    """The params of one normalisation.
 
     Attributes:
         axes: behind the sample axis.
@@ -91,7 +91,7 @@ def lower_normalization(node: Node, operands: Operands) -> NormalizationParams:
 
 
 def run_normalization(params: NormalizationParams, x: Array) -> tuple[Array, ...]:
-    """Run Normalization: codes [S, ...] -> codes [S, ...]."""
+    """Run Normalization: quantized [S, ...] -> quantized [S, ...]."""
     v = x.astype(np.int64) + params.input_offset
     root, root_shift = _root(np.square(v).sum(axis=params.axes, keepdims=True))
     product = np.clip(v * params.rescale.m, INT32_MIN, INT32_MAX) >> params.shift
@@ -121,15 +121,15 @@ _LARGEST = (1 << 32) - 1
 
 @dataclass(frozen=True, eq=False)
 class MomentsParams:
-    """The integers of one pair of moments.
+    """The params of one pair of moments.
 
     Attributes:
         axes: behind the sample axis.
         shapes: of the mean and of the variance, with or without the axes.
         rescale: M and N of the variance.
-        is_wide: whether codes have more than 8 bits.
-        mean: codes of the mean.
-        variance: codes of the variance.
+        is_wide: whether quantized values have more than 8 bits.
+        mean: quantized values of the mean.
+        variance: quantized values of the variance.
     """
 
     axes: tuple[int, ...]
@@ -157,7 +157,7 @@ def lower_moments(node: Node, operands: Operands) -> MomentsParams:
 
 
 def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
-    """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
+    """Run Moments: quantized [S, ...] -> quantized values of the mean, quantized values of the variance."""
     q = x.astype(np.int64)
     count = int(np.prod([x.shape[a] for a in params.axes]))
     mean = np.rint(q.sum(axis=params.axes, keepdims=True) / count).astype(np.int64)

@@ -38,7 +38,10 @@ NUMERATOR = 65535
 
 @dataclass(frozen=True, eq=False)
 class DivParams:
-    """The integers of one division: the table, zp of the inputs, the largest divisor, M and N, the output's codes."""
+    """The params of one division: the table, zp of the inputs, the largest divisor, M and N.
+
+    The output's quantized values.
+    """
 
     table: Table
     input_offsets: tuple[int, int]
@@ -69,7 +72,7 @@ def _reciprocals(bits: int, entries: int) -> Integers:
 
 
 def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    """Run Div: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     reciprocal = params.table.lookup(np.minimum(np.abs(right), params.largest))
     return (params.codes.requantise(np.sign(right) * left * reciprocal, params.rescale),)
@@ -80,7 +83,7 @@ EXPONENT = "exponent"
 
 @dataclass(frozen=True, eq=False)
 class PowParams:
-    """The integers of one power.
+    """The params of one power.
 
     Attributes:
         first: of |x|'s logarithm; of the power itself where the exponent is one constant.
@@ -103,7 +106,7 @@ def lower_pow(node: Node, operands: Operands) -> PowParams:
 
 
 def run_pow(params: PowParams, x: Array, p: Array) -> tuple[Array, ...]:
-    """Run Pow: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    """Run Pow: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     first, second = params.first, params.second
     if second is None:
         return (first.lookup(x).astype(params.codes.dtype),)

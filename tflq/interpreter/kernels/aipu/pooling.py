@@ -1,4 +1,6 @@
-"""Pooling: AVG by a multiplier of 8 bits a position, MAX of raw codes; both pass the input's type (docs/aipu.md, 5).
+"""Pooling: AVG by a multiplier of 8 bits a position, MAX of raw quantized values; both pass the input's type.
+
+Source: docs/aipu.md, 5.
 
 Source: docs/aipu.md, 5.
 """

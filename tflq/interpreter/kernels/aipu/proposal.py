@@ -32,7 +32,7 @@ _TABLES = ("move_y", "move_x", "grow_y", "grow_x")
 
 @dataclass(frozen=True, eq=False)
 class ProposalParams:
-    """The integers of one Proposal.
+    """The params of one Proposal.
 
     Attributes:
         sizes: ha and wa, int64[K] each.
@@ -80,7 +80,7 @@ def lower(node: Node, operands: Operands) -> ProposalParams:
 
 
 def run(params: ProposalParams, scores: Array, deltas: Array, *_constants: Array) -> tuple[Array, ...]:
-    """Run Proposal: codes [S, N, K, 2], [S, N, K, 4] -> scores, boxes, count, classes.
+    """Run Proposal: quantized [S, N, K, 2], [S, N, K, 4] -> scores, boxes, count, classes.
 
     h = (th * ha) >> shift, cy = ((ty * ha) >> shift) + ya; y0, y1 = RNE(clamp(cy -+ h / 2, 0, height)).
     """

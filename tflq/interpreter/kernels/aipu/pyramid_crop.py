@@ -23,7 +23,7 @@ _INT32_MASK = 0x7FFFFFFF
 
 @dataclass(frozen=True, eq=False)
 class PyramidCropParams:
-    """The integers of one PyramidROIAlign on boxes in 0..1.
+    """The params of one PyramidROIAlign on boxes in 0..1.
 
     Attributes:
         fraction: bits of a box's codes: RNE(log2(s_roi)).
@@ -69,7 +69,7 @@ def lower(node: Node, operands: Operands) -> PyramidCropParams:
 
 
 def run(params: PyramidCropParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
-    """Run: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
+    """Run: quantized [S, 1, R, 4], maps [S, 1, H, W, C] -> quantized [S, R, OH, OW, C]."""
     found = np.zeros((len(boxes), boxes.shape[2], *params.size, maps[0].shape[-1]), params.codes.dtype)
     for s, regions in enumerate(boxes[:, 0].astype(np.int64) + params.box_offset):
         size = regions[:, 2:] - regions[:, :2]

@@ -7,8 +7,8 @@ The float layer is Mask R-CNN's PyramidROIAlign (tf.image.crop_and_resize): one 
 last on the box's edges. Height and width are each the map's own; the whitepaper's code swaps them, which shows on maps
 that are not square. Compass's layer of the kind (pyramid_crop.py) takes maps of one scale and images of 1024 x 1024.
 
-A point is the sum of four codes (x + zp_l) with weights that add up to 2^(2F), below 2^31 by the choice of F. All
-levels share one output type; each has its own M / 2^N of s_y / s_l.
+A point is the sum of four quantized values (x + zp_l) with weights that add up to 2^(2F), below 2^31 by the choice of
+F. All levels share one output type; each has its own M / 2^N of s_y / s_l.
 
 Source: whitepaper ACN-AWP-1002A, 5.1.3.4.
 """
@@ -52,7 +52,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class PyramidLevelsParams:
-    """The integers of one layer.
+    """The params of one layer.
 
     Attributes:
         box_offset: zp of the boxes.
@@ -101,7 +101,7 @@ def lower(node: Node, operands: Operands) -> PyramidLevelsParams:
 
 
 def run(params: PyramidLevelsParams, boxes: Array, maps: Sequence[Array]) -> tuple[Array, ...]:
-    """Run PyramidROIAlign: codes [S, 1, R, 4] and [S, 1, H, W, C] each -> codes [S, R, rows, columns, C]."""
+    """Run PyramidROIAlign: quantized [S, 1, R, 4] and [S, 1, H, W, C] each -> quantized [S, R, rows, columns, C]."""
     values = boxes[:, 0].astype(np.int64) + params.box_offset
     sides = np.maximum(values[..., 2:] - values[..., :2], 0)
     level_of = np.searchsorted(params.limits, sides[..., 0] * sides[..., 1], side="right")
@@ -138,7 +138,7 @@ def _level(boxes: Tensor, x: Tensor, output: Tensor, fraction: int) -> Level:
 
 
 def _pool(params: PyramidLevelsParams, level: Level, x: Array, sample: Array, boxes: Integers) -> Array:
-    """Return codes [B, rows, columns, C] of boxes int64[B, 4], of images x[sample]."""
+    """Return quantized values [B, rows, columns, C] of boxes int64[B, 4], of images x[sample]."""
     one = 1 << params.fraction
     places = []
     for axis, (side, rescale) in enumerate(zip(level.sides, level.positions, strict=True)):

@@ -32,7 +32,7 @@ LARGEST_POSITION = (1 << 16) - 1
 
 @dataclass(frozen=True, eq=False)
 class PyramidParams:
-    """The integers of one PyramidROIAlign on boxes in pixels; lists have one entry for each map.
+    """The params of one PyramidROIAlign on boxes in pixels; lists have one entry for each map.
 
     Attributes:
         fraction: bits of fraction of a position.
@@ -101,7 +101,7 @@ def lower(node: Node, operands: Operands) -> PyramidParams | PyramidCropParams |
 def run(
     params: PyramidParams | PyramidCropParams | PyramidLevelsParams, boxes: Array, *maps: Array
 ) -> tuple[Array, ...]:
-    """Run PyramidROIAlign: codes [S, 1, R, 4], maps [S, 1, H, W, C] -> codes [S, R, OH, OW, C]."""
+    """Run PyramidROIAlign: quantized [S, 1, R, 4], maps [S, 1, H, W, C] -> quantized [S, R, OH, OW, C]."""
     boxes, *maps_of = together(boxes, *maps)
     if isinstance(params, PyramidLevelsParams):
         return pyramid_levels.run(params, boxes, maps_of)
@@ -138,7 +138,7 @@ def _fill(
 def _aligned(
     params: PyramidParams, number: int, image: Integers, starts: Integers, lengths: Integers, counts: Integers
 ) -> Array:
-    """Return the codes of regions that have equal numbers of samples, [R, OH, OW, C]."""
+    """Return the quantized values of regions that have equal numbers of samples, [R, OH, OW, C]."""
     y, x = (
         _positions(params, axis, starts[:, axis], lengths[:, axis], int(counts[axis]), image.shape[axis])
         for axis in range(2)

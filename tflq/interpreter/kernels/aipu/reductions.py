@@ -3,7 +3,7 @@
 Products that stay within 16 bits by halving, and the multipliers that make up for it.
 Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
 
-Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of codes, ANY and ALL of truth values.
+Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of quantized values, ANY and ALL of truth values.
 A product is halved, rounding down, until it fits 16 bits; M / 2^N is s_y / s_x^n.
 Source: Compass Optimizer, ops/reduce.py.
 
@@ -87,7 +87,7 @@ _OF_TRUTH: dict[str, Callable[..., Array]] = {"ANY": np.any, "ALL": np.all}
 
 @dataclass(frozen=True, eq=False)
 class ReduceParams:
-    """The integers of one reduction.
+    """The params of one reduction.
 
     Attributes:
         method: SUM, MEAN, MIN, MAX, PROD, ANY or ALL.
@@ -128,7 +128,7 @@ def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
 
 
 def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
-    """Run Reduce: codes [S, ...] -> codes [S, ...] with axes of length 1."""
+    """Run Reduce: quantized [S, ...] -> quantized [S, ...] with axes of length 1."""
     if params.method in _OF_CODES:
         return (_OF_CODES[params.method](x, axis=params.axes, keepdims=True),)
     v = x.astype(np.int64) + params.input_offset
@@ -152,7 +152,7 @@ CUMULATE_METHODS = ("SUM", "PROD")
 
 @dataclass(frozen=True, eq=False)
 class CumulateParams:
-    """The integers of one running sum or product.
+    """The params of one running sum or product.
 
     Attributes:
         method: SUM or PROD.
@@ -195,7 +195,7 @@ def lower_cumulate(node: Node, operands: Operands) -> CumulateParams:
 
 
 def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
-    """Run Cumulate: codes [S, ...] -> codes [S, ...]."""
+    """Run Cumulate: quantized [S, ...] -> quantized [S, ...]."""
     v = np.moveaxis(x.astype(np.int64) + params.input_offset, params.axis, -1)
     v = v[..., ::-1] if params.is_reversed else v
     if params.is_exclusive:
@@ -212,7 +212,7 @@ def run_cumulate(params: CumulateParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SegmentParams:
-    """The integers of one layer: the number of segments, zp_x, M and N, the output's codes."""
+    """The params of one layer: the number of segments, zp_x, M and N, the output's quantized values."""
 
     segments: int
     input_offset: int
@@ -233,7 +233,10 @@ def lower_segment_reduce(node: Node, operands: Operands) -> SegmentParams:
 
 
 def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tuple[Array, ...]:
-    """Run SegmentReduce: codes [S, rows, ...] and [S, rows] -> codes [S, segments, ...]; 0 where no row belongs."""
+    """Run SegmentReduce: quantized [S, rows, ...] and [S, rows] -> quantized [S, segments, ...].
+
+    0 where no row belongs.
+    """
     v = x.astype(np.int64) + params.input_offset
     rows = segments.reshape(*segments.shape[:2], *(1,) * (x.ndim - 2))
     sums = [np.where(rows == number, v, 0).sum(axis=1) for number in range(params.segments)]

@@ -3,7 +3,7 @@
 Where the pixels of a resized axis lie in the source, in float64, from the sizes alone.
 Source: Compass Optimizer, ops/interp.py.
 
-Resize NEAREST, a gather of codes, and BILINEAR, weights of 13 bits; both pass their type.
+Resize NEAREST, a gather of quantized values, and BILINEAR, weights of 13 bits; both pass their type.
 BILINEAR: y = clamp(RNE(sum c * p / 2^13)), c = floor(w * 2^13 + 0.5), w products of the distances to the four pixels
 around; the upper one is limited to the last pixel, the lower one to the first.
 Source: Compass Optimizer, ops/interp.py.
@@ -67,7 +67,7 @@ class ResizeParams:
         rows: of the source, one list for NEAREST, those above and those below for BILINEAR.
         columns: likewise, left and right.
         weights: int64[OH, OW, 1] of the four corners, row by row; empty for NEAREST.
-        limits: smallest and largest code.
+        limits: smallest and largest quantized value.
     """
 
     rows: tuple[Integers, ...]
@@ -107,7 +107,7 @@ def lower(node: Node, operands: Operands) -> ResizeParams:
 
 
 def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
-    """Run Resize: codes [S, N, H, W, C] -> codes [S, N, OH, OW, C]."""
+    """Run Resize: quantized [S, N, H, W, C] -> quantized [S, N, OH, OW, C]."""
     corners = [x[:, :, rows][:, :, :, columns] for rows in params.rows for columns in params.columns]
     if not params.weights:
         return (corners[0],)

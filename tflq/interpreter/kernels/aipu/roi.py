@@ -59,7 +59,7 @@ def pool_samples(image: Integers, y: Positions, x: Positions, weigh: Weigh, is_m
     A place in front of the map counts from its end, as the Optimizer's flat offset does.
 
     Args:
-        image: codes + zp, int64[H, W, C].
+        image: quantized values + zp, int64[H, W, C].
         y: samples along y.
         x: samples along x.
         weigh: the product of two parts.

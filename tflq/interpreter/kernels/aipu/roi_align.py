@@ -32,7 +32,7 @@ ONE = Multiplier(np.ones(1, np.int64), np.zeros(1, np.int64))
 
 @dataclass(frozen=True, eq=False)
 class RoiAlignParams:
-    """The integers of one RoiAlign; pairs are for y and x.
+    """The params of one RoiAlign; pairs are for y and x.
 
     Attributes:
         is_maximum: MAX instead of AVG.
@@ -102,7 +102,7 @@ def lower(node: Node, operands: Operands) -> RoiAlignParams:
 
 
 def run(params: RoiAlignParams, features: Array, rois: Array) -> tuple[Array, ...]:
-    """Run RoiAlign: codes [S, B, H, W, C], [S, R, 5] -> codes [S, R, PH, PW, C].
+    """Run RoiAlign: quantized [S, B, H, W, C], [S, R, 5] -> quantized [S, R, PH, PW, C].
 
     Boxes that end before they start, or behind the map, give 0.
     """

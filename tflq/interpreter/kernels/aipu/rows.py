@@ -1,6 +1,6 @@
 """Rows that indices, counts or a selector choose: Gather, GatherND, ReverseSequence, Repeat, Filter (docs/aipu.md, 5).
 
-Gather, GatherND, ReverseSequence: codes are chosen by plain integers and pass their type.
+Gather, GatherND, ReverseSequence: quantized values are chosen by plain integers and pass their type.
 The moves themselves are TFLite's (kernels/move). Compass differs at the edges: an index below 0 counts from the end,
 GatherND takes the last place for an index beyond the axis, ReverseSequence the whole axis for a length beyond it.
 Source: Compass Optimizer, ops/gather.py, gather_nd.py, reversesequence.py.
@@ -55,7 +55,7 @@ def lower_gather(node: Node, operands: Operands) -> GatherParams:
 
 
 def run_gather(params: GatherParams, x: Array, indices: Array) -> tuple[Array, ...]:
-    """Run the layer: codes [S, ...] and plain integers [S, ...] -> codes [S, ...].
+    """Run the layer: quantized [S, ...] and plain integers [S, ...] -> quantized [S, ...].
 
     Raises:
         InputError: an index of Gather beyond the axis.
@@ -91,7 +91,7 @@ def lower_repeat(node: Node, operands: Operands) -> RepeatParams:
 
 
 def run_repeat(params: RepeatParams, x: Array, repeats: Array) -> tuple[Array, ...]:
-    """Run Repeat: codes [S, ...], [S, L] -> codes [S, *shape].
+    """Run Repeat: quantized [S, ...], [S, L] -> quantized [S, *shape].
 
     Raises:
         InputError: more slices than the output has.
@@ -135,7 +135,7 @@ def lower_filter(node: Node, operands: Operands) -> FilterRowsParams:
 
 
 def run_filter(params: FilterRowsParams, *inputs: Array) -> tuple[Array, ...]:
-    """Run Filter: codes [S, ...], selector [S, L] -> codes [S, ...], count [S]."""
+    """Run Filter: quantized [S, ...], selector [S, L] -> quantized [S, ...], count [S]."""
     *data, selector = together(*inputs)
     order, count = first_rows(selector != 0, selector.shape[1])
     found = []

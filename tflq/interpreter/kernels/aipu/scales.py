@@ -42,24 +42,24 @@ def offset_of(tensor: Tensor) -> int:
 
 
 def bits_of(tensor: Tensor) -> int:
-    """Return the width of a tensor's codes."""
+    """Return the width of a tensor's quantized values."""
     return tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
 
 
 def is_signed(tensor: Tensor) -> bool:
-    """Whether a tensor's codes are signed."""
+    """Whether a tensor's quantized values are signed."""
     return tensor.affine.signed if isinstance(tensor.quantisation, Affine) else tensor.dtype.is_signed
 
 
 def code_limits(tensor: Tensor) -> tuple[int, int]:
-    """Return the smallest and the largest code of a tensor."""
+    """Return the smallest and the largest quantized value of a tensor."""
     if isinstance(tensor.quantisation, Affine):
         return tensor.affine.minimum_code, tensor.affine.maximum_code
     return tensor.dtype.minimum, tensor.dtype.maximum
 
 
 def encode(real: Array, affine: Affine) -> Integers:
-    """Return codes of real numbers: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
+    """Return quantized values of real numbers: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
 
     Source: Compass Optimizer, utils/quant_tool_utils.py, linear_quantize_clip.
     """
@@ -108,5 +108,5 @@ def required_constant(operands: Operands, key: str) -> Tensor:
 
 
 def constant_codes(operands: Operands, key: str) -> Integers:
-    """Return the codes of a constant of a layer; raises as `required_constant`."""
+    """Return the quantized values of a constant of a layer; raises as `required_constant`."""
     return np.asarray(required_constant(operands, key).data, np.int64)

@@ -43,7 +43,7 @@ USUAL_BITS, NARROW_BITS = 14, 13
 
 @dataclass(frozen=True, eq=False)
 class ScatterParams:
-    """The integers of one scatter.
+    """The params of one scatter.
 
     Attributes:
         method: ADD, MAX, MIN, MUL or NONE.
@@ -90,7 +90,10 @@ def lower(node: Node, operands: Operands) -> ScatterParams:
 
 
 def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
-    """Run ScatterND: codes [S, *shape], indices [S, *rows, r], codes [S, *rows, *shape[r:]] -> codes [S, *shape]."""
+    """Run ScatterND: quantized [S, *shape], indices [S, *rows, r], quantized [S, *rows, *shape[r:]] -> quantized [S.
+
+    *shape].
+    """
     data, indices, updates = equal_samples(data, indices, updates)
     outer = np.array(data.shape[1 : indices.shape[-1] + 1], np.int64)
     places = indices.astype(np.int64)

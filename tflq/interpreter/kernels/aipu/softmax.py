@@ -37,7 +37,7 @@ SMALL_ROWS = 128
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxParams:
-    """The integers of one softmax.
+    """The params of one softmax.
 
     Attributes:
         table: of exp, entries below 2^20.
@@ -57,7 +57,7 @@ class SoftmaxParams:
 
 
 def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams | FastSoftmaxParams:
-    """Decide the integers of Softmax.
+    """Decide the params of Softmax.
 
     Raises:
         UnsupportedError: more than 4096 terms; as `lower_fast`.
@@ -90,7 +90,7 @@ def require_short_axis(node: Node, x: Tensor) -> int:
 
 
 def run_softmax(params: SoftmaxParams | FastSoftmaxParams, x: Array) -> tuple[Array, ...]:
-    """Run Softmax: codes [S, ...] -> codes [S, ...]."""
+    """Run Softmax: quantized [S, ...] -> quantized [S, ...]."""
     if isinstance(params, FastSoftmaxParams):
         return (params.apply(x),)
     axis = params.axis + 1
@@ -167,7 +167,7 @@ def lower_log_softmax(node: Node, operands: Operands) -> LogSoftmaxParams:
 
 
 def run_log_softmax(params: LogSoftmaxParams, x: Array) -> tuple[Array, ...]:
-    """Run LogSoftmax: codes [S, ...] -> codes [S, ...]."""
+    """Run LogSoftmax: quantized [S, ...] -> quantized [S, ...]."""
     below = x.astype(np.int64) - x.astype(np.int64).max(axis=params.axis, keepdims=True)
     index = below + (params.table.size << params.shift) - 1
     place, rest = index >> params.shift, index & ((1 << params.shift) - 1)

@@ -40,7 +40,7 @@ _ONE = 15  # entries hold 2^15 for 1
 
 @dataclass(frozen=True, eq=False)
 class FastSoftmaxParams:
-    """The integers of one softmax.
+    """The params of one softmax.
 
     Attributes:
         axis: of the sample's own axes.
@@ -50,7 +50,7 @@ class FastSoftmaxParams:
         logarithms: RNE(2^15 * log2(1 + i / 256)); None below adjust_q of 8.
         powers: RNE(2^15 * 2^(i / 256)); None as above.
         bits: of the output.
-        maximum: largest code of the output.
+        maximum: largest quantized value of the output.
         dtype: of the output.
     """
 
@@ -65,7 +65,7 @@ class FastSoftmaxParams:
     dtype: np.dtype[np.generic]
 
     def apply(self, x: Array) -> Array:
-        """Return codes [S, ...] of codes [S, ...]."""
+        """Return quantized [S, ...] of quantized [S, ...]."""
         wide = x.astype(np.int64)
         below = wide - wide.max(axis=self.axis + 1, keepdims=True)
         codes = self._whole(below) if self.adjust < FINE else self._fine(below)

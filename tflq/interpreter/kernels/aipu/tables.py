@@ -1,4 +1,6 @@
-"""Tables of a function and their lookup, interpolated where the codes are wider than the table (docs/aipu.md, 4).
+"""Tables of a function and their lookup, interpolated where the quantized values are wider than the table.
+
+Source: docs/aipu.md, 4.
 
 Source: Compass Optimizer, ops/activation.py and utils/math_utils.py, lookup_lut_powerof2.
 """
@@ -23,7 +25,7 @@ TABLE_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A function of codes.
+    """A function of quantized values.
 
     Attributes:
         entries: int64[n], a power of two.
@@ -52,7 +54,7 @@ class Table:
 
 
 def table_shift(node: Node, table: Integers, bits: int) -> int:
-    """Return the bits of a code below the index of an imported table.
+    """Return the bits of a quantized value below the index of an imported table.
 
     Raises:
         UnsupportedError: a table whose length is no power of two, or more entries than the code has values.
@@ -71,7 +73,7 @@ def table_bits(node: Node, x: Tensor) -> int:
 
 
 def code_grid(x: Tensor, bits: int, repeats: bool = True) -> NDArray[np.float32]:
-    """Return the codes at which a table of 2^bits entries is computed: evenly spaced, both ends included.
+    """Return the quantized values at which a table of 2^bits entries is computed: evenly spaced, both ends included.
 
     A restricted range has one point less; its first entry stands twice, unless the layer `repeats` none.
     """
@@ -96,7 +98,7 @@ def table_of(
 
     Args:
         node: lut_items_in_bits limits the number of entries.
-        x: the type of the codes that the table is read with.
+        x: the type of the quantized values that the table is read with.
         output: the type of the entries.
         function: f of float32.
         key: of the table among the imported params.

@@ -34,7 +34,7 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class MatMulParams:
-    """The integers of one product.
+    """The params of one product.
 
     Attributes:
         transposed: whether each input's last two axes change places.
@@ -70,7 +70,7 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
 
 
 def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run MatMul: codes [S, ..., I, K] and [S, ..., K, J] -> codes [S, ..., I, J]."""
+    """Run MatMul: quantized [S, ..., I, K] and [S, ..., K, J] -> quantized [S, ..., I, J]."""
     sides = []
     for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
         real = x.astype(params.accumulator) + params.accumulator.type(zp)
@@ -84,7 +84,7 @@ BIASES = "biases"
 
 @dataclass(frozen=True, eq=False)
 class BiasAddParams:
-    """The integers of one BiasAdd: biases, shaped for their axis, M and N, how codes are stored."""
+    """The params of one BiasAdd: biases, shaped for their axis, M and N, how quantized values are stored."""
 
     biases: Integers
     rescale: Multiplier
@@ -109,7 +109,7 @@ def lower_bias_add(node: Node, operands: Operands) -> BiasAddParams:
 
 
 def run_bias_add(params: BiasAddParams, x: Array, _biases: Array) -> tuple[Array, ...]:
-    """Run BiasAdd: codes [S, ...] -> codes [S, ...]."""
+    """Run BiasAdd: quantized [S, ...] -> quantized [S, ...]."""
     return (params.codes.requantise(x.astype(np.int64) + params.biases, params.rescale),)
 
 

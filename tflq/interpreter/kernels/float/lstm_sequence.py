@@ -229,7 +229,7 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Floats) -> Floats:
 
     Args:
         gate: the gate.
-        seen: input, output state, and where there is one the second input, made ready.
+        seen: input, output state, and where there is one the second input, packed.
         cell: cell state.
     """
     start = np.float32(0) if gate.norm is not None else gate.bias

@@ -30,14 +30,14 @@ _LOWEST_SLOPE, _HIGHEST_SLOPE = -1.0, 0.996
 
 @dataclass(frozen=True, eq=False)
 class CurveParams:
-    """The integers of one sigmoid or tanh.
+    """The params of one sigmoid or tanh.
 
     Attributes:
         is_tanh: which of the two.
         left_shift: 8 for int8 inputs, 0 for Q12.
         mul_bias: M, N about 2^-15 / S_y.
         zero_point: of the output.
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
         table: for inputs of 8 bits.
     """
 
@@ -56,14 +56,14 @@ class CurveParams:
 
 @dataclass(frozen=True, eq=False)
 class HardSwishParams:
-    """The integers of one hard swish.
+    """The params of one hard swish.
 
     Attributes:
         offset: rnd(3 / S_i), the code of 3.
         upper_bound: rnd(6 / S_i), the code of 6.
         mul_bias: M, N about S_i^2 / (6 * S_y).
         zero_point: of the output.
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
         table: for inputs of 8 bits.
     """
 
@@ -82,12 +82,12 @@ class HardSwishParams:
 
 @dataclass(frozen=True, eq=False)
 class LeakyReluParams:
-    """The integers of one leaky ReLU.
+    """The params of one leaky ReLU.
 
     Attributes:
         slope: L = trunc(0.5 + alpha * 128), Q7 in int8.
         zero_point: of the output; the input's is 0.
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
         table: for inputs of 8 bits.
     """
 
@@ -104,13 +104,13 @@ class LeakyReluParams:
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
-    """QUANTIZE as a table: output code for each raw code of the input, 256 or 65536 entries."""
+    """QUANTIZE as a table: output quantized value for each raw quantized value of the input, 256 or 65536 entries."""
 
     table: Table
 
 
 def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurveParams:  # noqa: ARG001
-    """Decide the integers of LOGISTIC or TANH.
+    """Decide the params of LOGISTIC or TANH.
 
     Raises:
         UnsupportedError: an input with a zero point; an input of 32 bits that is not Q12.
@@ -131,7 +131,7 @@ def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurvePa
 
 
 def lower_hard_swish(node: Node, operands: Operands) -> HardSwishParams:  # noqa: ARG001
-    """Decide the integers of HARD_SWISH.
+    """Decide the params of HARD_SWISH.
 
     Raises:
         UnsupportedError: an input with a zero point, or an output of 16 bits, where the vendor's int32 product wraps.
@@ -155,7 +155,7 @@ def lower_hard_swish(node: Node, operands: Operands) -> HardSwishParams:  # noqa
 
 
 def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
-    """Decide the integers of LEAKY_RELU.
+    """Decide the params of LEAKY_RELU.
 
     Raises:
         UnsupportedError: alpha outside [-1, 0.996), which would wrap its 8 bits; an input with a zero point; other
@@ -173,17 +173,20 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
 
 
 def run(params: CurveParams | HardSwishParams | LeakyReluParams, x: Array) -> tuple[Array, ...]:
-    """Run any of them: int32 or int8 [S, *shape] -> codes [S, *shape]."""
+    """Run any of them: int32 or int8 [S, *shape] -> quantized [S, *shape]."""
     return (run_curve(params.table, params.exact, x, params.stored.dtype),)
 
 
 def curve_table(rule: CurveRule, source: Tensor, output: Tensor) -> Table | None:
-    """Return rule(code) for each code of an input of 8 or 16 bits, stored as the output; None for 32 bits."""
+    """Return rule(code) for each quantized value of an input of 8 or 16 bits, stored as the output.
+
+    None for 32 bits.
+    """
     return make_table(rule, source.dtype, output.dtype) if source.dtype.bits <= 16 else None
 
 
 def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Apply a table, or the rule in blocks that fit the cache: codes [S, *shape] -> codes [S, *shape]."""
+    """Apply a table, or the rule in blocks that fit the cache: quantized [S, *shape] -> quantized [S, *shape]."""
     if is_used(table):
         return np.asarray(look_up(table, x))
     flat = x.reshape(-1)
@@ -200,7 +203,7 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: A
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run QUANTIZE: codes [S, *shape] -> codes [S, *shape]."""
+    """Run QUANTIZE: quantized [S, *shape] -> quantized [S, *shape]."""
     return (np.asarray(look_up(params.table, x)),)
 
 

@@ -26,7 +26,7 @@ _LARGEST_BIAS = 32767
 
 @dataclass(frozen=True, eq=False)
 class SumParams:
-    """The integers of one addition or subtraction.
+    """The params of one addition or subtraction.
 
     Attributes:
         sign: +1, or -1 for Sub.
@@ -34,8 +34,8 @@ class SumParams:
         input_mul_bias: M1, N1 about S_scaled / S_other.
         mul_bias: M2, N2 about S_other / S_y.
         bias: added at the end, from the zero points.
-        stored: smallest and largest code, type of the output.
-        table: all pairs of 8-bit codes, None for wider ones.
+        stored: smallest and largest quantized value, type of the output.
+        table: all pairs of 8-bit quantized values, None for wider ones.
     """
 
     sign: int
@@ -56,12 +56,12 @@ class SumParams:
 
 @dataclass(frozen=True, eq=False)
 class ProductOfTensors:
-    """The integers of one product.
+    """The params of one product.
 
     Attributes:
         mul_bias: M, N about S_a * S_b / S_y.
-        stored: smallest and largest code, type of the output.
-        table: all pairs of 8-bit codes.
+        stored: smallest and largest quantized value, type of the output.
+        table: all pairs of 8-bit quantized values.
     """
 
     mul_bias: MulBias
@@ -74,7 +74,7 @@ class ProductOfTensors:
 
 
 def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
-    """Decide the integers of ADD or SUB.
+    """Decide the params of ADD or SUB.
 
     bias = round(Z_y - (S_o / S_y) * (+-Z_o +- (S_s / S_o) * Z_s)), each sign that of its operand; round half to even.
 
@@ -107,7 +107,7 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
 
 
 def lower_product(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: ARG001
-    """Decide the integers of MUL.
+    """Decide the params of MUL.
 
     Raises:
         UnsupportedError: a zero point other than 0, or a ratio of scales without M and N.
@@ -122,7 +122,7 @@ def lower_product(node: Node, operands: Operands) -> ProductOfTensors:  # noqa: 
 
 
 def run_pair(params: PairParams, first: Array, second: Array) -> tuple[Array, ...]:
-    """Run ADD, SUB or MUL: codes [S or 1, *shape] twice, shapes broadcast -> codes [S, *shape]."""
+    """Run ADD, SUB or MUL: quantized [S or 1, *shape] twice, shapes broadcast -> quantized [S, *shape]."""
     if params.table is not None:
         return (run_pairs(params.table, first, second),)
     x, y = align(first, second)

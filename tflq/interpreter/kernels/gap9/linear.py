@@ -1,6 +1,6 @@
 """CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED in GAP9's arithmetic (docs/gap9.md, 4 to 6).
 
-acc = stored bias + sum x * (w - Z_w) with raw codes x, padding holding Z_x;
+acc = stored bias + sum x * (w - Z_w) with raw quantized values x, padding holding Z_x;
 stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too. Then
 y = clip(norm(norm(acc, pre) * M, N), qmin, qmax): the vendor's kernel works in int32, where acc * M may wrap; here
 products are exact, so that what would wrap saturates.
@@ -27,14 +27,14 @@ LARGEST_PRE_NORMALIZATION = 8
 
 @dataclass(frozen=True, eq=False)
 class Rescaling:
-    """The integers of one epilogue.
+    """The params of one epilogue.
 
     Attributes:
         bias: stored bias, int64[O]: quantised bias and folded zero points.
         mul_bias: M and N for each channel; N with the pre-normalisation in it.
         pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
-        minimum: smallest code of the output.
-        maximum: largest code.
+        minimum: smallest quantized value of the output.
+        maximum: largest quantized value.
     """
 
     bias: Integers
@@ -66,7 +66,7 @@ class Rescaling:
         return self.mul_bias.shift - self.pre_normalization
 
     def exact(self, accumulators: Integers) -> Integers:
-        """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
+        """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         total = accumulators + self.bias
         if self.pre_normalization:
             total = norm(total, self.pre_normalization)
@@ -80,7 +80,7 @@ class Rescaling:
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The integers of one filter, but for its window.
+    """The params of one filter, but for its window.
 
     Attributes:
         weights: w - Z_w, int64[O, ...], output channel first.
@@ -90,7 +90,7 @@ class FilterParams(Scheme):
         bias: quantised bias B, int64[O].
         offset: O_c, what folds the zero points.
         rescaling: stored bias B + O_c, M, N.
-        dtype: storage of the codes.
+        dtype: storage of the quantized values.
         step_map: proven map, None where the exact rule runs.
     """
 

@@ -26,13 +26,13 @@ _FRACTION_BITS = 7
 
 @dataclass(frozen=True, eq=False)
 class Reciprocal:
-    """The integers of one average pool.
+    """The params of one average pool.
 
     Attributes:
         factor: floor(65536 / taps), so averages come out up to 0.05 % low.
         zero_point: what stands outside the image, counted as a tap.
         taps: of a full window.
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
     """
 
     factor: int
@@ -49,12 +49,12 @@ class Reciprocal:
 
 @dataclass(frozen=True, eq=False)
 class RescaledSum:
-    """The integers of one mean or sum.
+    """The params of one mean or sum.
 
     Attributes:
         fraction_bits: f, 7 for a mean; None for a sum, which is not divided.
         mul_bias: M * 2^-N about S_x / (S_y * 2^f).
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
     """
 
     fraction_bits: int | None
@@ -71,7 +71,7 @@ class RescaledSum:
 
 
 def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) -> Reciprocal:  # noqa: ARG001
-    """Decide the integers of AVERAGE_POOL_2D; input and output share scale and zero point."""
+    """Decide the params of AVERAGE_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
     return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of(x))
 
@@ -84,14 +84,14 @@ def find_rescaled_sum(
     *,
     fraction_bits: int | None,
 ) -> RescaledSum:
-    """Decide the integers of MEAN or SUM; raises as `mul_bias`."""
+    """Decide the params of MEAN or SUM; raises as `mul_bias`."""
     x, output = operands.input(0), operands.output()
     ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * (1 << (fraction_bits or 0)))
     return RescaledSum(fraction_bits, mul_bias(ratio), Stored.of(output))
 
 
 def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
-    """Decide the integers of MAX_POOL_2D: where a window leaves the image the zero point is the least result."""
+    """Decide the params of MAX_POOL_2D: where a window leaves the image the zero point is the least result."""
     x = operands.input(0)
     window = window_of_node(node, x.shape)
     partial_ = window_counts(window, (x.shape[1], x.shape[2])) < window.taps
@@ -111,8 +111,8 @@ _SOURCE = "docs/gap9.md, 10"
 _mean, _sum = (partial(find_rescaled_sum, fraction_bits=bits) for bits in (_FRACTION_BITS, None))
 KERNELS = {
     "average_pool_2d": average_pool_kernel(find_reciprocal, "y = clip(norm(sum * (65536 // taps), 16))", _SOURCE),
-    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code, padding holding Z", _SOURCE),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest quantized value, padding holding Z", _SOURCE),
     "mean": mean_kernel(_mean, "y = clip(norm(trunc((sum << 7) / n) * M, N))", _SOURCE),
     "sum": mean_kernel(_sum, "y = clip(norm(sum * M, N))", _SOURCE),
-    "reduce_max": Kernel(lower_reduction, run_reduce_max, "the largest code", _SOURCE),
+    "reduce_max": Kernel(lower_reduction, run_reduce_max, "the largest quantized value", _SOURCE),
 }

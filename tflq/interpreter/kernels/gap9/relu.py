@@ -23,10 +23,10 @@ class ReluParams:
     Attributes:
         lower_bound: the input's code of 0.
         idle: whether nothing changes.
-        mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as the tool counts it.
+        mul_bias: M, N about S_i / S_o where the types differ; None where they are equal, as NNTool counts it.
         zero_point: of the output.
-        stored: smallest and largest code, type of the output.
-        table: of all codes where the types differ.
+        stored: smallest and largest quantized value, type of the output.
+        table: of all quantized values where the types differ.
     """
 
     lower_bound: int
@@ -65,14 +65,14 @@ def lower(node: Node, operands: Operands) -> ReluParams:  # noqa: ARG001
 
 
 def run(params: ReluParams, x: Array) -> tuple[Array, ...]:
-    """Run RELU: codes [S, *shape] -> codes [S, *shape]."""
+    """Run RELU: quantized [S, *shape] -> quantized [S, *shape]."""
     if params.mul_bias is not None:
         return (run_curve(params.table, params.exact, x, params.stored.dtype),)
     return (x if params.idle else np.maximum(x, x.dtype.type(params.lower_bound)),)
 
 
 def samples_last(params: object, operands: Operands) -> float | None:
-    """Return 0 where codes are compared with one bound, which goes as fast in any order; None for tables."""
+    """Return 0 where quantized values are compared with one bound, which goes as fast in any order; None for tables."""
     assert isinstance(params, ReluParams)
     return 0.0 if params.mul_bias is None and len(operands.input(0).shape) == 4 else None
 

@@ -1,4 +1,7 @@
-"""The two roundings of GAP9's tools: of real numbers to codes, and of accumulators by shifting (docs/gap9.md, 1)."""
+"""The two roundings of GAP9's tools: of real numbers to quantized values, and of accumulators by shifting.
+
+Source: docs/gap9.md, 1.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
 
 
 def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:
-    """Codes of real numbers: clip(rnd(x / scale) + zero_point, qmin, qmax).
+    """Quantized values of real numbers: clip(rnd(x / scale) + zero_point, qmin, qmax).
 
     Args:
         real: floating-point numbers; the quotient has the precision of numpy's promotion.
@@ -57,7 +60,7 @@ def dequantise(codes: ArrayLike, affine: Affine) -> FloatArray:
 
 
 def code_type(affine: Affine) -> DType:
-    """Return the element type whose codes an affine quantisation states: uint8, int16, int32, ..."""
+    """Return the element type whose quantized values an affine quantisation states: uint8, int16, int32, ..."""
     width = 8 if affine.bits <= 8 else affine.bits
     return DType(f"{'int' if affine.signed else 'uint'}{width}")
 
@@ -67,8 +70,8 @@ class Stored:
     """How results are stored.
 
     Attributes:
-        minimum: smallest code.
-        maximum: largest code.
+        minimum: smallest quantized value.
+        maximum: largest quantized value.
         dtype: of the array.
     """
 
@@ -82,5 +85,5 @@ class Stored:
         return Stored(output.affine.minimum_code, output.affine.maximum_code, output.dtype.storage)
 
     def clip(self, x: ArrayLike) -> Integers:
-        """Clip to the codes."""
+        """Clip to the quantized values."""
         return np.clip(np.asarray(x, np.int64), self.minimum, self.maximum)

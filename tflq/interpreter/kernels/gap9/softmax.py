@@ -18,14 +18,14 @@ from tflq.interpreter.numerics.fixed_point import Integers
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxParams:
-    """The integers of one softmax.
+    """The params of one softmax.
 
     Attributes:
-        exponentials: exp_q15 of each distance 0..255 below the largest code, Q15; None for 16-bit input, which is
-            computed in float64.
+        exponentials: exp_q15 of each distance 0..255 below the largest quantized value, Q15; None for 16-bit input,
+            which is computed in float64.
         shift: 15 for an output of 16 bits, 23 for 8.
         input_scale: S_i, a power of 2.
-        stored: smallest and largest code, type of the output.
+        stored: smallest and largest quantized value, type of the output.
     """
 
     exponentials: Integers | None
@@ -35,7 +35,7 @@ class SoftmaxParams:
 
 
 def lower(node: Node, operands: Operands) -> SoftmaxParams:  # noqa: ARG001
-    """Decide the integers of SOFTMAX.
+    """Decide the params of SOFTMAX.
 
     Raises:
         UnsupportedError: the input is not symmetric with a power of 2 as its scale, of 2^-15 or more in 8 bits.

@@ -26,7 +26,7 @@ _LARGEST_ARGUMENT = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class LstmParams:
-    """The integers of one layer; the gates i, f, c, o lie behind each other.
+    """The params of one layer; the gates i, f, c, o lie behind each other.
 
     Attributes:
         on_ne16: NE16's arithmetic, else SQ8's.
@@ -41,8 +41,8 @@ class LstmParams:
         cell_out: M, N of the new cell.
         state_out: M, N of the output.
         state_zero_point: 128 or 0.
-        minimum: smallest code of the output.
-        maximum: largest code.
+        minimum: smallest quantized value of the output.
+        maximum: largest quantized value.
         units: H.
         dtype: of the output.
     """
@@ -68,7 +68,8 @@ class LstmParams:
 def lower(node: Node, operands: Operands) -> LstmParams:
     """Decide M, N and biases of all gates and of the cell.
 
-    Operands: input and output in GAP9's types, weights as codes with their scales, biases as real numbers in float32;
+    Operands: input and output in GAP9's types, weights as quantized values with their scales, biases as real numbers in
+        float32;
     attribute `cell_max` is the largest |c|. An unsigned output is NE16's arithmetic, a signed one SQ8's.
 
     Raises:
@@ -104,7 +105,10 @@ def lower(node: Node, operands: Operands) -> LstmParams:
 
 
 def run(params: LstmParams, x: Array, *_constants: Array | None) -> tuple[Array, ...]:
-    """Run the layer: codes [S, N, T, I] (or [S, T, N, I]) -> codes [S, N, T, H]; h and c begin at 0 in each sample."""
+    """Run the layer: quantized [S, N, T, I] (or [S, T, N, I]) -> quantized [S, N, T, H].
+
+    H and c begin at 0 in each sample.
+    """
     time_axis = 1 if params.time_major else 2
     steps = np.moveaxis(x, time_axis, 0)
     products = accumulate_product(params.input_product, steps).astype(np.int64)

@@ -1,4 +1,7 @@
-"""Arithmetic `nnie`: products of dequantised logarithmic codes, as in the hardware's simulation (docs/nnie.md)."""
+"""Arithmetic `nnie`: products of dequantised logarithmic quantized values, as in the hardware's simulation.
+
+Source: docs/nnie.md.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Layers without weights: ADD, MUL, CONCATENATION, AVERAGE_POOL_2D and MEAN (docs/nnie.md, 5).
 
-What every quantising layer does first: its inputs become logarithmic codes with one z for all of them. Then the float
-kernel runs on what the codes stand for, with sums of float32.
+What every quantising layer does first: its inputs become logarithmic quantized values with one z for all of them. Then
+the float kernel runs on what the quantized values stand for, with sums of float32.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class InputQuantiser:
     where: str
 
     def apply(self, x: Floats) -> Floats:
-        """Return what the codes of an input stand for.
+        """Return what the quantized values of an input stand for.
 
         Raises:
             InputError: infinity.
@@ -83,7 +83,7 @@ def _row(operator: str) -> Kernel:
         return kernel("float", operator).run(params.inner, *seen)
 
     return Kernel(
-        lower, run, f"{operator} of what logarithmic codes with one z stand for, in float32", "docs/nnie.md, 5"
+        lower, run, f"{operator} of what logarithmic values with one z stand for, in float32", "docs/nnie.md, 5"
     )
 
 

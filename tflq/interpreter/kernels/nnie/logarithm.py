@@ -1,7 +1,8 @@
 """Sign and base-2 logarithm in 8 or 16 bits (docs/nnie.md, 1 to 4).
 
-S steps an octave, codes q of 0..M, and one number z for all values of a group: a code stands for +-2^((q + z) / S), or
-for 0. All comparisons and logarithms are float64 of float32 values; results are stored as float32.
+S steps an octave, quantized values q of 0..M, and one number z for all values of a group: a quantized value stands for
++-2^((q + z) / S), or for 0. All comparisons and logarithms are float64 of float32 values; results are stored as
+float32.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tflq.interpreter.recording.primitive import primitive
 Floats = NDArray[np.float32]
 FORMULAS = ("library", "page", "mqbench")
 SCHEMES = {8: (16, 127, 511), 16: (128, 1407, 4095)}
-"""Width -> steps of an octave, largest code, largest |z|."""
+"""Width -> steps of an octave, largest quantized value, largest |z|."""
 SMALLEST_MAXIMUM = np.float32(1e-6)
 """What the library takes for the maximum of all-zero data."""
 ZERO_CODE = 0x80
@@ -31,8 +32,8 @@ class Scheme:
 
     Attributes:
         bits: 8 or 16.
-        steps: S, codes of an octave: 16 or 128.
-        largest: M, largest code: 127 or 1407.
+        steps: S, quantized values of an octave: 16 or 128.
+        largest: M, largest quantized value: 127 or 1407.
         largest_z: |z| is no larger: 511 or 4095.
     """
 
@@ -49,7 +50,7 @@ def scheme_of(bits: int) -> Scheme:
         UnsupportedError: neither 8 nor 16.
     """
     if bits not in SCHEMES:
-        raise UnsupportedError(f"logarithmic codes of {bits} bits; NNIE has 8 and 16")
+        raise UnsupportedError(f"logarithmic quantized values of {bits} bits; NNIE has 8 and 16")
     return Scheme(bits, *SCHEMES[bits])
 
 
@@ -124,10 +125,10 @@ def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme:
 
 @primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
 def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> Floats:
-    """Return what the codes of x stand for; errors as `quantise`."""
+    """Return what the quantized values of x stand for; errors as `quantise`."""
     return dequantise(*quantise(x, z, scheme, formula), z, scheme)
 
 
 def true_form(sign: NDArray[np.int8], codes: NDArray[np.int16]) -> NDArray[np.uint8]:
-    """Return 8-bit codes: +q is 0x00..0x7F, -q is 0x81..0xFF, zero is 0x80."""
+    """Return 8-bit quantized values: +q is 0x00..0x7F, -q is 0x81..0xFF, zero is 0x80."""
     return np.asarray(np.where(sign > 0, codes, ZERO_CODE | codes), np.uint8)

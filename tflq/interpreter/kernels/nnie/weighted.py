@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of dequantised logarithmic codes (docs/nnie.md, 5).
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of dequantised logarithmic quantized values (docs/nnie.md, 5).
 
 Weights have one z for all channels. Sums of float32 run in TFLite's order, with a float bias: the float kernels.
 """
@@ -31,7 +31,7 @@ class WeightedLayer:
         sign: int8[*shape of the weights].
         codes: int16[*shape], q.
         stored: uint8[*shape] in true form for 8 bits; None for 16, whose packing is unpublished.
-        weights: float32[*shape], what the codes stand for.
+        weights: float32[*shape], what the quantized values stand for.
     """
 
     inputs: InputQuantiser
@@ -67,7 +67,7 @@ class LogarithmicConvolution:
     """A convolution.
 
     Attributes:
-        layer: z, codes and what they stand for.
+        layer: z, quantized values and what they stand for.
         window: window, groups and clamp.
         channels_last: whether the weights are depthwise, [1, KH, KW, O].
     """
@@ -82,7 +82,7 @@ class LogarithmicProduct:
     """A fully connected layer.
 
     Attributes:
-        layer: z, codes and what they stand for.
+        layer: z, quantized values and what they stand for.
         product: what the float kernel decided.
     """
 
@@ -91,14 +91,14 @@ class LogarithmicProduct:
 
 
 def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> LogarithmicConvolution:
-    """Decide codes and window; raises as `lower_weights` and the float kernel."""
+    """Decide quantized values and window; raises as `lower_weights` and the float kernel."""
     return LogarithmicConvolution(
         lower_weights(node, operands), lower_float(node, operands, channels_last), channels_last
     )
 
 
 def lower_product(node: Node, operands: Operands) -> LogarithmicProduct:
-    """Decide codes and shapes; raises as `lower_weights` and the float kernel."""
+    """Decide quantized values and shapes; raises as `lower_weights` and the float kernel."""
     return LogarithmicProduct(lower_weights(node, operands), fully_connected.lower(node, operands))
 
 
@@ -120,7 +120,7 @@ def run_product(
 
 
 _dense, _depthwise = (partial(lower_convolution, channels_last=last) for last in (False, True))
-_RULE, _SOURCE = "float32 sums of products of what logarithmic codes stand for", "docs/nnie.md, 5"
+_RULE, _SOURCE = "float32 sums of products of what logarithmic quantized values stand for", "docs/nnie.md, 5"
 KERNELS = {
     "conv_2d": Kernel(_dense, run_logarithmic_convolution, _RULE, _SOURCE),
     "depthwise_conv_2d": Kernel(_depthwise, run_logarithmic_convolution, _RULE, _SOURCE),

@@ -1,4 +1,6 @@
-"""CONCATENATION of codes with ranges of their own (non-unified): each is brought to the levels of the output.
+"""CONCATENATION of quantized values with ranges of their own (non-unified).
+
+Each is brought to the levels of the output.
 
 Source: docs/openvino.md, 2
 """
@@ -25,12 +27,12 @@ from tflq.interpreter.operands.checks import require_type
 
 @dataclass(frozen=True, eq=False)
 class ConcatenationParams:
-    """The numbers of one concatenation.
+    """The params of one concatenation.
 
     Attributes:
         place: the axis.
         sources: of each input; None for reals.
-        kept: whether an input has the output's codes already.
+        kept: whether an input has the output's quantized values already.
         levels: of the output; None for float32.
     """
 
@@ -41,10 +43,10 @@ class ConcatenationParams:
 
 
 def lower(node: Node, operands: Operands) -> ConcatenationParams:
-    """Decide the numbers of CONCATENATION.
+    """Decide the params of CONCATENATION.
 
     Raises:
-        UnsupportedError: other types than codes and float32.
+        UnsupportedError: other types than quantized values and float32.
         GraphError: shapes that do not fit.
     """
     tensors = [operands.input(i) for i in range(len(operands.inputs))]
@@ -58,7 +60,7 @@ def lower(node: Node, operands: Operands) -> ConcatenationParams:
 
 
 def run(params: ConcatenationParams, *arrays: Array) -> tuple[Array, ...]:
-    """Run CONCATENATION: codes or reals [S or 1, *shape_i] -> codes or float32 [S, *shape]."""
+    """Run CONCATENATION: quantized values or reals [S or 1, *shape_i] -> quantized values or float32 [S, *shape]."""
     parts = []
     for x, affine, kept in zip(arrays, params.sources, params.kept, strict=True):
         real = x.astype(np.float64) if affine is None else real_values(x, affine)

@@ -1,8 +1,9 @@
 """FakeQuantize, whole and in halves (fake_quantise.py).
 
-QUANTIZE is the first half, reals to codes by the runtime's float32 formula; or Requantize alone, codes to the codes of
-another range: S * (q - Z) in float64, then the output's levels. DEQUANTIZE is the second half, codes to reals:
-f32((q - Z) * S), the product in float64. FAKE_QUANTIZE takes reals to the values of their levels in one piece.
+QUANTIZE is the first half, reals to quantized values by the runtime's float32 formula; or Requantize alone, quantized
+values to the quantized values of another range: S * (q - Z) in float64, then the output's levels. DEQUANTIZE is the
+second half, quantized values to reals: f32((q - Z) * S), the product in float64. FAKE_QUANTIZE takes reals to the
+values of their levels in one piece.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
-    """The numbers of one quantisation.
+    """The params of one quantisation.
 
     Attributes:
         rule: levels and bounds.
-        levels: how exact reals become codes.
-        source: of codes that come in; None for reals.
+        levels: how exact reals become quantized values.
+        source: of quantized values that come in; None for reals.
     """
 
     rule: FakeQuantize
@@ -35,10 +36,10 @@ class QuantizeParams:
 
 
 def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
-    """Decide the numbers of QUANTIZE.
+    """Decide the params of QUANTIZE.
 
     Raises:
-        UnsupportedError: other types than float32 or codes.
+        UnsupportedError: other types than float32 or quantized values.
         GraphError: as `require_sound`.
     """
     source, output = operands.input(0), operands.output()
@@ -47,12 +48,12 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
     rule = input_rule(node, output)
     require_sound(rule, f"'{output.name}'")
     levels = levels_of(node, output)
-    assert levels is not None  # the output has codes
+    assert levels is not None  # the output has quantized values
     return QuantizeParams(rule, levels, source.affine if source.dtype.is_integer else None)
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run QUANTIZE: float32 or codes [S, ..., C] -> codes [S, ..., C]."""
+    """Run QUANTIZE: float32 or quantized [S, ..., C] -> quantized [S, ..., C]."""
     if params.source is not None:
         return (params.levels.codes(real_values(x, params.source)),)
     index = level_indices(np.asarray(x, np.float32), params.rule)
@@ -64,7 +65,7 @@ def lower_dequantize(node: Node, operands: Operands) -> Affine:  # noqa: ARG001
 
     Raises:
         UnsupportedError: other types.
-        GraphError: codes without a scale.
+        GraphError: quantized values without a scale.
     """
     require_type(operands.input(0), CODES)
     require_type(operands.output(), (DType.FLOAT32,))
@@ -72,7 +73,7 @@ def lower_dequantize(node: Node, operands: Operands) -> Affine:  # noqa: ARG001
 
 
 def run_dequantize(params: Affine, x: Array) -> tuple[Array, ...]:
-    """Run DEQUANTIZE: codes [S, ..., C] -> float32[S, ..., C]."""
+    """Run DEQUANTIZE: quantized [S, ..., C] -> float32[S, ..., C]."""
     return (real_values(x, params).astype("float32"),)
 
 

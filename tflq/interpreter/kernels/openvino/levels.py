@@ -1,7 +1,10 @@
-"""Levels as integers: code = level index + smallest code, and the step from exact reals back to codes (Requantize).
+"""Levels as integers: code = level index + smallest quantized value.
 
-A tensor of codes has the affine quantisation of its output range. The node that writes it may state another input range
-(attributes levels, input_low, input_high, output_low, output_high), as FakeQuantize can; without them it is the same.
+And the step from exact reals back to quantized values (Requantize).
+
+A tensor of quantized values has the affine quantisation of its output range. The node that writes it may state another
+input range (attributes levels, input_low, input_high, output_low, output_high), as FakeQuantize can; without them it is
+the same.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class Levels:
         zero: float64[1] or [C], level index of real zero; whole in ranges that are nudged.
         levels: their number.
         first: code of level 0.
-        dtype: storage of the codes.
+        dtype: storage of the quantized values.
     """
 
     scale: Doubles
@@ -45,7 +48,7 @@ class Levels:
     dtype: np.dtype[np.generic]
 
     def codes(self, real: Doubles) -> Array:
-        """Return codes of float64[..., C]; NaN becomes level 0."""
+        """Return quantized values of float64[..., C]; NaN becomes level 0."""
         with np.errstate(invalid="ignore"):
             index = np.clip(np.rint(real / self.scale + self.zero), 0, self.levels - 1)
         return np.asarray((np.where(np.isnan(index), 0, index) + self.first).astype(self.dtype))
@@ -72,14 +75,14 @@ def input_rule(node: Node, output: Tensor) -> FakeQuantize:
     """Return the FakeQuantize whose level indices a node writes: its attributes, or else the output's own range.
 
     Raises:
-        GraphError: attributes that do not fit the output's codes.
+        GraphError: attributes that do not fit the output's quantized values.
     """
     own = rule_of(output.affine)
     if "levels" not in node.attributes:
         return own
     rule = stated_rule(node)
     if rule.levels != own.levels:
-        raise GraphError(f"'{output.name}' has {own.levels} codes; levels is {rule.levels}")
+        raise GraphError(f"'{output.name}' has {own.levels} quantized values; levels is {rule.levels}")
     return rule
 
 
@@ -105,7 +108,9 @@ def stated_rule(node: Node) -> FakeQuantize:
 
 
 def rule_of(affine: Affine) -> FakeQuantize:
-    """Return the FakeQuantize that an affine quantisation is: low = S * (smallest code - Z), high = S * (largest - Z).
+    """Return the FakeQuantize that an affine quantisation is.
+
+    Low = S * (smallest quantized value - Z), high = S * (largest - Z).
 
     Products in float64, bounds rounded to float32 once.
     """
@@ -116,9 +121,12 @@ def rule_of(affine: Affine) -> FakeQuantize:
 
 
 def affine_of(rule: FakeQuantize, axis: int | None = None) -> Affine | None:
-    """Return the affine quantisation of a rule's outputs; None where zero is no level or there is no type of codes.
+    """Return the affine quantisation of a rule's outputs.
 
-    S = (oh - ol) / (levels - 1) in float64; Z = round(-ol / S) + smallest code. Known are 2^b and 2^b - 1 levels.
+    None where zero is no level or there is no type of quantized values.
+
+    S = (oh - ol) / (levels - 1) in float64; Z = round(-ol / S) + smallest quantized value. Known are 2^b and 2^b - 1
+    levels.
 
     Args:
         rule: sound.
@@ -158,7 +166,7 @@ def real_values(codes: Array, affine: Affine) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """How a layer's reals are stored: clamped by the fused activation, then as codes or float32.
+    """How a layer's reals are stored: clamped by the fused activation, then as quantized values or float32.
 
     Attributes:
         minimum: lower bound of the fused activation, infinite where there is none.
@@ -183,10 +191,10 @@ class Stored:
         return np.clip(real, self.minimum, self.maximum)
 
     def apply(self, real: Doubles) -> Array:
-        """Return codes, or float32."""
+        """Return quantized values, or float32."""
         return finish(self.clamp(real), self.levels)
 
 
 def finish(real: Doubles, levels: Levels | None) -> Array:
-    """Return codes, or float32 where the output is not quantised."""
+    """Return quantized values, or float32 where the output is not quantised."""
     return np.asarray(real.astype(np.float32)) if levels is None else levels.codes(real)

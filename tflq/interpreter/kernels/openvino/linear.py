@@ -22,17 +22,17 @@ from tflq.interpreter.operands.checks import require_type
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The numbers of one filter, but for its window.
+    """The params of one filter, but for its window.
 
     Attributes:
         weights: int64[O, ...], output channel first.
         multiplier: float64[O], S_x * S_w.
         bias: float64[O].
         zero_point: of the input, int64[1], or int64[C] beside per-channel scales.
-        folded: int64[O], what the accumulator of stored codes has too much: Z_x * sum(q_w); 0 per channel, where
-            zero points are taken off before.
+        folded: int64[O], what the accumulator of stored quantized values has too much: Z_x * sum(q_w); 0 per channel,
+            where zero points are taken off before.
         stored: how reals become the output.
-        step_map: proven map from accumulators to codes; None where the rule itself runs.
+        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
     """
 
     weights: Integers
@@ -63,22 +63,23 @@ class FilterParams(Scheme):
         return (accumulators.astype(np.float64) - self.folded) * self.multiplier + self.bias
 
     def exact(self, accumulators: Integers) -> Integers:
-        """The rule itself: int64[..., O] -> codes int64[..., O]."""
+        """The rule itself: int64[..., O] -> quantized values int64[..., O]."""
         return self.stored.apply(self.reals(accumulators)).astype(np.int64)
 
     def finish(self, accumulators: Array) -> Array:
-        """Return codes or float32 for exact accumulators [..., O] in float32, float64 or int64."""
+        """Return quantized values or float32 for exact accumulators [..., O] in float32, float64 or int64."""
         if self.stored.levels is None:
             return self.stored.apply(self.reals(accumulators))
         return requantise(self.step_map, self.exact, accumulators, self.stored.levels.dtype)
 
 
 def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
-    """Decide the numbers of one filter.
+    """Decide the params of one filter.
 
     Args:
         node: with its fused activation.
-        operands: codes, constant codes of weights, optional float32 bias; output of codes or float32.
+        operands: quantized values, constant quantized values of weights, optional float32 bias; output of quantized
+            values or float32.
         channel_axis: of the weights' output channels.
 
     Raises:

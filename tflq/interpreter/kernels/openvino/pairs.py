@@ -1,6 +1,6 @@
 """ADD, SUB and MUL of two operands, each with its own range (non-unified): reals in float64, then levels.
 
-An operand is codes, per tensor or per channel, or real numbers (a constant: ScaleShift).
+An operand is quantized values, per tensor or per channel, or real numbers (a constant: ScaleShift).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Rule = Callable[[Doubles, Doubles], Doubles]
 
 @dataclass(frozen=True, eq=False)
 class PairParams:
-    """The numbers of one elementwise operator.
+    """The params of one elementwise operator.
 
     Attributes:
         sources: of each operand; None for reals.
@@ -39,10 +39,10 @@ class PairParams:
 
 
 def lower_pair(node: Node, operands: Operands) -> PairParams:
-    """Decide the numbers.
+    """Decide the params.
 
     Raises:
-        UnsupportedError: other types than codes and float32.
+        UnsupportedError: other types than quantized values and float32.
         GraphError: shapes that do not broadcast.
     """
     tensors = (operands.input(0), operands.input(1))
@@ -57,7 +57,7 @@ def lower_pair(node: Node, operands: Operands) -> PairParams:
 
 
 def run_pair(numbers: PairParams, first: Array, second: Array, *, rule: Rule) -> tuple[Array, ...]:
-    """Run it: [S or 1, *shape] twice, shapes broadcast -> codes or float32 [S, *shape]."""
+    """Run it: [S or 1, *shape] twice, shapes broadcast -> quantized values or float32 [S, *shape]."""
     x, y = align(*(_real(z, affine) for z, affine in zip((first, second), numbers.sources, strict=True)))
     real = rule(x.astype(np.float64, copy=False), y.astype(np.float64, copy=False))
     return (numbers.stored.apply(real),)

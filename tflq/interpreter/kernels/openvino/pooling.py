@@ -1,6 +1,6 @@
 """Pools and means of codes: exact sums, real = (sum / taps - Z) * S in float64, then levels.
 
-The padding is not counted. MAX_POOL_2D takes the largest code: levels keep their order.
+The padding is not counted. MAX_POOL_2D takes the largest quantized value: levels keep their order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tflq.interpreter.registry import Kernel
 
 @dataclass(frozen=True, eq=False)
 class AverageParams:
-    """How sums of codes become means.
+    """How sums of quantized values become means.
 
     Attributes:
         source: of the input.
@@ -33,17 +33,17 @@ class AverageParams:
     stored: Stored
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
-        """Return codes or float32 for exact sums [..., C] of `counts` codes."""
+        """Return quantized values or float32 for exact sums [..., C] of `counts` quantized values."""
         shifted = sums.astype(np.float64) - counts * self.source.zero_point
         real = shifted * self.source.scale.astype(np.float64) / counts
         return self.stored.apply(real)
 
 
 def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:  # noqa: ARG001
-    """Decide the numbers.
+    """Decide the params.
 
     Raises:
-        UnsupportedError: an input that is not codes.
+        UnsupportedError: an input that is not quantized values.
     """
     require_type(operands.input(0), CODES)
     return AverageParams(
@@ -53,10 +53,11 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
 
 
 def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
-    """Decide the numbers of MEAN.
+    """Decide the params of MEAN.
 
     Raises:
-        UnsupportedError: as `lower_average`; per-channel codes whose channels are averaged; nothing to average.
+        UnsupportedError: as `lower_average`; per-channel quantized values whose channels are averaged; nothing to
+            average.
     """
     x, average = operands.input(0), lower_average(node, operands, taps, is_padded)
     if average.source.is_per_axis and len(x.shape) - 1 in lower_reduction(node, operands).axes:
@@ -70,18 +71,18 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
     """Decide the window of MAX_POOL_2D.
 
     Raises:
-        UnsupportedError: no codes, a fused activation, or an output with another range.
+        UnsupportedError: no quantized values, a fused activation, or an output with another range.
     """
     x, output = operands.input(0), operands.output()
     require_type(x, CODES)
     if output.quantisation != x.quantisation or node.attributes.text("fused_activation_function", "none") != "none":
-        raise UnsupportedError("a max pool on codes keeps its input's range and has no activation")
+        raise UnsupportedError("a max pool on quantized values keeps its input's range and has no activation")
     return MaxPool(window_of_node(node, x.shape), x.dtype.minimum)
 
 
 _RULE, _SOURCE = "level((sum / n - Z) * S), in float64", "docs/openvino.md, 2"
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
-    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code", _SOURCE),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest quantized value", _SOURCE),
     "mean": mean_kernel(find_mean, _RULE, _SOURCE),
 }

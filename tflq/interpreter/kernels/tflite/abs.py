@@ -20,7 +20,7 @@ from tflq.interpreter.operands.checks import is_quantised, quantised_ends
 
 @dataclass(frozen=True, eq=False)
 class Abs:
-    """The integers of one ABS.
+    """The params of one ABS.
 
     Attributes:
         input_zero_point: of the input.
@@ -38,7 +38,7 @@ class Abs:
 
 
 def lower(node: Node, operands: Operands) -> Abs | Elementwise:  # noqa: ARG001
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.

@@ -41,7 +41,7 @@ _GATE_BITS = 3
 
 @dataclass(frozen=True, eq=False)
 class BasicLstm:
-    """The integers of one basic cell.
+    """The params of one basic cell.
 
     Attributes:
         product: weights [4 * U, I + U], their zero point taken off.
@@ -57,7 +57,7 @@ class BasicLstm:
 
 
 def lower_basic(operands: Operands) -> BasicLstm:
-    """Decide the integers of the basic cell.
+    """Decide the params of the basic cell.
 
     Args:
         operands: input [B, I], last output [B, U], weights, bias, state [B, U]; output, state and two temporaries.

@@ -25,14 +25,14 @@ from tflq.interpreter.operands.checks import per_tensor, require_same_type, requ
 
 @dataclass(frozen=True, eq=False)
 class BatchMatmul:
-    """The integers of one BATCH_MATMUL.
+    """The params of one BATCH_MATMUL.
 
     Attributes:
         adj_x: whether x is transposed.
         adj_y: whether y is transposed.
         zero_points: of both inputs; 0 for an int32 output.
         magnitude: bound on the accumulator.
-        rescale: how totals become codes; None for an int32 output.
+        rescale: how totals become quantized values; None for an int32 output.
     """
 
     adj_x: bool
@@ -43,7 +43,7 @@ class BatchMatmul:
 
 
 def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take.

@@ -37,7 +37,7 @@ class BlockwiseFullyConnected:
         size: elements of a block.
         scale: float32[O, blocks].
         sums: float32[O], the rows' sums of scale * weight.
-        products: weights of each block made ready.
+        products: weights of each block packed.
     """
 
     keep_dimensions: bool

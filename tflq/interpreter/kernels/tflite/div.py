@@ -30,7 +30,7 @@ from tflq.interpreter.samples import align
 
 
 def lower(node: Node, operands: Operands) -> RescaledPair | PlainBinary:
-    """Decide the integers of DIV.
+    """Decide the params of DIV.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.

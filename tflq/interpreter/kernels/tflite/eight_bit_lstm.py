@@ -1,4 +1,4 @@
-"""The integers of an LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/tflite.md).
+"""The params of an LSTM cell whose gates are summed up from 8-bit parts: LSTM with 12 intermediates (docs/tflite.md).
 
 Each gate: a = sat8(MBQ(sum of w (x - zx)) + za), b = sat8(MBQ(sum of r (h - zh)) + zb), sat16(MBQ(a - za) + MBQ(b -
 zb)), then a layer normalisation in float32. The input gate is 1 - forget, whether it has weights or not, and cells are
@@ -41,11 +41,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One of two parts of a gate: codes sat8(MBQ(product) + zero_point), then MBQ(code - zero_point).
+    """One of two parts of a gate: quantized values sat8(MBQ(product) + zero_point), then MBQ(code - zero_point).
 
     Attributes:
         product: weights, with their multiplier; the zero point of the vectors in the bias.
-        zero_point: of the codes.
+        zero_point: of the quantized values.
         scale: (multiplier, shift) to the gate's sum.
     """
 
@@ -61,9 +61,9 @@ class EightBitGate:
     Attributes:
         from_input: part of the input.
         recurrent: part of the output state.
-        norm: float32[C], weights of the normalisation as plain numbers of their codes.
-        norm_scale: scale of those codes, rebuilt from a fixed-point multiplier.
-        bias: float32[C], codes of scale norm_scale / 1024.
+        norm: float32[C], weights of the normalisation as plain numbers of their quantized values.
+        norm_scale: scale of those quantized values, rebuilt from a fixed-point multiplier.
+        bias: float32[C], quantized values of scale norm_scale / 1024.
     """
 
     from_input: Part
@@ -75,7 +75,7 @@ class EightBitGate:
 
 @dataclass(frozen=True, eq=False)
 class EightBitLstm:
-    """The integers of one cell.
+    """The params of one cell.
 
     Attributes:
         shapes: sizes.
@@ -100,7 +100,7 @@ def is_eight_bit(operands: Operands) -> bool:
 
 
 def lower_eight_bit(node: Node, operands: Operands) -> EightBitLstm:
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: types, or a cell state of another scale than 2^-15; no normalisation, projection or bias.

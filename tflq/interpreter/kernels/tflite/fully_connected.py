@@ -45,14 +45,14 @@ FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 
 @dataclass(frozen=True, eq=False)
 class FullyConnected(WeightedLayer[MatrixProduct]):
-    """The integers of one FULLY_CONNECTED.
+    """The params of one FULLY_CONNECTED.
 
     Attributes:
         input_dtype: of the input.
         input_zero_point: zi.
         weights_zero_point: zw; 0 where weights are quantised per channel.
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
-        rule: how totals become codes.
+        rule: how totals become quantized values.
         constants: None where weights or bias are computed at run time.
     """
 
@@ -70,14 +70,14 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
         return make_constants(self.rule, bounds, zero_points, weights, bias, prepare_product, fit)
 
     def compute(self, constants: LayerConstants[MatrixProduct], x: Array) -> Array:
-        """Return the codes of x as [S, rows, O]."""
+        """Return the quantized values of x as [S, rows, O]."""
         rows = x.reshape(x.shape[0], -1, constants.weights.shape[1])
         return constants.rescale.apply(accumulate_product(constants.prepared, rows))
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledFullyConnected:
-    """The integers of one FULLY_CONNECTED with shuffled weights.
+    """The params of one FULLY_CONNECTED with shuffled weights.
 
     Attributes:
         layer: of int8 inputs and weights in order.
@@ -89,7 +89,7 @@ class ShuffledFullyConnected:
 
 
 def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | ShuffledFullyConnected:
-    """Decide the integers of FULLY_CONNECTED; float inputs are those of hybrid_ and blockwise_fully_connected.py.
+    """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_ and blockwise_fully_connected.py.
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take.

@@ -30,7 +30,7 @@ from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_sam
 
 @dataclass(frozen=True, eq=False)
 class HardSwish:
-    """The integers of one HARD_SWISH.
+    """The params of one HARD_SWISH.
 
     Attributes:
         input_zero_point: of the input.
@@ -52,7 +52,7 @@ class HardSwish:
 
 
 def lower(node: Node, operands: Operands) -> HardSwish:  # noqa: ARG001
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, an output scale below 1/128 of the input's (TFLite

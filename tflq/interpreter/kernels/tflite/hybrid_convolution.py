@@ -51,7 +51,7 @@ class HybridConvolution:
         wrong_signs: whether blocks of sixteen columns lose the sign of -128 (hybrid_product.py).
         minimum: lower bound of the fused activation.
         maximum: upper bound.
-        prepared: constant weights made ready, and the places of -128; None where they are computed at run time.
+        prepared: constant weights packed, and the places of -128; None where they are computed at run time.
     """
 
     window: Window

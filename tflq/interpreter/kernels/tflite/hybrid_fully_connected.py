@@ -48,7 +48,7 @@ class HybridFullyConnected:
         activation: fused.
         scale: of the weights: float32[1] or float32[O].
         is_sparse: whether the weights are stored sparsely.
-        product: weights made ready; None where they are computed at run time.
+        product: weights packed; None where they are computed at run time.
     """
 
     keep_dimensions: bool

@@ -32,7 +32,7 @@ class HybridMatrix:
     """Integer weights that meet quantised vectors.
 
     Attributes:
-        product: weights made ready.
+        product: weights packed.
         scale: of the weights.
         asymmetric: whether vectors get a zero point.
     """

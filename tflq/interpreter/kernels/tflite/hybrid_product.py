@@ -24,7 +24,7 @@ _LARGEST_CODE = 128
 
 @dataclass(frozen=True, eq=False)
 class HybridProduct:
-    """Weights made ready.
+    """Weights packed.
 
     Attributes:
         prepared: of the weights [O, K].
@@ -59,7 +59,7 @@ def prepare_hybrid(weights: Array, blocks: bool = True) -> HybridProduct:
 
 
 def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> NDArray[np.float32]:
-    """Return the sums, rounded to float32: codes int8[..., K] -> float32[..., O]."""
+    """Return the sums, rounded to float32: quantized values int8[..., K] -> float32[..., O]."""
     total = accumulate_product(product.prepared, rows.codes)
     if product.lowest is not None:
         columns = product.lowest.columns.shape[0]

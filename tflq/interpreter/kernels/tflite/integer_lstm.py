@@ -1,4 +1,4 @@
-"""The integers of an LSTM with int8 input, int8 weights and int16 cells (docs/tflite.md).
+"""The params of an LSTM with int8 input, int8 weights and int16 cells (docs/tflite.md).
 
 Each gate: g = sat16(MBQ(W x + bias - zx * row sums)); g = sat16(g + MBQ(R h - zh * row sums)), with peephole
 g = sat16(g + MBQ(p * c)), with layer normalisation g = norm(g); then logistic, or tanh for the cell gate, of int16 with
@@ -88,7 +88,7 @@ class IntegerGate:
 
 @dataclass(frozen=True, eq=False)
 class IntegerLstm:
-    """The integers of one LSTM.
+    """The params of one LSTM.
 
     Attributes:
         shapes: sizes.
@@ -114,7 +114,7 @@ class IntegerLstm:
 
 
 def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> IntegerLstm:
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: types or scales that the kernel does not take.
@@ -235,7 +235,7 @@ def _log2(cell_state: Tensor) -> int:
 
 
 def clip_code(node: Node, name: str, scale: np.float32, bits: int) -> int:
-    """Return a bound in codes, cut to the type; 0 for none.
+    """Return a bound in quantized values, cut to the type; 0 for none.
 
     Raises:
         GraphError: it is negative.

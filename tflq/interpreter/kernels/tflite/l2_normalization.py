@@ -28,7 +28,7 @@ from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 
 @dataclass(frozen=True)
 class L2Normalization:
-    """The integers of one L2_NORMALIZATION: type and the input's zero point."""
+    """The params of one L2_NORMALIZATION: type and the input's zero point."""
 
     dtype: DType
     input_zero_point: int

@@ -22,7 +22,7 @@ from tflq.interpreter.operands.checks import EIGHT_BITS, quantised_ends
 
 @dataclass(frozen=True, eq=False)
 class LeakyRelu:
-    """The integers of one LEAKY_RELU.
+    """The params of one LEAKY_RELU.
 
     Attributes:
         input_zero_point: of the input.
@@ -44,7 +44,7 @@ class LeakyRelu:
 
 
 def lower(node: Node, operands: Operands) -> LeakyRelu:
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.

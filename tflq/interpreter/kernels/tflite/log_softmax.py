@@ -2,8 +2,8 @@
 
 d = x - max of the row; t = SRDHM(d << s, m) with 5 integer bits, (m, s) of min(s_i 2^26, 2^31 - 1) in float64; the sum
 of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum) (natural_logarithm.py);
-y = clamp(RDBP(t - l, 22) + highest code). Where d is at or below max(-floor(...) - 1, MBQ(l - 2^31, of 2^(31-s) / m)) y
-is the lowest code. The output has scale 1/16 and zero point 127 or 255.
+y = clamp(RDBP(t - l, 22) + highest quantized value). Where d is at or below max(-floor(...) - 1, MBQ(l - 2^31, of
+2^(31-s) / m)) y is the lowest quantized value. The output has scale 1/16 and zero point 127 or 255.
 
 Source: TFLite kernels/activations.cc (LogSoftmaxPrepare), internal/reference/integer_ops/log_softmax.h,
 internal/reference/log_softmax.h.
@@ -39,7 +39,7 @@ OUTPUT_BITS = 4
 
 @dataclass(frozen=True, eq=False)
 class LogSoftmax:
-    """The integers of one LOG_SOFTMAX.
+    """The params of one LOG_SOFTMAX.
 
     Attributes:
         multiplier: int32, of the differences.

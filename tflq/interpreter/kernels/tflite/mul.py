@@ -54,7 +54,7 @@ class QuantisedProduct(RescaledPair):
 
 
 def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | ComplexProduct:
-    """Decide the integers of MUL.
+    """Decide the params of MUL.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.

@@ -23,13 +23,13 @@ from tflq.interpreter.samples import align
 
 @dataclass(frozen=True)
 class PowerOfTwoSum:
-    """The integers of one ADD or SUB with scales that are powers of two.
+    """The params of one ADD or SUB with scales that are powers of two.
 
     Attributes:
         sign: 1 for ADD, -1 for SUB.
         right_shifts: of both inputs; one is 0.
-        minimum: smallest code after the fused activation.
-        maximum: largest code.
+        minimum: smallest quantized value after the fused activation.
+        maximum: largest quantized value.
     """
 
     sign: int

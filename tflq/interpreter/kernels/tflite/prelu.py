@@ -23,7 +23,7 @@ from tflq.interpreter.samples import align
 
 @dataclass(frozen=True, eq=False)
 class Prelu:
-    """The integers of one PRELU.
+    """The params of one PRELU.
 
     Attributes:
         input_zero_point: of the input.
@@ -34,7 +34,7 @@ class Prelu:
         alpha_multiplier: int32, for v < 0.
         alpha_shift: positive is left.
         dtype: of input and output.
-        pairs: T8[65536]: the result of every pair of codes, by 256 raw(x) + raw(alpha); None for int16.
+        pairs: T8[65536]: the result of every pair of quantized values, by 256 raw(x) + raw(alpha); None for int16.
     """
 
     input_zero_point: int
@@ -49,7 +49,7 @@ class Prelu:
 
 
 def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take.

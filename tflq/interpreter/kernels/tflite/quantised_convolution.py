@@ -35,7 +35,7 @@ SIGNED_WEIGHTS = (DType.INT8, DType.INT4)
 
 @dataclass(frozen=True, eq=False)
 class QuantisedConvolution(WeightedLayer[Convolution]):
-    """The integers of one convolution.
+    """The params of one convolution.
 
     Attributes:
         window: kernel, stride, dilation, padding.
@@ -44,7 +44,7 @@ class QuantisedConvolution(WeightedLayer[Convolution]):
         input_dtype: of the input.
         input_zero_point: zi, also the padding value.
         weights_zero_point: zw; 0 but for uint8.
-        rule: how totals become codes.
+        rule: how totals become quantized values.
         constants: None where weights or bias are computed at run time.
     """
 
@@ -67,14 +67,14 @@ class QuantisedConvolution(WeightedLayer[Convolution]):
         return make_constants(self.rule, (dtype.minimum, dtype.maximum), zero_points, weights, bias, pack, fit)
 
     def compute(self, constants: LayerConstants[Convolution], x: Array) -> Array:
-        """Return the codes of x."""
+        """Return the quantized values of x."""
         return constants.rescale.apply(accumulate_in_order(constants.prepared, x, self.input_zero_point))
 
 
 def lower_convolution(
     node: Node, operands: Operands, channels_last: bool, allow_int32_bias_for_int16: bool
 ) -> QuantisedConvolution:
-    """Decide the integers.
+    """Decide the params.
 
     Args:
         node: with padding, strides, dilations and the fused activation.

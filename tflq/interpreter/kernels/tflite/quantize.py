@@ -78,7 +78,7 @@ class Requantise:
 
 
 def lower(node: Node, operands: Operands) -> FromFloat | Requantise:  # noqa: ARG001
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: a pair of types that TFLite's kernel does not take.

@@ -1,4 +1,6 @@
-"""From the accumulators of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to the output's codes (docs/tflite.md).
+"""From the accumulators of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to the output's quantized values.
+
+Source: docs/tflite.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
 The three ways to round are TFLite's; where all totals that can occur stay in range, a proven StepMap replaces them.
@@ -47,17 +49,17 @@ class Rounding(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How totals become codes.
+    """How totals become quantized values.
 
     Attributes:
         rounding: see there.
-        scale: float64[O], codes per unit of the total.
+        scale: float64[O], quantized values per unit of the total.
         multiplier: int64[O], of `quantize_multiplier`; REAL does not use it.
         shift: int64[O].
         accumulator_bits: 32 (wraps) or 64.
         zero_point: of the output.
-        minimum: smallest code after the fused activation.
-        maximum: largest code.
+        minimum: smallest quantized value after the fused activation.
+        maximum: largest quantized value.
         dtype: of the output.
     """
 
@@ -72,7 +74,7 @@ class Rule:
     dtype: DType
 
     def exact(self, total: Integers) -> Integers:
-        """Return the codes of totals int64[..., O], by TFLite's own integer operations."""
+        """Return the quantized values of totals int64[..., O], by TFLite's own integer operations."""
         wrapped = wrap_int32(total) if self.accumulator_bits == 32 else total
         if self.rounding is Rounding.DOUBLE:
             scaled = multiply_by_quantized_multiplier(wrapped, self.multiplier, self.shift)
@@ -88,7 +90,7 @@ class Rescale:
     """A rule with the bias of one layer.
 
     Attributes:
-        rule: how totals become codes.
+        rule: how totals become quantized values.
         bias: int64[O], the bias with the input's zero point folded in: bias - zero_point * sum(w).
         step_map: proven equal to the rule for all accumulators that can occur; None where totals can wrap or nothing
             was found.
@@ -99,11 +101,11 @@ class Rescale:
     step_map: StepMap | None
 
     def exact(self, accumulators: Integers) -> Integers:
-        """Return the codes of accumulators int64[..., O] by the integer rule."""
+        """Return the quantized values of accumulators int64[..., O] by the integer rule."""
         return self.rule.exact(accumulators + self.bias)
 
     def apply(self, accumulators: Array) -> Array:
-        """Return the codes of exact accumulators [..., O] in the output's storage type."""
+        """Return the quantized values of exact accumulators [..., O] in the output's storage type."""
         return requantise(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
 
 

@@ -30,7 +30,7 @@ from tflq.interpreter.samples import align
 
 @dataclass(frozen=True, eq=False)
 class RescaledSum:
-    """The integers of one ADD or SUB.
+    """The params of one ADD or SUB.
 
     Attributes:
         sign: 1 for ADD, -1 for SUB.
@@ -41,12 +41,13 @@ class RescaledSum:
         output_zero_point: of the output.
         output_multiplier: int32.
         output_shift: 0 or negative.
-        minimum: smallest code after the fused activation.
-        maximum: largest code.
+        minimum: smallest quantized value after the fused activation.
+        maximum: largest quantized value.
         dtype: of all three tensors.
-        first: int32[65536]: v_1 of every code, by its raw bits; int16 only.
+        first: int32[65536]: v_1 of every quantized value, by its raw bits; int16 only.
         second: the same for the second input.
-        pairs: int8[65536] or uint8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2); 8 bits only.
+        pairs: int8[65536] or uint8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2); 8
+            bits only.
     """
 
     sign: int
@@ -125,7 +126,7 @@ def _compute(params: RescaledSum, x: Integers, y: Integers) -> Integers:
 
 
 def _fine(params: RescaledSum, k: int, codes: Integers) -> Integers:
-    """Return v_k of codes of input k."""
+    """Return v_k of quantized values of input k."""
     fine = wrap_int32((codes - params.input_zero_points[k]) << params.left_shift)
     return mbq(fine, params.input_multipliers[k], params.input_shifts[k])
 

@@ -38,7 +38,7 @@ class NonNegative:
 
     Attributes:
         operator: for messages.
-        input_zero_point: the smallest code that is allowed.
+        input_zero_point: the smallest quantized value that is allowed.
         table: int8[256] or int16[65536], by the raw bits of the code.
         multiplier: int32 of the rescale where the operator has one, else 0.
         shift: positive is left.
@@ -93,7 +93,7 @@ def _run(params: NonNegative, x: Array) -> tuple[Array, ...]:
     """Look up: T[S, *shape] -> T[S, *shape].
 
     Raises:
-        UnsupportedError: a code stands for a negative number.
+        UnsupportedError: a quantized value stands for a negative number.
     """
     if x.size and int(np.min(x)) < params.input_zero_point:
         raise UnsupportedError(

@@ -33,7 +33,9 @@ def is_shuffled(node: Node) -> bool:
 
 
 def lower_shuffled(node: Node, operands: Operands) -> tuple[Rule, bool, tuple[int, ...]]:
-    """Return how totals become codes, whether the output keeps the input's axes, and the shape of the second output.
+    """Return how totals become quantized values, whether the output keeps the input's axes.
+
+    And the shape of the second output.
 
     Raises:
         UnsupportedError: other types, or no bias.

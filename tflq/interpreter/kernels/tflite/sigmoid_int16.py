@@ -1,4 +1,4 @@
-"""LOGISTIC and TANH of int16: straight lines in the sigmoid table, made into a table of all 65536 codes.
+"""LOGISTIC and TANH of int16: straight lines in the sigmoid table, made into a table of all 65536 quantized values.
 
 The input comes to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left_shift. For scales of 2^-12 (and 2^-11
 for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift) with

@@ -47,7 +47,7 @@ SUM_BITS = 12
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """The integers of one SOFTMAX of 8 bits.
+    """The params of one SOFTMAX of 8 bits.
 
     Attributes:
         multiplier: int32.
@@ -148,7 +148,7 @@ _RANGE = 65535
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxInt16:
-    """The integers of one SOFTMAX of int16.
+    """The params of one SOFTMAX of int16.
 
     Attributes:
         multiplier: int32.

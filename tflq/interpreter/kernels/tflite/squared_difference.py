@@ -25,7 +25,7 @@ LEFT_SHIFT = 7
 
 @dataclass(frozen=True, eq=False)
 class SquaredDifference:
-    """The integers of one SQUARED_DIFFERENCE of int8.
+    """The params of one SQUARED_DIFFERENCE of int8.
 
     Attributes:
         input_zero_points: of both inputs.
@@ -34,7 +34,7 @@ class SquaredDifference:
         output_zero_point: of the output.
         output_multiplier: int32.
         output_shift: 0 or negative.
-        pairs: int8[65536]: the result of every pair of codes, by 256 raw(x_1) + raw(x_2).
+        pairs: int8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2).
     """
 
     input_zero_points: tuple[int, int]
@@ -47,7 +47,7 @@ class SquaredDifference:
 
 
 def lower(node: Node, operands: Operands) -> SquaredDifference | Elementwise:  # noqa: ARG001
-    """Decide the integers.
+    """Decide the params.
 
     Raises:
         UnsupportedError: types that TFLite's kernel does not take, or scales at which it aborts the process (an output

@@ -52,7 +52,7 @@ class HybridSvdf:
         asymmetric: whether inputs get a zero point.
         scale: of the feature weights.
         time: time weights as float32[F, M].
-        product: feature weights made ready.
+        product: feature weights packed.
     """
 
     shapes: SvdfShapes
@@ -97,7 +97,7 @@ def _run_hybrid(layer: HybridSvdf, x: Array, bias: Array | None, state: Array) -
 
 @dataclass(frozen=True, eq=False)
 class Svdf:
-    """The integers of one SVDF.
+    """The params of one SVDF.
 
     Attributes:
         shapes: rank, units, memory.
@@ -105,7 +105,7 @@ class Svdf:
         output_zero_point: zo.
         feature: (multiplier, shift) from feature sums to the state.
         time: (multiplier, shift) from time sums to the output.
-        prepared: feature weights made ready; None where they are computed at run time.
+        prepared: feature weights packed; None where they are computed at run time.
     """
 
     shapes: SvdfShapes
@@ -117,7 +117,7 @@ class Svdf:
 
 
 def lower(node: Node, operands: Operands) -> Svdf | HybridSvdf:
-    """Decide the integers of SVDF; those with float inputs are hybrid.
+    """Decide the params of SVDF; those with float inputs are hybrid.
 
     Raises:
         UnsupportedError: types that the kernel does not take, or an activation other than relu.

@@ -39,14 +39,14 @@ from tflq.interpreter.operands.transpose_conv import transposed_window
 
 @dataclass(frozen=True, eq=False)
 class TransposeConv(WeightedLayer[Transposed]):
-    """The integers of one TRANSPOSE_CONV.
+    """The params of one TRANSPOSE_CONV.
 
     Attributes:
         place: window and output size.
         input_bounds: smallest and largest x - zi.
         input_zero_point: zi.
         weights_zero_point: zw; 0 but for uint8.
-        rule: how totals become codes.
+        rule: how totals become quantized values.
         constants: None where weights or bias are computed at run time.
     """
 
@@ -66,13 +66,13 @@ class TransposeConv(WeightedLayer[Transposed]):
         return make_constants(self.rule, self.input_bounds, (0, self.weights_zero_point), weights, bias, pack, fit)
 
     def compute(self, constants: LayerConstants[Transposed], x: Array) -> Array:
-        """Return the codes of x."""
+        """Return the quantized values of x."""
         shifted = x.astype(np.int32) - self.input_zero_point
         return constants.rescale.apply(accumulate_transposed(constants.prepared, shifted))
 
 
 def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
-    """Decide the integers; float32 is left to its own kernel (the first input, a shape, does not tell).
+    """Decide the params; float32 is left to its own kernel (the first input, a shape, does not tell).
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take.

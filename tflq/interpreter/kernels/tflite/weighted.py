@@ -54,11 +54,11 @@ class WeightedLayer(Generic[Packed]):
         raise NotImplementedError
 
     def compute(self, constants: LayerConstants[Packed], x: Array) -> Array:
-        """Return the codes of x."""
+        """Return the quantized values of x."""
         raise NotImplementedError
 
     def run(self, x: Array, weights: Array, bias: Array | None) -> Array:
-        """Return the codes of x.
+        """Return the quantized values of x.
 
         Args:
             x: T[S or 1, ...].
@@ -96,10 +96,10 @@ def make_constants(
     """Take zero points off, fold them into the bias, and pack.
 
     Args:
-        rule: how totals become codes.
+        rule: how totals become quantized values.
         bounds: smallest and largest x that is multiplied.
         zero_points: zi, 0 where it is taken off x before, and zw.
-        weights: codes [O, ...].
+        weights: quantized values [O, ...].
         bias: [O] or None.
         pack: packs weights without zero point, given the largest |x|.
         fit: whether to look for a proven map; pays where the constants serve many samples.

@@ -27,7 +27,7 @@ _REALS = (DType.FLOAT32, DType.FLOAT16)
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
-    """The numbers of one conversion.
+    """The params of one conversion.
 
     Attributes:
         affine: of the output.
@@ -66,14 +66,14 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: A
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run QUANTIZE: float32, float16 or codes [S, *shape] -> codes [S, *shape]."""
+    """Run QUANTIZE: float32, float16 or quantized [S, *shape] -> quantized [S, *shape]."""
     if params.table is not None:
         return run_curve(params.table, x)
     return (encode(x, params.affine, params.dtype),)
 
 
 def encode(real: Array, affine: Affine, dtype: DType) -> Array:
-    """Return the codes of float32 or float16 numbers."""
+    """Return the quantized values of float32 or float16 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
         if real.dtype == np.float16:
             inverse = np.float16(1.0 / np.float64(affine.scale[0]))
@@ -85,7 +85,7 @@ def encode(real: Array, affine: Affine, dtype: DType) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DequantizeParams:
-    """The numbers of one conversion.
+    """The params of one conversion.
 
     Attributes:
         affine: of integers; None for reals.
@@ -109,7 +109,7 @@ def lower_dequantize(node: Node, operands: Operands) -> DequantizeParams:  # noq
 
 
 def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
-    """Run DEQUANTIZE: codes or reals [S, *shape] -> float32 or float16 [S, *shape]."""
+    """Run DEQUANTIZE: quantized values or reals [S, *shape] -> float32 or float16 [S, *shape]."""
     kind = params.dtype.storage
     with np.errstate(over="ignore"):
         if params.affine is None:

@@ -27,14 +27,14 @@ class TableParams:
     """A function of one byte.
 
     Attributes:
-        table: 256 codes of the output, indexed by the byte of the input.
+        table: 256 quantized values of the output, indexed by the byte of the input.
     """
 
     table: Table
 
 
 def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableParams:
-    """Return sat(rule(q)) for every code q of the input, stored as the output; read-only.
+    """Return sat(rule(q)) for every quantized value q of the input, stored as the output; read-only.
 
     Raises:
         UnsupportedError: a type of more than 8 bits.
@@ -58,7 +58,7 @@ def lower_curve(node: Node, operands: Operands, function: Function) -> TablePara
 
 
 def run_curve(params: TableParams, x: Array) -> tuple[Array, ...]:
-    """Look the codes up: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
+    """Look the quantized values up: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
     return (np.asarray(look_up(params.table, x)),)
 
 

@@ -29,7 +29,7 @@ MULTIPLIER_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class SumParams:
-    """The integers of one Add or Sub.
+    """The params of one Add or Sub.
 
     Attributes:
         sign: +1, or -1 for Sub.
@@ -38,7 +38,7 @@ class SumParams:
         scales: Sa, Sb, Sy in float32, for the manual's asymmetric form; else None.
         rescale: m and s of both inputs; None in float16 and in the manual's asymmetric form.
         one_shift: whether the products are added before they are rounded, as in the manual's symmetric form.
-        table: all pairs of codes; None in float16.
+        table: all pairs of quantized values; None in float16.
         rectifies: whether a rectifier is fused, in float16; in integers it is the saturation of an unsigned output.
     """
 
@@ -72,13 +72,13 @@ class SumParams:
 
 @dataclass(frozen=True, eq=False)
 class MulParams:
-    """The integers of one product.
+    """The params of one product.
 
     Attributes:
         rescale: m and s about Sa * Sb / Sy.
         zero_points: Za, Zb, Zy.
         dtype: of the output.
-        table: all pairs of codes.
+        table: all pairs of quantized values.
     """
 
     rescale: Multiplier
@@ -94,7 +94,7 @@ class MulParams:
 
 
 def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
-    """Decide the integers of ADD or SUB.
+    """Decide the params of ADD or SUB.
 
     Raises:
         UnsupportedError: other types, or a ratio of scales without multiplier.
@@ -116,7 +116,7 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
 
 
 def lower_product(node: Node, operands: Operands) -> MulParams:  # noqa: ARG001
-    """Decide the integers of MUL.
+    """Decide the params of MUL.
 
     Raises:
         UnsupportedError: other types, or a ratio of scales without multiplier.
@@ -128,7 +128,7 @@ def lower_product(node: Node, operands: Operands) -> MulParams:  # noqa: ARG001
 
 
 def run_pair(params: SumParams | MulParams, first: Array, second: Array) -> tuple[Array, ...]:
-    """Run it: codes or float16 [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
+    """Run it: quantized values or float16 [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
     if params.table is not None:
         return (run_pairs(params.table, first, second),)
     assert isinstance(params, SumParams)

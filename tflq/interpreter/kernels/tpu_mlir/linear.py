@@ -1,6 +1,7 @@
 """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (Gemm): y = sat(up((acc + bias) * m, s) + Zy) (docs/tpu_mlir.md, 4).
 
-acc = sum x * w with raw codes x, padding holding Zx; the bias holds -Zx * sum(w) already, as the tool stores it.
+acc = sum x * w with raw quantized values x, padding holding Zx; the bias holds -Zx * sum(w) already, as TPU-MLIR stores
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MULTIPLIER_BITS = 32
 
 @dataclass(frozen=True, eq=False)
 class FilterParams(Scheme):
-    """The integers of one filter, but for its window.
+    """The params of one filter, but for its window.
 
     Attributes:
         weights: int64[O, ...], output channel first; int8, or uint8 where no weight is negative.
@@ -31,10 +32,10 @@ class FilterParams(Scheme):
         rescale: m and s, one for each output channel or one for all.
         input_zero_point: Zx, also the padding value.
         output_zero_point: Zy.
-        minimum: smallest code of the output.
-        maximum: largest code.
-        dtype: storage of the codes.
-        step_map: proven map from accumulators to codes; None where the rule itself runs.
+        minimum: smallest quantized value of the output.
+        maximum: largest quantized value.
+        dtype: storage of the quantized values.
+        step_map: proven map from accumulators to quantized values; None where the rule itself runs.
     """
 
     weights: Integers
@@ -48,7 +49,7 @@ class FilterParams(Scheme):
     step_map: StepMap | None = None
 
     def exact(self, accumulators: Integers) -> Integers:
-        """The rule itself: accumulators without bias, int64[..., O] -> codes int64[..., O]."""
+        """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         scaled = shift_half_up((accumulators + self.bias) * self.rescale.multiplier, self.rescale.shift)
         return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
 

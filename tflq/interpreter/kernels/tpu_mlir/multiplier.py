@@ -1,4 +1,4 @@
-"""Real scales as multiplier * 2^-shift: the search of the tool, and the normalised form of its manual."""
+"""Real scales as multiplier * 2^-shift: the search of TPU-MLIR, and the normalised form of its manual."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Search = Callable[[ArrayLike, int], Multiplier]
 
 
 def find_multiplier(scale: ArrayLike, bits: int, lowest_shift: int = LOWEST_SHIFT) -> Multiplier:
-    """Find the multiplier as the tool does.
+    """Find the multiplier as TPU-MLIR does.
 
     The scale is cut to float32. Over n = lowest..30, m = round half away(scale * 2^n) while m is below the limit (127
     for 8 bits, 2^31 - 1 for 32); the smallest float32 |m / 2^n - scale| wins, the first n among equals.
@@ -80,7 +80,7 @@ def find_normalised_multiplier(scale: ArrayLike, bits: int) -> Multiplier:
 
 
 def search_of(node: Node) -> Search:
-    """Return the search that a node asks for: the tool's, or the manual's."""
+    """Return the search that a node asks for: TPU-MLIR's, or the manual's."""
     return find_normalised_multiplier if is_manual(node) else find_multiplier
 
 

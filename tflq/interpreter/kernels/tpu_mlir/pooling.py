@@ -5,8 +5,8 @@ asymmetric: y = sat(rha(sum * f32(Sx / (Sy * k)) + f32(Zy - (Sx / Sy) * Zx)))
 
 k taps of the full window; with n < k taps inside the image sum * k / n stands for the sum, rounded half away in the
 symmetric mode. The manual subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an
-average pool over the whole image. MAX_POOL_2D takes the largest raw code inside the image; its input and output share
-one type.
+average pool over the whole image. MAX_POOL_2D takes the largest raw quantized value inside the image; its input and
+output share one type.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MULTIPLIER_BITS = 8
 
 @dataclass(frozen=True, eq=False)
 class AverageParams:
-    """The numbers of one average.
+    """The params of one average.
 
     Attributes:
         taps: k, of the full window.
@@ -46,7 +46,7 @@ class AverageParams:
     dtype: DType
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
-        """Return codes of exact sums of `counts` elements inside the image."""
+        """Return quantized values of exact sums of `counts` elements inside the image."""
         total = sums.astype(np.float64) * self.taps / np.asarray(counts)
         if self.rescale is not None:
             whole = round_half_away(total).astype(np.int64)
@@ -56,7 +56,7 @@ class AverageParams:
 
 
 def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
-    """Decide the numbers of an average over `taps` elements.
+    """Decide the params of an average over `taps` elements.
 
     Raises:
         UnsupportedError: a ratio of scales without multiplier, or padding beside a zero point other than 0.
@@ -67,7 +67,7 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     if is_padded and z_x:
         raise UnsupportedError(
-            f"a padded average pool whose input has zero point {z_x}: what the tool does there is not known; use the "
+            f"a padded average pool whose input has zero point {z_x}: what TPU-MLIR does there is not known; use the "
             f"symmetric mode, padding 'valid', or mode=F32 for this layer"
         )
     if not node.attributes.boolean("asymmetric"):
@@ -79,7 +79,7 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
 
 
 def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
-    """Decide the numbers of MEAN.
+    """Decide the params of MEAN.
 
     Raises:
         UnsupportedError: other axes than 1 and 2 of a tensor of rank 4; else as `lower_average`.
@@ -99,6 +99,6 @@ def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
 _RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
-    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest code inside the image", "docs/tpu_mlir.md, 3"),
+    "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest value inside the image", "docs/tpu_mlir.md, 3"),
     "mean": mean_kernel(find_mean, f"{_RULE}, over height and width", _SOURCE),
 }

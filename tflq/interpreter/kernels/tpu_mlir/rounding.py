@@ -35,6 +35,6 @@ def shift_half_away(x: ArrayLike, shift: ArrayLike) -> Integers:
 
 
 def saturate(x: ArrayLike, dtype: DType) -> NDArray[np.generic]:
-    """Clip integers or rounded reals to the codes of a type, and store them in it. NaN becomes 0."""
+    """Clip integers or rounded reals to the quantized values of a type, and store them in it. NaN becomes 0."""
     clipped = np.clip(np.nan_to_num(np.asarray(x), nan=0.0), dtype.minimum, dtype.maximum)
     return np.asarray(clipped.astype(dtype.storage))

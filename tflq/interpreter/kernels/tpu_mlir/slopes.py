@@ -28,7 +28,7 @@ _LARGEST_SHIFT = 31
 
 @dataclass(frozen=True, eq=False)
 class LeakyReluParams:
-    """The numbers of one LEAKY_RELU.
+    """The params of one LEAKY_RELU.
 
     Attributes:
         alpha: float32.
@@ -42,7 +42,7 @@ class LeakyReluParams:
 
 
 def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
-    """Decide the numbers of LEAKY_RELU.
+    """Decide the params of LEAKY_RELU.
 
     Raises:
         UnsupportedError: alpha is not positive, or the types differ.
@@ -71,7 +71,7 @@ def run_leaky_relu(params: LeakyReluParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PReluParams:
-    """The numbers of one PRELU.
+    """The params of one PRELU.
 
     Attributes:
         slope: int64 or float16, the shape of alpha.
@@ -95,7 +95,7 @@ def lower_prelu(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     require_alpha_fits(operands)
     require_same_type(operands.output(), source)
     if not np.all((alpha >= 0) & np.isfinite(alpha)):
-        raise UnsupportedError("a slope is negative or not finite; what the tool does there is not known")
+        raise UnsupportedError("a slope is negative or not finite; what TPU-MLIR does there is not known")
     if source.dtype is DType.FLOAT16:
         return PReluParams(alpha.astype(np.float16), 0, source.dtype)
     if source.dtype is not DType.INT8:

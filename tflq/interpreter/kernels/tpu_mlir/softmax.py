@@ -21,7 +21,7 @@ from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxParams:
-    """The numbers of one SOFTMAX.
+    """The params of one SOFTMAX.
 
     Attributes:
         table: E, float32[256].
@@ -52,8 +52,8 @@ def lower(node: Node, operands: Operands) -> SoftmaxParams:
 
 
 def run(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
-    """Run SOFTMAX along the last axis: codes [S, *shape, C] -> uint8 [S, *shape, C]."""
+    """Run SOFTMAX along the last axis: quantized [S, *shape, C] -> uint8 [S, *shape, C]."""
     codes = x.astype(np.int16)
     powers = params.table[codes.max(axis=-1, keepdims=True) - codes]
-    total = np.add.accumulate(powers, axis=-1, dtype=np.float32)[..., -1:]  # one by one, as the tool adds
+    total = np.add.accumulate(powers, axis=-1, dtype=np.float32)[..., -1:]  # one by one, as TPU-MLIR adds
     return (saturate(round_half_away(powers / total / params.scale), params.dtype),)

@@ -2,19 +2,20 @@
 
     4.8   BiasAdd      y = clamp(RNE((x + B) * M * 2^-N) - zp_y), B = RNE(s_x * b) + zp_x, r = s_y / s_x. The quantiser
                        makes B; what runs is the Optimizer's own sum, which is right on this scale
-    4.10  Cast         t[q] = clamp(trunc((q + zp_x) / s_x)), the cast of each code's real number
-    4.11  CLIP         y = clamp(RNE((x + zp_x) * M * 2^-N) - zp_y, cmin_q, cmax_q), limits as codes of the output
+    4.10  Cast         t[q] = clamp(trunc((q + zp_x) / s_x)), the cast of each quantized value's real number
+    4.11  CLIP         y = clamp(RNE((x + zp_x) * M * 2^-N) - zp_y, cmin_q, cmax_q), limits as quantized values of the
+    output
     4.23  Div          q = round((a + zp_a) * M / (b + zp_b)), halves away from zero; y = clamp(RNE(q * 2^-N) - zp_y),
                        r = s_y * s_b / s_a; dividing by zero gives 0
     4.25, 4.26         Eltwise MAX, MIN: y = clamp(RNE(max((a + zp_a) * M_a, (b + zp_b) * M_b) * 2^-N) - zp_y): each
                        input has its own s_y / s_i, both on the larger N
-    4.37  Count        limits are codes of the input, round(limit * s_x - zp_x)
+    4.37  Count        limits are quantized values of the input, round(limit * s_x - zp_x)
     4.39  LEAKYRELU    v = RNE((x + zp_x) * M * 2^-N); y = max(v, 0) + RNE(min(v, 0) * alpha_q * 2^-bits) - zp_y
     4.41  Logical      (a + zp_a) * 2^N against (b + zp_b) * M, M / 2^N = s_a / s_b in 15 bits
     4.46  Moments      m = clamp(RNE(mean of q)) on the input's scale; y_v = clamp(RNE(v * M * 2^-N) - zp_v),
                        r = s_v / s_x^2, v = floor((n * sum q^2 - (sum q)^2) / (n * d)), d = n, n - 1 with unbiased=true
-    4.47  Negative     s_y = s_x, zp_y = -zp_x, so that y = -x; the lowest code saturates
-    4.53  Reduce MEAN  the input's scale and zero point pass, y = clamp(RNE(mean of codes))
+    4.47  Negative     s_y = s_x, zp_y = -zp_x, so that y = -x; the lowest quantized value saturates
+    4.53  Reduce MEAN  the input's scale and zero point pass, y = clamp(RNE(mean of quantized values))
     4.66  Softmax      e = t[x], y = RNE(round(e * M / sum e) * 2^-N), s_y = 2^bits - 1, zp_y = 0; the table is the
                        Optimizer's, the division is whole and rounds by its remainder, M / 2^N = s_y in 15 bits
 
@@ -62,7 +63,7 @@ class ScaledParams:
     codes: OutputCodes
 
     def apply(self, x: Array) -> Array:
-        """Return codes of codes."""
+        """Return quantized values of quantized values."""
         v = self.rescale.apply(x.astype(np.int64) + self.input_offset).astype(np.int64)
         if self.slope is not None:
             v = np.maximum(v, 0) + scaled(np.minimum(v, 0), self.slope, self.slope_bits).astype(np.int64)
@@ -91,7 +92,7 @@ def lower_negative(_node: Node, operands: Operands) -> ActivationParams:
 
 
 def run_activation(params: ScaledParams | MirroredParams | ActivationParams, x: Array) -> tuple[Array, ...]:
-    """Run the layer: codes [S, ...] -> codes [S, ...]."""
+    """Run the layer: quantized [S, ...] -> quantized [S, ...]."""
     return (params.apply(x),)
 
 
@@ -108,7 +109,7 @@ def lower_cast(_node: Node, operands: Operands) -> CastParams:
     """Compute the table.
 
     Raises:
-        UnsupportedError: codes wider than 8 bits.
+        UnsupportedError: quantized values wider than 8 bits.
     """
     x, codes = operands.input(0), codes_of(operands.output())
     if is_plain(x):
@@ -121,7 +122,7 @@ def lower_cast(_node: Node, operands: Operands) -> CastParams:
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
-    """Run Cast: codes [S, ...] -> whole numbers [S, ...]."""
+    """Run Cast: quantized [S, ...] -> whole numbers [S, ...]."""
     if params.table is None:
         return (x.astype(params.codes.dtype),)
     return (params.codes.store(params.table[x.astype(np.int64) - params.lowest]),)
@@ -152,7 +153,7 @@ def lower_div(_node: Node, operands: Operands) -> DivParams:
 
 
 def run_div(params: DivParams, a: Array, b: Array) -> tuple[Array, ...]:
-    """Run Div: codes [S, ...] and [S, ...] -> codes [S, ...]."""
+    """Run Div: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     numerator, divisor = np.abs(left) * params.rescale.first_m, np.maximum(np.abs(right), 1)
     quotient = (2 * numerator + divisor) // (2 * divisor) * np.sign(left) * np.sign(right)
@@ -218,7 +219,7 @@ def lower_moments(node: Node, operands: Operands) -> MomentsParams:
 
 
 def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
-    """Run Moments: codes [S, ...] -> codes of the mean, codes of the variance."""
+    """Run Moments: quantized [S, ...] -> quantized values of the mean, quantized values of the variance."""
     q = x.astype(np.int64)
     values = int(np.prod([x.shape[a] for a in params.axes]))
     total, squares = (v.sum(axis=params.axes, keepdims=True) for v in (q, np.square(q)))
@@ -230,7 +231,7 @@ def run_moments(params: MomentsParams, x: Array) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class MeanParams:
-    """The axes behind the sample axis, the number of codes that are averaged, and how they are stored."""
+    """The axes behind the sample axis, the number of quantized values that are averaged, and how they are stored."""
 
     axes: tuple[int, ...]
     count: int
@@ -241,13 +242,13 @@ def lower_mean(node: Node, operands: Operands) -> MeanParams:
     """Decide the axes."""
     shape = operands.input(0).shape
     axes = tuple(axis % len(shape) for axis in node.attributes.integers("axis"))
-    # Codes are averaged as they are: their zero point stays in them.
+    # Quantized values are averaged as they are: their zero point stays in them.
     plain = replace(codes_of(operands.output()), offset=0)
     return MeanParams(tuple(a + 1 for a in axes), int(np.prod([shape[a] for a in axes])), plain)
 
 
 def run_mean(params: MeanParams, x: Array) -> tuple[Array, ...]:
-    """Run MEAN: codes [S, ...] -> codes [S, ...] with axes of length 1."""
+    """Run MEAN: quantized [S, ...] -> quantized [S, ...] with axes of length 1."""
     total = x.astype(np.int64).sum(axis=params.axes, keepdims=True)
     return (params.codes.store(np.rint(total / params.count)),)
 
@@ -284,7 +285,7 @@ def lower_softmax(node: Node, operands: Operands) -> SoftmaxParams:
 
 
 def run_softmax(params: SoftmaxParams, x: Array) -> tuple[Array, ...]:
-    """Run Softmax: codes [S, ...] -> codes [S, ...]."""
+    """Run Softmax: quantized [S, ...] -> quantized [S, ...]."""
     wide, axis = x.astype(np.int64), params.axis + 1
     e = params.table.lookup(wide - wide.max(axis=axis, keepdims=True) + params.span)
     total = np.maximum(e.sum(axis=axis, keepdims=True), 1)

@@ -48,7 +48,7 @@ class MirroredParams:
     codes: OutputCodes
 
     def apply(self, x: Array) -> Array:
-        """Return codes of codes."""
+        """Return quantized values of quantized values."""
         v = x.astype(np.int64) + self.input_offset
         found = self.entries[np.abs(v)]
         if self.symmetry == ODD:
@@ -62,7 +62,7 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
     """Compute half a table.
 
     Raises:
-        UnsupportedError: codes wider than 8 bits, whose table is sampled.
+        UnsupportedError: quantized values wider than 8 bits, whose table is sampled.
     """
     x, output = operands.input(0), operands.output()
     if bits_of(x) > 8:
@@ -79,7 +79,7 @@ def lower_mirrored(node: Node, operands: Operands) -> MirroredParams:
 
 
 def run(params: MirroredParams, x: Array) -> tuple[Array, ...]:
-    """Run Sine, Cosine or Square: codes [S, ...] -> codes [S, ...]."""
+    """Run Sine, Cosine or Square: quantized [S, ...] -> quantized [S, ...]."""
     return (params.apply(x),)
 
 
