@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from tflq.errors import GraphError, UnsupportedError
+from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.blocks import Blocks, lower_blocks, pad_or_crop
 from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
@@ -55,8 +55,6 @@ def _lower_space(node: Node, operands: Operands) -> SpaceToBatchNd:
     padded = [n + sum(pair) for n, pair in zip(operands.input(0).shape[1:-1], blocks.amounts, strict=True)]
     require_result((operands.input(0).shape[0], *padded, operands.input(0).shape[-1]), output.dtype)
     zero = per_tensor(output)[1] if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16) else 0
-    if output.dtype.is_integer and not output.dtype.minimum <= zero <= output.dtype.maximum:
-        raise UnsupportedError(f"output '{output.name}' has zero point {zero}, outside {output.dtype.value}")
     return SpaceToBatchNd(blocks, np.array([zero]).astype(output.dtype.storage))
 
 

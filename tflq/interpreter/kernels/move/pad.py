@@ -44,16 +44,14 @@ def _lower_pad(node: Node, operands: Operands) -> Pad:
     """Decide amounts and value.
 
     Raises:
-        GraphError: amounts of another shape, negative, or computed at run time.
-        UnsupportedError: too many axes, other types, or a zero point outside the type.
+        GraphError: amounts of another shape, negative, or computed at run time; a zero point outside the type.
+        UnsupportedError: too many axes, or other types.
     """
     output = operands.output()
     paddings = _paddings(node, operands)
     zero = 0
     if is_quantised(output) and output.dtype in (*EIGHT_BITS, DType.INT16):
         _, zero = per_tensor(output)
-        if not output.dtype.minimum <= zero <= output.dtype.maximum:
-            raise UnsupportedError(f"output '{output.name}' has zero point {zero}, outside {output.dtype.value}")
     return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
 
 
