@@ -10,6 +10,7 @@ from tests.support.command import tflq
 from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
 from tflq.analysis.arena import arena_of
+from tflq.benchmarks.demo_data import demo_model_path
 from tflq.cli import main
 from tflq.converters.targets import target_names
 from tflq.converters.tflite import model_to_bytes, read_model
@@ -99,3 +100,11 @@ def test_what_targets_refuse_is_said_with_the_reason(tmp_path: Path) -> None:
     refused = tflq("inspect", "m.tflite", "--json", cwd=tmp_path).json["refused"]
     assert set(refused) == set(target_names())
     assert len(refused["gap9-ne16"]) == 1
+
+
+def test_bytes_behind_the_model_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "longer.tflite"
+    path.write_bytes(demo_model_path().read_bytes() + b"PK\x05\x06" + bytes(18))
+    assert "22 bytes behind the model: an empty ZIP archive" in tflq("inspect", path).out
+    assert tflq("inspect", path, "--json").json["trailing"] == "22 bytes behind the model: an empty ZIP archive"
+    assert tflq("inspect", demo_model_path(), "--json").json["trailing"] is None

@@ -11,7 +11,9 @@ from tflq.analysis.inspection import GraphFacts, Refusals, refusals
 from tflq.analysis.inspection import inspect as facts_of
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
+from tflq.converters.tflite.extras import ModelExtra
 from tflq.graph import Affine, Model, Tensor
+from tflq.schemas.tflite.codec import describe_trailing
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ class InspectResult(TableResult):
     graphs: tuple[GraphFacts, ...]
     refused: tuple[Refusals, ...]
 
+    @property
+    def trailing(self) -> str | None:
+        """What follows the model in its file, in words; None where nothing does."""
+        extra = self.model.extra
+        content = extra.trailing_bytes if isinstance(extra, ModelExtra) else None
+        return None if content is None else describe_trailing(content)
+
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return the operators of the main graph."""
         return [asdict(operator) for operator in self.graphs[0].operators]
@@ -43,6 +52,7 @@ class InspectResult(TableResult):
             "size_bytes": self.size_bytes,
             "schema_version": self.model.version,
             "description": self.model.description,
+            "trailing": self.trailing,
             "graphs": [_graph(graph) for graph in self.graphs],
             "signatures": [picked(s, "key", "graph", "inputs", "outputs") for s in self.model.signatures],
             "metadata": {name: len(data) for name, data in self.model.metadata.items()},

@@ -45,7 +45,8 @@ def _print(found: InspectResult, show_tensors: bool) -> None:
 def _head(found: InspectResult) -> dict[str, str]:
     size, version = output.size(found.size_bytes or 0), str(found.model.version)
     rows = {"model": found.name, "size": size, "schema version": version}
-    return {**rows, "description": found.model.description} if found.model.description else rows
+    more = {"description": found.model.description, "trailing": found.trailing}
+    return {**rows, **{name: text for name, text in more.items() if text}}
 
 
 def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
