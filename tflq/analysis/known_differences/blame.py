@@ -65,9 +65,10 @@ class Blame:
         none = np.zeros(max((len(x) for x in known.values()), default=0), np.bool_)
         unknown: dict[int, Mask] = dict.fromkeys(graph.inputs, none)
         for number, node in enumerate(graph.nodes):
-            comparable = all(t in theirs and _comparable(ours[t], theirs[t]) for t in node.outputs)
-            if comparable and not any(differing(ours[t], theirs[t]).any() for t in node.outputs):
-                unknown |= dict.fromkeys(node.outputs, none)
+            returned = [t for t in node.outputs if t in theirs]
+            comparable = bool(returned) and all(_comparable(ours[t], theirs[t]) for t in returned)
+            if comparable and not any(differing(ours[t], theirs[t]).any() for t in returned):
+                unknown |= dict.fromkeys(returned, none)
             elif comparable:
                 self._explain(number, node, known, ours, unknown)
 
@@ -85,6 +86,8 @@ class Blame:
         before = [t for t in node.inputs if t != ABSENT and not (tensors[t].is_constant or tensors[t].is_variable)]
         explained_before = alone is not None and all(t in unknown for t in before)
         for place, t in enumerate(node.outputs):
+            if t not in known:
+                continue
             theirs = known[t]
             differs = differing(ours[t], theirs)
             own = ours[t] if alone is None else alone[t]
@@ -107,7 +110,7 @@ class Blame:
         for t in node.inputs:
             data = tensors[t].data if t != ABSENT else None
             inputs.append(known.get(t) if data is None else data[None])
-        return Place(node, number, inputs, [known[t] for t in node.outputs])
+        return Place(node, number, inputs, [known.get(t, np.zeros(0)) for t in node.outputs])
 
     def _alone(self, number: int, node: Node, known: Mapping[int, Array]) -> dict[int, Array] | None:
         """Run a node on TFLite's values; None where they are not all there, or where it continues from a sample."""
@@ -126,7 +129,7 @@ class Blame:
             found = self._engines[number].run([known[t] for t in needed], node.outputs)
         except TflqError:
             return None
-        return found if all(_comparable(found[t], known[t]) for t in node.outputs) else None
+        return found if all(_comparable(found[t], known[t]) for t in node.outputs if t in known) else None
 
 
 def _reason(node: Node, row: KnownDifference) -> str:

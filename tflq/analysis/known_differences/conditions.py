@@ -48,6 +48,11 @@ def has_long_rows(graph: Graph, node: Node) -> bool:
     return _is_asymmetric(node) and any(t.shape[-1] > _LONG for t in weights)
 
 
+def has_float_results(graph: Graph, node: Node) -> bool:
+    """Whether a result is of real numbers."""
+    return any(graph.tensors[t].dtype.is_floating for t in node.outputs)
+
+
 def _is_asymmetric(node: Node) -> bool:
     return bool(node.attributes.get("asymmetric_quantize_inputs", False))
 

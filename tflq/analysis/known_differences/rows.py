@@ -71,6 +71,16 @@ LAST_BITS = (
         when=conditions.leaves_registers,
     ),
     KnownDifference(
+        ("while",),
+        (),
+        "results in float32, last bits",
+        f"{_LIBM}; the loop passes it on from step to step (Keras' LSTM and GRU)",
+        Effect.LAST_BITS,
+        4,
+        "largest",
+        when=conditions.has_float_results,
+    ),
+    KnownDifference(
         ("non_max_suppression_v5",),
         ("float32",),
         "last bits of scores that overlap lowers",
