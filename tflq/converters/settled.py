@@ -2,7 +2,8 @@
 
 Keras writes SHAPE, STRIDED_SLICE and PACK in front of RESHAPE and TRANSPOSE_CONV, in quantised networks too. With the
 shapes of the inputs they are constants, so no target needs a mapping for them. Tensors keep their numbers, nodes their
-names.
+names. Weights behind a QUANTIZE (quantisation-aware training) are constants, too; what else could be folded is a
+target's own matter.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.errors import TflqError
-from tflq.graph import Graph, Model
+from tflq.graph import DType, Graph, Model, Tensor
 from tflq.interpreter.execution.settle import settle
 
 
@@ -24,11 +25,29 @@ def settled_graph(graph: Graph) -> Graph:
     except TflqError:
         return graph
     pairs = list(zip(graph.tensors, found.tensors, strict=True))
-    known = {t for t, (stated, true) in enumerate(pairs) if true.is_constant and not stated.is_constant}
+    converted = _converted_constants(graph)
+    known = {
+        t
+        for t, (stated, true) in enumerate(pairs)
+        if true.is_constant and not stated.is_constant and (t in converted or _is_plain_integer(true))
+    }
     if not known and all(stated.shape == true.shape for stated, true in pairs):
         return graph
     nodes = [node for node in graph.nodes if not node.outputs or not known.issuperset(node.outputs)]
-    return replace(graph, tensors=found.tensors, nodes=nodes)
+    tensors = [true if t in known else replace(stated, shape=true.shape) for t, (stated, true) in enumerate(pairs)]
+    return replace(graph, tensors=tensors, nodes=nodes)
+
+
+def _converted_constants(graph: Graph) -> set[int]:
+    """Return what QUANTIZE makes, and DEQUANTIZE behind it: a pair on weights is a fake quantisation."""
+    quantised = {t for node in graph.nodes if node.operator == "quantize" for t in node.outputs}
+    pairs = (n.outputs[0] for n in graph.nodes if n.operator == "dequantize" and n.inputs[0] in quantised)
+    return quantised.union(pairs)
+
+
+def _is_plain_integer(tensor: Tensor) -> bool:
+    """Whether a tensor holds shapes, indices or truth values."""
+    return tensor.quantisation is None and (tensor.dtype.is_integer or tensor.dtype is DType.BOOL)
 
 
 def settled_model(model: Model) -> Model:
