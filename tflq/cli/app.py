@@ -8,8 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -22,6 +21,9 @@ CHECK_FAILED = 1
 BAD_INPUT = 2
 _INTERRUPTED = 130  # 128 + SIGINT, as shells count it
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "inspect": "Show what a model holds: operators, tensors, quantisation, sizes, MACs.",
@@ -50,6 +52,8 @@ ENTRY_POINT_GROUP = "tflq.commands"
 
 def _foreign() -> dict[str, EntryPoint]:
     """Return the commands that other packages add; tflq's own names win."""
+    from importlib.metadata import entry_points  # 15 ms that tflq's own commands do not pay
+
     return {e.name: e for e in entry_points(group=ENTRY_POINT_GROUP) if e.name not in COMMANDS}
 
 

@@ -132,3 +132,16 @@ def test_refusals():
     q = (INT16, affine(INT16, 1, 3))
     with pytest.raises(UnsupportedError, match="takes 0 only"):
         lower(batch_matmul(((2, 3), (3, 2), (2, 2), {}), q, q, q))
+
+
+@pytest.mark.parametrize("dtype", [INT8, INT16])
+def test_weights_of_several_scales_give_the_zero_point(oracle, dtype):
+    """TFLite reads the one scale that older files have, 0 there."""
+    rng = np.random.default_rng(3)
+    b = GraphBuilder()
+    q = affine(dtype, 0.1)
+    x = b.input("x", (2, 4), dtype, q)
+    scales = Affine(np.array([0.1, 0.2, 0.3], np.float32), np.zeros(3, np.int64), 1)
+    w = b.constant("w", rng.integers(-127, 128, (4, 3)).astype(np.int8), scales)
+    y = b.add("batch_matmul", [x, w], (2, 3), dtype, q, adj_x=False, adj_y=False, asymmetric_quantize_inputs=False)
+    check_against_oracle(oracle, b.build([y]), [rng.integers(-100, 100, (3, 2, 4)).astype(dtype.storage)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from tflq.analysis.known_differences.row import KnownDifference, Place
 from tflq.analysis.known_differences.rows import rows_of_node
 from tflq.analysis.oracle import OracleIdentity
 from tflq.errors import TflqError
-from tflq.graph import ABSENT, Array, Model, Node
+from tflq.graph import ABSENT, Array, Graph, Model, Node
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.engine import State
@@ -38,9 +39,8 @@ class Blame:
             identity: of TFLite; None where it is unknown, which leaves out rows of one package or set of kernels.
             state: how the run treats state.
         """
-        is_lowered = all(node.params is not None for node in model.main.nodes)
-        graph = model.main if is_lowered else resize(model.main, {})  # a node runs alone with the true shapes
-        self._model, self._state = replace(model, graphs=[graph, *model.graphs[1:]]), state
+        self._model, self._state = model, state
+        graph = model.main
         judge = ("", "") if identity is None else (identity.package, identity.kernels)
         self._rows = [rows_of_node(graph, node, *judge) for node in graph.nodes]
         self._engines: dict[int, Engine] = {}
@@ -104,6 +104,12 @@ class Blame:
                 open_ &= ~inherited
             unknown[t] = open_.reshape(len(open_), -1).any(axis=1)
 
+    @cached_property
+    def _settled(self) -> Graph:
+        """The main graph with true shapes: a node that runs alone cannot know them otherwise."""
+        graph = self._model.main
+        return graph if all(node.params is not None for node in graph.nodes) else resize(graph, {})
+
     def _place(self, node: Node, number: int, known: Mapping[int, Array]) -> Place:
         tensors = self._model.main.tensors
         inputs: list[Array | None] = []
@@ -123,7 +129,7 @@ class Blame:
             return None
         try:
             if number not in self._engines:
-                graph = replace(self._model.main.copy(), nodes=[node], inputs=tuple(needed), outputs=node.outputs)
+                graph = replace(self._settled.copy(), nodes=[node], inputs=tuple(needed), outputs=node.outputs)
                 graphs = [graph, *self._model.graphs[1:]]
                 self._engines[number] = Engine(graph, "tflite", graphs=graphs, state=self._state)
             found = self._engines[number].run([known[t] for t in needed], node.outputs)

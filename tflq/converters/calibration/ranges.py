@@ -8,13 +8,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.graph import ABSENT, Affine, Graph, Node, Range, Tensor
+from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
 
 
 def computed_tensors(graph: Graph) -> tuple[int, ...]:
@@ -36,22 +36,24 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
         found = stated_range(graph.tensors[t])
         if found is not None:
             result.tensors[t] = replace(graph.tensors[t], range=found)
+    quantised: dict[int, list[int]] = {}
     for node in graph.nodes:
-        if node.operator in ("quantize", "dequantize"):
-            _share_range(result, node)
+        if node.operator == "quantize":
+            quantised.setdefault(node.inputs[0], []).append(node.outputs[0])
+        elif node.operator == "dequantize":
+            quantised.setdefault(node.outputs[0], []).append(node.inputs[0])
+    for real, others in quantised.items():
+        _share_range(result, real, others)
     return result
 
 
-def _share_range(graph: Graph, node: Node) -> None:
-    """Give the real tensor at a conversion the range of the quantised one; where two readers differ, none."""
-    source, target = node.inputs[0], node.outputs[0]
-    real, quantised = (source, target) if node.operator == "quantize" else (target, source)
-    tensor, found = graph.tensors[real], graph.tensors[quantised].range
-    if not tensor.dtype.is_floating or tensor.is_constant or tensor.range is not None or found is None:
+def _share_range(graph: Graph, real: int, quantised: Sequence[int]) -> None:
+    """Give the real tensor at conversions the range of the quantised ones; where two differ, none."""
+    tensor, first = graph.tensors[real], graph.tensors[quantised[0]].range
+    if not tensor.dtype.is_floating or tensor.is_constant or tensor.range is not None:
         return
-    others = [graph.tensors[n.outputs[0]] for n in graph.nodes if n.operator == "quantize" and n.inputs[0] == real]
-    if all(other.range == found for other in others):
-        graph.tensors[real] = replace(tensor, range=found)
+    if first is not None and all(graph.tensors[t].range == first for t in quantised):
+        graph.tensors[real] = replace(tensor, range=first)
 
 
 def stated_range(tensor: Tensor) -> Range | None:

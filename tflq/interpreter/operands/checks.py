@@ -87,7 +87,7 @@ def require_zero_points_of_zero(*tensors: Tensor) -> None:
         UnsupportedError: a zero point is not 0.
     """
     for tensor in tensors:
-        zero_point = tensor.affine.zero_point[np.argmax(tensor.affine.zero_point != 0)]
+        _, zero_point = per_tensor(tensor)
         if zero_point:
             raise UnsupportedError(
                 f"tensor '{tensor.name}' ({tensor.dtype.value}) has zero point {zero_point}; the kernel takes 0 only"

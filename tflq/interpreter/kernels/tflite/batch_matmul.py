@@ -59,7 +59,7 @@ def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
         return BatchMatmul(adj_x, adj_y, (0, 0), max(1, depth) << 14, None)
     require_same_type(x, output)
     if dtype is DType.INT16:
-        require_zero_points_of_zero(x, y, output)
+        require_zero_points_of_zero(x, output, *(() if y.affine.is_per_axis else (y,)))
     (sx, zx), (so, _) = per_tensor(x), per_tensor(output)
     sy, zy = (np.float32(0), 0) if y.affine.is_per_axis else per_tensor(y)
     largest = [max(z - tensor.dtype.minimum, tensor.dtype.maximum - z) for tensor, z in ((x, zx), (y, zy))]
