@@ -13,7 +13,7 @@ from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.requantise import StepMap
+from tflq.interpreter.numerics.requantise import StepMaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Plain(Scheme):
     padding: int
     channels: Integers | None = None
     dtype: np.dtype[np.generic] = np.dtype(np.int64)  # noqa: RUF009
-    step_map: StepMap | None = None
+    step_map: StepMaps | None = None
 
     @property
     def pad_value(self) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,6 +36,13 @@ def half_up_shift(scale, bias, zero_point, low=-128, high=127):
     return lambda acc: np.clip((((acc + bias) * m + (1 << (n - 1))) >> n) + zero_point, low, high)
 
 
+def at_once(fitted):
+    """Let float32 serve from the first accumulator on."""
+    assert fitted is not None
+    fitted.served = 1 << 62
+    return fitted
+
+
 RULES = [double_rounding, half_away_of_a_product, half_up_shift]
 
 
@@ -52,9 +57,12 @@ def test_equal_on_every_accumulator(rule, seed, zero_point):
     lower, upper = -rng.integers(1, REACH, channels), rng.integers(1, REACH, channels)
     exact = rule(scale, bias, zero_point)
     fitted = fit_step_map(exact, scale, bias, lower, upper, zero_point, -128, 127)
-    assert fitted is not None
     every = np.arange(-REACH, REACH)[:, None]
     inside = np.clip(every, lower, upper)
+    got = requantise(fitted, exact, inside.astype(np.float32), INT8)
+    assert np.array_equal(got, exact(inside))
+    assert fitted.in_float64 is not None
+    at_once(fitted)
     got = requantise(fitted, exact, inside.astype(np.float32), INT8)
     assert np.array_equal(got, exact(inside))
     images = inside.reshape(64, 1, 32, 32, channels)
@@ -76,10 +84,9 @@ def test_exceptions_of_float32_are_put_right(zero_point):
     scale, bias = rng.uniform(8e-4, 2e-3, channels), rng.integers(-50000, 50000, channels)
     lower, upper = np.full(channels, -(2**19)), np.full(channels, 2**19)
     exact = double_rounding(scale, bias, zero_point)
-    fitted = fit_step_map(exact, scale, bias, lower, upper, zero_point, -128, 127)
-    assert fitted is not None
-    assert fitted.scale.dtype == np.float32
-    assert fitted.exceptions
+    fitted = at_once(fit_step_map(exact, scale, bias, lower, upper, zero_point, -128, 127))
+    assert fitted.best.scale.dtype == np.float32
+    assert fitted.best.exceptions
     for start in range(-(2**19), 2**19, 2**16):
         every = np.arange(start, start + 2**16)[:, None]
         wanted = exact(every + np.zeros(channels, np.int64))
@@ -93,7 +100,7 @@ def test_float32_ends_where_it_no_longer_counts(reach):
     exact = double_rounding(np.array([1e-7]), np.array([0]), 0)
     fitted = fit_step_map(exact, np.array([1e-7]), np.array([0]), -reach * one, reach * one, 0, -128, 127)
     assert fitted is not None
-    assert (fitted.scale.dtype == np.float32) == (reach + 2 < 2**24)
+    assert (fitted.best.scale.dtype == np.float32) == (reach + 2 < 2**24)
 
 
 @pytest.mark.parametrize("zero_point", [-128, 3])
@@ -117,9 +124,12 @@ def test_a_map_that_is_off_by_one_accumulator_does_not_pass():
         return np.clip(np.where(acc >= 40, acc + 3, np.where(acc >= 20, acc - 5, acc)), -128, 127)
 
     lower, upper = np.array([-200]), np.array([200])
-    assert fit_step_map(crooked, scale, bias, lower, upper, 0, -128, 127) is None
+    fitted = fit_step_map(crooked, scale, bias, lower, upper, 0, -128, 127)
+    assert fitted.in_float64 is None
+    assert fitted.best is None
     every = np.arange(-200, 201)[:, None]
-    assert np.array_equal(requantise(None, crooked, every, INT8), crooked(every))
+    for maps in (None, fitted):
+        assert np.array_equal(requantise(maps, crooked, every, INT8), crooked(every))
 
 
 def test_channels_that_never_change():
@@ -145,7 +155,6 @@ def test_a_clamp_to_one_code():
 @pytest.mark.parametrize(
     ("scale", "lower", "upper", "maximum"),
     [
-        (0.0, -10, 10, 127),
         (-1.0, -10, 10, 127),
         (np.nan, -10, 10, 127),
         (1.0, -10, 10, 32767),
@@ -182,7 +191,46 @@ def test_the_map_proves_itself_on_the_bounds_of_float64():
     scale = np.array([120 / top])
     exact = half_away_of_a_product(scale, np.array([0]), 0)
     fitted = fit_step_map(exact, scale, np.array([0]), np.array([-top]), np.array([top]), 0, -128, 127)
-    if fitted is not None:
+    if fitted.best is not None:
         acc = np.random.default_rng(0).integers(-top, top, (100000, 1))
         assert np.array_equal(requantise(fitted, exact, acc, INT8), exact(acc))
-        assert np.array_equal(replace(fitted).rounded(acc), exact(acc))
+        assert np.array_equal(fitted.best.rounded(acc), exact(acc))
+
+
+def nearly_constant(zero_point):
+    """63 ordinary channels and one of each kind that float32 cannot place: constant, one change, four changes."""
+    rng = np.random.default_rng(3)
+    scale, bias = rng.uniform(1e-3, 2e-3, 67), rng.integers(-50000, 50000, 67)
+    scale[[3, 20, 40, 66]] = 1e-13, 1.4e-7, 1.4e-6, 0.0
+    bias[20], bias[40] = round((-120.5 - zero_point) / 1.4e-7), round((3 - zero_point) / 1.4e-6)
+    reach = np.full(67, 600_000)
+    return double_rounding(scale, bias, zero_point), scale, bias, -reach, reach
+
+
+@pytest.mark.parametrize("zero_point", [-128, -127, 3, 127])
+def test_nearly_constant_channels_leave_the_others_in_float32(zero_point):
+    exact, scale, bias, lower, upper = nearly_constant(zero_point)
+    fitted = at_once(fit_step_map(exact, scale, bias, lower, upper, zero_point, -128, 127))
+    assert fitted.best.scale.dtype == np.float32
+    rng = np.random.default_rng(4)
+    near = np.concatenate([fitted.steps().thresholds + d for d in (-2, -1, 0, 1)])
+    acc = np.clip(np.concatenate([near, rng.integers(lower, upper, (1000, 67))]), lower, upper)
+    assert np.array_equal(requantise(fitted, exact, acc.astype(np.float32), INT8), exact(acc))
+    images = np.resize(acc, (32, 1, 16, 16, 67))
+    got = requantise(fitted, exact, to_samples_last(images.astype(np.float32)), INT8)
+    assert np.array_equal(got, exact(images))
+
+
+def test_changes_are_listed_for_channels_of_few_thresholds():
+    exact, scale, bias, lower, upper = nearly_constant(-128)
+    best = fit_step_map(exact, scale, bias, lower, upper, -128, -128, 127).best
+    assert 20 in {channel for channel, _, _ in best.changes}
+    assert best.wide is not None
+
+
+def test_float32_comes_once_it_pays():
+    scale, bias, one = np.array([0.01]), np.array([3]), np.array([1])
+    exact = double_rounding(scale, bias, 0)
+    fitted = fit_step_map(exact, scale, bias, -9000 * one, 9000 * one, 0, -128, 127)
+    types = [fitted.serving(4000).scale.dtype for _ in range(6)]
+    assert types == [np.float64] * 4 + [np.float32] * 2

@@ -22,7 +22,7 @@ from tflq.interpreter.recording.tape import Kind, Tape
 from tflq.interpreter.recording.traced import Traced, number
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
-_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.step_map")
+_PACKED = ("tflq.interpreter.accumulate", "tflq.interpreter.numerics.requantise")
 """Modules whose records hold weights in an order of their own, and maps that do not run here."""
 
 

@@ -12,7 +12,7 @@ from tflq.graph import Array
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-_OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.step_map")
+_OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.requantise")
 """Modules whose data only make tflq fast: prepared weights, proven float maps."""
 _WINDOW = "tflq.interpreter.accumulate.window"
 

@@ -24,7 +24,7 @@ from tflq.interpreter.accumulate import (
     prepare_product,
 )
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.requantise import StepMap, requantise
+from tflq.interpreter.numerics.requantise import StepMaps, requantise
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
@@ -41,7 +41,7 @@ class Scheme:
 
     weights: Integers
     dtype: np.dtype[np.generic]
-    step_map: StepMap | None
+    step_map: StepMaps | None
 
     @property
     def pad_value(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +10,6 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.execution.layout import is_samples_last, logical, stored
-from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.recording.primitive import recorder
-
-Exact = Callable[[Integers], Integers]
-"""The integer rule: accumulators int64[..., O] -> quantized values int64[..., O]; the last axis is the channel."""
 
 Reals = NDArray[np.floating]
 """float32 or float64."""
@@ -24,6 +18,8 @@ BLOCK = 1 << 16
 """Elements at a time: the block and its buffer stay in the first and second-level cache."""
 TILE = 1 << 13
 """Length to which the channels' constants are repeated, so that inner loops are long."""
+Fixups = tuple[tuple[int, int, int], ...]
+"""Channel, accumulator, quantized value."""
 _REMEMBERED = 8
 """Counts of elements of which a map remembers the constants."""
 
@@ -45,9 +41,10 @@ class StepMap:
         high: the same type, or None.
         minimum: smallest quantized value.
         maximum: largest quantized value.
-        exceptions: (channel, accumulator, code): the few accumulators where the map alone is off by one.
-        wide: where there are exceptions, the same rule in float64 without any: looking for exceptions costs more calls
-            than the wider type costs time where elements are few.
+        exceptions: the few accumulators where the map alone is off by one.
+        changes: in channels whose code changes seldom, the accumulator from which on it is another, in rising order.
+        wide: where there are any of these, the same rule in float64 without them: looking for accumulators costs more
+            calls than the wider type costs time where elements are few.
     """
 
     scale: Reals
@@ -56,7 +53,8 @@ class StepMap:
     high: Reals | None
     minimum: int
     maximum: int
-    exceptions: tuple[tuple[int, int, int], ...] = ()
+    exceptions: Fixups = ()
+    changes: Fixups = ()
     wide: StepMap | None = None
 
     def rounded(self, accumulators: Array) -> Reals:
@@ -102,22 +100,8 @@ class StepMap:
         return np.rint(out, out=out)
 
 
-def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Apply a proven map, or the integer rule where there is none; while something records, the rule itself.
-
-    Args:
-        step_map: of `fit_step_map` for this very rule, or None.
-        exact: the rule.
-        accumulators: exact integers [..., O] in float32, float64 or int64.
-        dtype: of the result.
-
-    Returns:
-        Quantized values [..., O].
-    """
-    if recorder() is not None:
-        return exact(accumulators.astype(np.int64)).astype(dtype)
-    if step_map is None:
-        return _by_rule(exact, accumulators, dtype)
+def apply(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Map exact integers [..., O] in float32, float64 or int64 to quantized values [..., O]."""
     if accumulators.size <= step_map.tiles[0].size:
         return _at_once(step_map.wide or step_map, accumulators, dtype)
     if is_samples_last(accumulators):
@@ -128,26 +112,13 @@ def requantise(step_map: StepMap | None, exact: Exact, accumulators: Array, dtyp
     result = np.empty(accumulators.shape, dtype)
     _map_in_blocks(step_map, flat, result.reshape(-1))
     channels = accumulators.shape[-1]
-    _correct(step_map, flat.reshape(-1, channels), result.reshape(-1, channels))
+    _correct(step_map, flat.reshape(-1, channels).T, result.reshape(-1, channels).T)
     return result
 
 
 def _clipped(x: Reals, low: Reals, high: Reals) -> Reals:
     """Clip by arrays; numpy's clip is fast where each bound serves a whole run, its minimum and maximum elsewhere."""
     return np.clip(x, low, high) if low.shape[-1] == 1 else np.minimum(np.maximum(x, low), high)
-
-
-def _by_rule(exact: Exact, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
-    result = np.empty(accumulators.shape, dtype)
-    if result.size == 0:
-        return result
-    channels = accumulators.shape[-1]
-    flat, out = accumulators.reshape(-1), result.reshape(-1)
-    rows = max(1, BLOCK // channels) * channels
-    for i in range(0, flat.size, rows):
-        block = flat[i : i + rows].reshape(-1, channels).astype(np.int64)
-        np.copyto(out[i : i + rows], exact(block).reshape(-1), casting="unsafe")
-    return result
 
 
 def _at_once(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -191,8 +162,7 @@ def _map_channels(step_map: StepMap, accumulators: Array, dtype: np.dtype[np.gen
                 block = image[c : c + rows, i : i + length].astype(kind, copy=False)
                 out = buffer[: block.shape[0], : block.shape[1]]
                 np.copyto(codes[c : c + rows, i : i + length], step_map.evaluate(constants, block, out), "unsafe")
-        for channel, accumulator, code in step_map.exceptions:
-            codes[channel][np.equal(image[channel], accumulator)] = code
+        _correct(step_map, image, codes)
     return logical(result)
 
 
@@ -203,7 +173,10 @@ def _columns(step_map: StepMap, part: slice) -> _Constants:
 
 
 def _correct(step_map: StepMap, accumulators: Array, codes: Array) -> None:
+    """Put right what the map alone gets wrong, in arrays [O, n]."""
+    for channel, accumulator, code in step_map.changes:
+        codes[channel, accumulators[channel] >= accumulator] = code
     for channel, accumulator, code in step_map.exceptions:
-        hit = np.equal(accumulators[:, channel], accumulator)
+        hit = np.equal(accumulators[channel], accumulator)
         if hit.any():
-            codes[hit, channel] = code
+            codes[channel, hit] = code

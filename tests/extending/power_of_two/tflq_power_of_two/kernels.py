@@ -21,7 +21,7 @@ from tflq.interpreter.layers.pooling import (
 )
 from tflq.interpreter.numerics import transcendental
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
 from tflq.interpreter.samples import align
@@ -59,7 +59,7 @@ class Filter(Scheme):
     shift: int
     minimum: int
     dtype: np.dtype[np.generic]
-    step_map: StepMap | None = None
+    step_map: StepMaps | None = None
 
     @property
     def pad_value(self) -> int:

@@ -12,7 +12,7 @@ from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.requantise import StepMap
+from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.operands.reduction_axes import Reduction
 from tflq.schemas.gap9 import Json
 
@@ -146,7 +146,7 @@ def plain(value: object) -> Json:
         return plain(value.item())
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    if is_dataclass(value) and not isinstance(value, (type, StepMap)):
+    if is_dataclass(value) and not isinstance(value, (type, StepMaps)):
         entry: dict[str, Json] = {}
         for name in (f.name for f in fields(value) if f.name not in _EXECUTION_ONLY):
             part: object = getattr(value, name)

@@ -27,6 +27,7 @@ from tflq.interpreter.kernels.aipu.imported import is_imported, multiplier_bits,
 from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, offset_of, scale_of
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.thresholds import NEVER, of_rounded_shift
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
@@ -68,6 +69,11 @@ class Fused:
     def is_monotone_line(self) -> bool:
         """Whether quantized values follow from sums by one line with limits."""
         return self.kind in (NONE, *RECTIFIERS)
+
+    def reach(self, whole: Integers, rescale: Multiplier) -> Integers:
+        """Return the smallest sums that `apply` takes to at least `whole`, of a monotone line below 2^24."""
+        sums = of_rounded_shift(whole, rescale.m, rescale.n, ties_to_even=True)
+        return sums if self.kind == NONE else np.where(whole <= 0, -NEVER, sums)
 
     def apply(self, total: Integers, rescale: Multiplier) -> Doubles:
         """Return whole numbers before the zero point, float64[..., O], of sums int64[..., O]."""

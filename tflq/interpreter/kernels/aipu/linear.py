@@ -26,6 +26,7 @@ from tflq.interpreter.accumulate import (
     prepare_convolution,
     prepare_product,
 )
+from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
 from tflq.interpreter.accumulate.transposed import (
     Transposed,
     TransposedWindow,
@@ -53,7 +54,8 @@ from tflq.interpreter.kernels.aipu.scales import (
 )
 from tflq.interpreter.layers.linear import ConvolutionLayer, Scheme, run_convolution, samples_last
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
 from tflq.interpreter.registry import Kernel
 
 REMAIN_SHIFT = "remain_shift"
@@ -84,7 +86,7 @@ class FilterParams(Scheme):
     codes: OutputCodes
     dtype: np.dtype[np.generic]
     remain_shift: int | None = None
-    step_map: StepMap | None = None
+    step_map: StepMaps | None = None
 
     @property
     def pad_value(self) -> int:
@@ -95,6 +97,10 @@ class FilterParams(Scheme):
         """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
         total, rescale = self._shifted(accumulators)
         return self.codes.limited(self.fused.apply(total, rescale))
+
+    def reach(self, codes: Integers) -> Integers:
+        """Return the smallest accumulators whose quantized values are at least `codes`, where no bits are given up."""
+        return self.fused.reach(codes + self.codes.offset, self.rescale) - self.bias
 
     def _shifted(self, accumulators: Integers) -> tuple[Integers, Multiplier]:
         """Return sums with bias, and what is left of M and N.
@@ -170,7 +176,9 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     slope = np.broadcast_to(rescale.m * np.exp2(-rescale.n.astype(np.float64)), bias.shape)
     start = bias - codes.offset / slope
     limits = (-codes.offset, codes.minimum, codes.maximum)
-    return replace(found, step_map=fit_step_map(found.exact, slope, start, lower, upper, *limits))
+    in_form = np.all((rescale.n >= 0) & (rescale.n <= LARGEST_SHIFT)) and np.all(upper + bias < FLOAT32_EXACT)
+    reach = found.reach if in_form else None
+    return replace(found, step_map=fit_step_map(found.exact, slope, start, lower, upper, *limits, reach))
 
 
 def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Single:

@@ -20,7 +20,8 @@ from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier
 from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 
 LARGEST_PRE_NORMALIZATION = 8
 
@@ -72,10 +73,16 @@ class Rescaling:
             total = norm(total, self.pre_normalization)
         return np.clip(norm(total * self.mul_bias.multiplier, self.shift), self.minimum, self.maximum)
 
-    def fitted(self, lower: Integers, upper: Integers) -> StepMap | None:
+    def reach(self, codes: Integers) -> Integers:
+        """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
+        total = of_rounded_shift(codes, self.mul_bias.multiplier, self.shift)
+        return of_rounded_shift(total, np.int64(1), np.int64(self.pre_normalization)) - self.bias
+
+    def fitted(self, lower: Integers, upper: Integers) -> StepMaps | None:
         """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], where there is one."""
         slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
-        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum)
+        reach = self.reach if np.all(self.shift >= 0) and np.all(self.shift <= LARGEST_SHIFT) else None
+        return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum, reach)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +109,7 @@ class FilterParams(Scheme):
     offset: Integers
     rescaling: Rescaling
     dtype: np.dtype[np.generic]
-    step_map: StepMap | None
+    step_map: StepMaps | None
 
     @property
     def mul_bias(self) -> MulBias:

@@ -16,7 +16,7 @@ from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Stored
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
 from tflq.interpreter.operands.checks import require_type
 
 
@@ -41,7 +41,7 @@ class FilterParams(Scheme):
     zero_point: Integers
     folded: Integers
     stored: Stored
-    step_map: StepMap | None = None
+    step_map: StepMaps | None = None
 
     @property
     def is_per_channel(self) -> bool:
@@ -134,7 +134,7 @@ def _bias(operands: Operands, outputs: int) -> Doubles:
     return bias
 
 
-def _fitted(found: FilterParams, x: Tensor) -> StepMap | None:
+def _fitted(found: FilterParams, x: Tensor) -> StepMaps | None:
     levels = found.stored.levels
     if levels is None or levels.scale.size > 1:
         return None

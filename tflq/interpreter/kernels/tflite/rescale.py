@@ -3,7 +3,7 @@
 Source: docs/tflite.md.
 
 y = clamp(round(total * scale) + zero_point, minimum, maximum), total = acc + bias wrapped to the accumulator's width.
-The three ways to round are TFLite's; where all totals that can occur stay in range, a proven StepMap replaces them.
+The three ways to round are TFLite's; where all totals that can occur stay in range, a proven StepMaps replaces them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tflq.interpreter.numerics.fixed_point import (
     round_half_away,
     wrap_int32,
 )
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map, requantise
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
+from tflq.interpreter.numerics.thresholds import of_quantized_multiplier
 from tflq.interpreter.operands.checks import per_tensor
 
 SAFE = float((1 << 31) - (1 << 17))
@@ -98,11 +99,16 @@ class Rescale:
 
     rule: Rule
     bias: Integers
-    step_map: StepMap | None
+    step_map: StepMaps | None
 
     def exact(self, accumulators: Integers) -> Integers:
         """Return the quantized values of accumulators int64[..., O] by the integer rule."""
         return self.rule.exact(accumulators + self.bias)
+
+    def reach(self, codes: Integers) -> Integers:
+        """Return the smallest accumulators with quantized values of at least `codes`, by Rounding.DOUBLE unwrapped."""
+        rule = self.rule
+        return of_quantized_multiplier(codes - rule.zero_point, rule.multiplier, rule.shift) - self.bias
 
     def apply(self, accumulators: Array) -> Array:
         """Return the quantized values of exact accumulators [..., O] in the output's storage type."""
@@ -140,8 +146,9 @@ def make_rescale(rule: Rule, bias: Integers, lower: Integers, upper: Integers) -
     plain = Rescale(rule, bias, None)
     if not _stays_in_range(rule, lower + bias, upper + bias):
         return plain
-    found = fit_step_map(plain.exact, rule.scale, bias, lower, upper, rule.zero_point, rule.minimum, rule.maximum)
-    return Rescale(rule, bias, found)
+    limits = (rule.zero_point, rule.minimum, rule.maximum)
+    reach = plain.reach if rule.rounding is Rounding.DOUBLE else None
+    return Rescale(rule, bias, fit_step_map(plain.exact, rule.scale, bias, lower, upper, *limits, reach))
 
 
 def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:

@@ -17,7 +17,8 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
-from tflq.interpreter.numerics.requantise import StepMap, fit_step_map
+from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
+from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 
 MULTIPLIER_BITS = 32
 
@@ -46,12 +47,17 @@ class FilterParams(Scheme):
     minimum: int
     maximum: int
     dtype: np.dtype[np.generic]
-    step_map: StepMap | None = None
+    step_map: StepMaps | None = None
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         scaled = shift_half_up((accumulators + self.bias) * self.rescale.multiplier, self.rescale.shift)
         return np.clip(scaled + self.output_zero_point, self.minimum, self.maximum)
+
+    def reach(self, codes: Integers) -> Integers:
+        """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
+        whole = codes - self.output_zero_point
+        return of_rounded_shift(whole, self.rescale.multiplier, self.rescale.shift) - self.bias
 
     @property
     def pad_value(self) -> int:
@@ -89,12 +95,14 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     return replace(found, step_map=_fitted(found, lower, upper))
 
 
-def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMap | None:
+def _fitted(found: FilterParams, lower: Integers, upper: Integers) -> StepMaps | None:
     m, s = found.rescale.multiplier, found.rescale.shift
     slope = np.broadcast_to(m * np.exp2(-s.astype(np.float64)), found.bias.shape)
     zero_point = found.output_zero_point
     offset = found.bias + zero_point / slope
-    return fit_step_map(found.exact, slope, offset, lower, upper, zero_point, found.minimum, found.maximum)
+    limits = (zero_point, found.minimum, found.maximum)
+    reach = found.reach if np.all(s >= 0) and np.all(s <= LARGEST_SHIFT) else None
+    return fit_step_map(found.exact, slope, offset, lower, upper, *limits, reach)
 
 
 def _refuse_overflow(lower: Integers, upper: Integers) -> None:
