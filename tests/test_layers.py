@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "interpreter": GROUND | {"graph", "schemas"},
     "converters": BELOW_CONVERTERS,
     "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
+    "lite": {"errors", "tflite_interpreter"},
     "analysis": BELOW_CONVERTERS | {"converters"},
     "benchmarks": BELOW_BENCHMARKS,
     "precision": BELOW_BENCHMARKS | {"tflq"},

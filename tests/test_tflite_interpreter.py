@@ -81,7 +81,9 @@ def assert_equal(ours: object, theirs: object, where: str) -> None:
         for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             assert_equal(one, other, f"{where}[{i}]")
     elif isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
-        assert (ours.dtype, ours.shape, ours.tobytes()) == (theirs.dtype, theirs.shape, theirs.tobytes()), where
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), where
+        same = ours.tolist() == theirs.tolist() if ours.dtype == object else ours.tobytes() == theirs.tobytes()
+        assert same, where
     else:
         assert ours == theirs, where
 
@@ -281,13 +283,10 @@ Refusal = Callable[[tflq.Interpreter], object]
         ),
         (lambda i: i.set_tensor(0, np.zeros((3, 2), np.int8)), InputError, r"'x': found int8\[3, 2\], .* int8\[2, 3\]"),
         (lambda i: i.set_tensor(0, [[1, 2, 3]] * 2), InputError, r"'x': found int64\[2, 3\]"),
-        (lambda i: i.set_tensor(1, np.zeros((2, 3), np.int8)), InputError, r"tensor 1 is no input .* inputs are \[0\]"),
-        (lambda i: i.get_tensor(1), InputError, "tensor 1 'relu_0' has no value yet: call invoke"),
         (lambda i: i.get_tensor(2), InputError, r"tensor 2 does not exist, tensors are 0\.\.1"),
         (lambda i: i.get_tensor(-1), InputError, "tensor -1 does not exist"),
         (lambda i: i.get_tensor(0, 1), InputError, r"subgraph 1 does not exist, subgraphs are 0\.\.0"),
         (lambda i: i.get_tensor_details(5), InputError, "subgraph 5 does not exist"),
-        (lambda i: i.resize_tensor_input(1, [2, 3]), InputError, "tensor 1 is no input"),
         (lambda i: i.resize_tensor_input(0, [-1, 3]), InputError, r"'x': shape \(-1, 3\); sizes must be 0 or more"),
         (
             lambda i: i.resize_tensor_input(0, [2, 4], strict=True),
@@ -340,7 +339,7 @@ def test_wrong_models_are_refused(tmp_path) -> None:
         tflq.Interpreter("a", experimental_delegates=[object()])
     with pytest.raises(InputError, match=r"no\.tflite: cannot be read"):
         tflq.Interpreter(tmp_path / "no.tflite")
-    with pytest.raises(FormatError, match=r"^model: "):
+    with pytest.raises(OptionError, match="either model_path or model_content"):
         tflq.Interpreter(model_content=b"")
     with pytest.raises(FormatError, match=r"^model: "):
         tflq.Interpreter(model_content=b"no model at all")

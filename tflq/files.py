@@ -9,10 +9,64 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 from tflq.errors import InputError, OutputError
 
 _MAP_ABOVE_BYTES = 64 << 20
+
+Content: TypeAlias = "bytes | bytearray | memoryview | BinaryIO"
+"""What a file holds, or a file opened for reading bytes."""
+
+Source: TypeAlias = "str | os.PathLike[str] | Content"
+"""A file: its path, its content, or the file opened."""
+
+
+def require_source(source: Source) -> Source:
+    """Return a source.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)) and not hasattr(source, "read"):
+        allowed = "a path, bytes, or a file opened for reading bytes"
+        raise InputError(f"found {type(source).__name__} {source!r}; allowed is {allowed}")
+    return source
+
+
+def content_of(source: Source) -> bytes | memoryview:
+    """Return what a file holds, by its path, as it is, or read from where an opened file stands.
+
+    Raises:
+        InputError: it is none of these, cannot be read, or is empty.
+    """
+    source = require_source(source)
+    if isinstance(source, (str, os.PathLike)):
+        return read_bytes(source)
+    if isinstance(source, bytes):
+        return source
+    return memoryview(source).toreadonly() if isinstance(source, (bytearray, memoryview)) else _read_opened(source)
+
+
+def name_of_source(source: Source) -> str:
+    """Return how messages call a file: its path where one is known, else "model"."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "model"
+
+
+def _read_opened(file: BinaryIO) -> bytes:
+    name = name_of_source(file)
+    try:
+        data = file.read()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read: {error}; open it for reading bytes: open(path, 'rb')") from None
+    if not isinstance(data, bytes):
+        raise InputError(f"{name}: read() returned {type(data).__name__}; open it for reading bytes: open(path, 'rb')")
+    if not data:
+        raise InputError(f"{name}: nothing is left to read in the opened file (0 bytes)")
+    return data
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:

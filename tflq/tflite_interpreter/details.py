@@ -34,8 +34,10 @@ class TensorDetails(TypedDict):
     sparsity_parameters: dict[str, object]
 
 
-def tensor_details(graph: Graph, index: int, shape: tuple[int, ...]) -> TensorDetails:
-    """Return the details of a tensor whose present shape is `shape`."""
+def tensor_details(
+    graph: Graph, index: int, shape: tuple[int, ...], compresses_zero_points: bool = False
+) -> TensorDetails:
+    """Return the details of a tensor whose present shape is `shape`; equal zero points of channels may be one."""
     tensor = graph.tensors[index]
     affine = tensor.quantisation if isinstance(tensor.quantisation, Affine) else None
     single = affine is not None and affine.scale.size == 1
@@ -46,18 +48,19 @@ def tensor_details(graph: Graph, index: int, shape: tuple[int, ...]) -> TensorDe
         shape_signature=np.array(tensor.shape_signature or shape, np.int32),
         dtype=np.bytes_ if tensor.dtype is DType.STRING else tensor.dtype.storage.type,
         quantization=(float(affine.scale[0]), int(affine.zero_point[0])) if affine and single else (0.0, 0),
-        quantization_parameters=_quantisation(graph, tensor),
+        quantization_parameters=_quantisation(graph, tensor, compresses_zero_points),
         sparsity_parameters=_sparsity(tensor),
     )
 
 
-def _quantisation(graph: Graph, tensor: Tensor) -> QuantizationParameters:
+def _quantisation(graph: Graph, tensor: Tensor, compresses_zero_points: bool) -> QuantizationParameters:
     found = tensor.quantisation
     scales, zero_points = np.zeros(0, np.float32), np.zeros(0, np.int32)
     if isinstance(found, Affine):
+        is_one = compresses_zero_points and bool((found.zero_point == found.zero_point[0]).all())
         return QuantizationParameters(
             scales=found.scale.astype(np.float32),
-            zero_points=found.zero_point.astype(np.int32),
+            zero_points=found.zero_point[: 1 if is_one else None].astype(np.int32),
             quantized_dimension=found.axis or 0,
             block_size=0,
         )

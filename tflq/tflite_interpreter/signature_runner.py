@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from tflq.errors import InputError
-from tflq.graph import Array, Signature
+from tflq.errors import InputError, OptionError
+from tflq.graph import Array
 from tflq.tflite_interpreter.details import TensorDetails
-from tflq.tflite_interpreter.subgraph import Subgraph
+from tflq.tflite_interpreter.errors import also
+
+if TYPE_CHECKING:
+    from tflq.tflite_interpreter.interpreter import Interpreter
 
 
 class SignatureRunner:
     """Calls one signature: `runner(x=...)` returns {name: value}."""
 
-    def __init__(self, subgraph: Subgraph, signature: Signature) -> None:
-        self._signature = signature
-        self._subgraph = subgraph
+    @also(ValueError)
+    def __init__(self, interpreter: Interpreter | None = None, signature_key: str | None = None) -> None:
+        """Find the signature.
 
+        Raises:
+            OptionError: no interpreter or key is given, or the model has no such signature; also a ValueError.
+        """
+        if not interpreter:
+            raise OptionError("no interpreter is given")
+        found = [s for s in interpreter.model.signatures if s.key == signature_key]
+        if not found:
+            keys = ", ".join(s.key for s in interpreter.model.signatures) or "none"
+            raise OptionError(f"signature {signature_key!r} is not one of the model's signatures: {keys}")
+        self._signature = found[0]
+        self._subgraph = interpreter.subgraph(found[0].graph)
+
+    @also(ValueError)
     def __call__(self, **inputs: Array) -> dict[str, Array]:
         """Run once; an input whose shape differs from the present one resizes it.
 
         Raises:
-            InputError: names that do not match, or values that do not fit.
+            InputError: names that do not match, or values that do not fit; also a ValueError, and an AttributeError
+                where a value is no array.
         """
         known = self._signature.inputs
         if inputs.keys() != known.keys():
             raise InputError(f"signature '{self._signature.key}' takes {sorted(known)}, found {sorted(inputs)}")
-        arrays = {known[name]: np.asarray(value) for name, value in inputs.items()}
-        for t, value in arrays.items():
-            self._subgraph.resize(t, value.shape, strict=False)
-        if not self._subgraph.allocated:
+        for name, value in inputs.items():
+            self._subgraph.resize(known[name], _array(name, value).shape, strict=False)
+        with also(RuntimeError):
             self._subgraph.allocate()
-        for t, value in arrays.items():
-            self._subgraph.set(t, value)
-        self._subgraph.invoke()
+        for name, value in inputs.items():
+            self._subgraph.set(known[name], value)
+        with also(RuntimeError):
+            self._subgraph.invoke()
         return {name: self._subgraph.get(t).copy() for name, t in sorted(self._signature.outputs.items())}
 
     def get_input_details(self) -> dict[str, TensorDetails]:
@@ -43,3 +60,10 @@ class SignatureRunner:
     def get_output_details(self) -> dict[str, TensorDetails]:
         """Return name -> details of each output."""
         return {name: self._subgraph.details(t) for name, t in sorted(self._signature.outputs.items())}
+
+
+@also(AttributeError)
+def _array(name: str, value: Array) -> Array:
+    if not hasattr(value, "shape"):
+        raise InputError(f"input '{name}' is {type(value).__name__}; it must be an array: np.asarray makes it one")
+    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -13,21 +12,21 @@ from tflq.converters.tflite.operand_counts import check_counts
 from tflq.converters.tflite.options import attributes_of
 from tflq.converters.tflite.tensors import TensorReader, count_of
 from tflq.errors import FormatError, UnsupportedError
-from tflq.files import read_bytes
+from tflq.files import Source, content_of, name_of_source
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
 from tflq.limits import Limits, Tally, applied, current
 from tflq.schemas import tflite as schema
 
 
-def read_model(path: str | os.PathLike[str], limits: Limits | None = None) -> Model:
+def read_model(path: Source, limits: Limits | None = None) -> Model:
     """Read a .tflite file.
 
     Args:
-        path: the file.
+        path: of the file; or its content, or the file opened for reading bytes.
         limits: on counts, nesting and memory; None for those in force (tflq/limits.py).
 
     Returns:
-        The model; `source` is the path.
+        The model; `source` is the path, or "model" where none is known.
 
     Raises:
         InputError: the file is missing, empty or cannot be read.
@@ -35,7 +34,7 @@ def read_model(path: str | os.PathLike[str], limits: Limits | None = None) -> Mo
         GraphError: its operators contradict each other.
         UnsupportedError: it is beyond a limit, or needs another file.
     """
-    return model_from_bytes(read_bytes(path), os.fspath(path), limits)
+    return model_from_bytes(content_of(path), name_of_source(path), limits)
 
 
 def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Limits | None = None) -> Model:

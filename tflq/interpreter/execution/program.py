@@ -232,7 +232,7 @@ class _Values(dict[int, Value]):
         tensor = self._program.graph.tensors[t]
         if not tensor.is_variable:
             raise GraphError(f"tensor {t} '{tensor.name}' has no value")
-        return self.session.variables.setdefault((self._program.number, t), _fresh(tensor))
+        return self.session.variables.setdefault((self._program.number, t), fresh(tensor))
 
     def require_memory(self, results: Sequence[Value], samples: int) -> None:
         """Check what the computed values and new results take for each sample, where their shapes came from the data.
@@ -265,7 +265,7 @@ class _Context:
         return [results[t] for t in outputs]
 
 
-def _fresh(tensor: Tensor) -> Array:
+def fresh(tensor: Tensor) -> Array:
     """Return what a variable holds at first: 0, in int8 its zero point. Source: TFLite c/common.c, tensor reset."""
     is_int8 = tensor.dtype is DType.INT8 and isinstance(tensor.quantisation, Affine)
     start = int(tensor.affine.zero_point[0]) if is_int8 else 0
