@@ -10,11 +10,12 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"errors", "files", "limits", "units"}
+GROUND = {"errors", "files", "limits", "quoting", "units"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
-    "errors": set[str](),
+    "quoting": set[str](),
+    "errors": {"quoting"},
     "units": set[str](),
     "files": {"errors"},
     "limits": {"errors"},
@@ -31,7 +32,7 @@ MAY_IMPORT = {
     "api": BELOW_BENCHMARKS | {"benchmarks", "precision", "report", "tflq"},
     "cli": BELOW_BENCHMARKS | {"api", "benchmarks", "precision", "report", "tflq"},
     "__main__": {"cli"},
-    "pytest_plugin": {"analysis", "api"},
+    "pytest_plugin": {"analysis", "api", "quoting"},
 }
 
 PARTS = sorted({path.stem for path in (ROOT / "tflq").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))})

@@ -6,9 +6,15 @@ The command line prints it on stderr and exits with status 2; a check that fails
 
 from __future__ import annotations
 
+from tflq.quoting import shown
+
 
 class TflqError(Exception):
     """Any error that the user can act on: bad input, bad options, something that is not there."""
+
+    def __str__(self) -> str:
+        """Return the message; what a file says in it is shown escaped."""
+        return shown(super().__str__())
 
 
 class FormatError(TflqError):
@@ -63,6 +69,10 @@ class UsageError(OptionError):
 
 class TflqWarning(UserWarning):
     """A remark on what was done all the same; the command line prints it on stderr."""
+
+    def __str__(self) -> str:
+        """Return the remark; what a file says in it is shown escaped."""
+        return shown(super().__str__())
 
 
 class OutputError(TflqError):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tflq.quoting import shown
+
 if TYPE_CHECKING:
     from tflq.api.baseline import BaselineResult
 
@@ -33,7 +35,7 @@ class BaselineFile(pytest.File):
         from tflq.analysis.baseline import read_baseline
 
         for tensor in read_baseline(self.path).tensors:
-            yield BaselineItem.from_parent(self, name=tensor.name)
+            yield BaselineItem.from_parent(self, name=shown(tensor.name), tensor=tensor.name)
         yield BaselineItem.from_parent(self, name=NEW)
 
 
@@ -45,19 +47,23 @@ class BaselineChangedError(Exception):
 
 
 class BaselineItem(pytest.Item):
-    """One tensor of a frozen run."""
+    """One tensor of a frozen run; a test's name shows the tensor's, escaped."""
+
+    def __init__(self, name: str, parent: pytest.Collector, tensor: str = "") -> None:
+        super().__init__(name, parent)
+        self._tensor = tensor
 
     def runtest(self) -> None:
         """Fail if the tensor has changed."""
         assert isinstance(self.parent, BaselineFile)
         report = self.parent.report
         if self.name == NEW:
-            changed = ", ".join(f"'{c.tensor}'" for c in report.new)
+            changed = ", ".join(f"'{shown(c.tensor)}'" for c in report.new)
             found = f"{changed} is new" if changed else None
         else:
-            found = report.change_of(self.name)
+            found = report.change_of(self._tensor)
         if found is not None:
-            raise BaselineChangedError("; ".join([f"'{self.name}': {found}", *report.files]))
+            raise BaselineChangedError("; ".join([f"'{self.name}': {found}", *map(shown, report.files)]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:  # noqa: ARG002
         """Show one line: what changed, or why the run could not be repeated."""
@@ -65,7 +71,7 @@ class BaselineItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Name the test by the baseline and the tensor."""
-        return self.path, None, f"{self.path.name}: {self.name}"
+        return self.path, None, f"{shown(self.path.name)}: {self.name}"
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BaselineFile | None:

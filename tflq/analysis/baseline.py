@@ -17,6 +17,7 @@ from tflq.analysis.inputs import Samples
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
+from tflq.quoting import json_text
 
 FORMAT = 1
 """Version of the file's layout."""
@@ -149,7 +150,7 @@ def baseline_bytes(baseline: Baseline) -> bytes:
             for t in baseline.tensors
         ],
     }
-    return (json.dumps(report, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    return (json_text(report) + "\n").encode()
 
 
 def read_baseline(path: Path) -> Baseline:

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tflq.files import write_bytes
+from tflq.quoting import shown
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ def junit_xml(suite: str, cases: Sequence[Case]) -> bytes:
     skipped = sum(case.skipped is not None for case in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
     root = ElementTree.Element("testsuites", counts)
-    parent = ElementTree.SubElement(root, "testsuite", {"name": _clean(suite), **counts})
+    parent = ElementTree.SubElement(root, "testsuite", {"name": shown(suite), **counts})
     for case in cases:
-        element = ElementTree.SubElement(parent, "testcase", {"classname": _clean(suite), "name": _clean(case.name)})
+        element = ElementTree.SubElement(parent, "testcase", {"classname": shown(suite), "name": shown(case.name)})
         if case.failure is not None:
-            ElementTree.SubElement(element, "failure", {"message": _clean(case.failure)})
+            ElementTree.SubElement(element, "failure", {"message": shown(case.failure)})
         elif case.skipped is not None:
-            ElementTree.SubElement(element, "skipped", {"message": _clean(case.skipped)})
+            ElementTree.SubElement(element, "skipped", {"message": shown(case.skipped)})
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, "utf-8", xml_declaration=True)
     return content + b"\n"
@@ -57,10 +58,3 @@ def write_junit(path: Path, suite: str, cases: Sequence[Case]) -> None:
         OutputError: it cannot be written.
     """
     write_bytes(path, junit_xml(suite, cases))
-
-
-def _clean(text: str) -> str:
-    """Replace what XML 1.0 cannot hold: control characters in tensor names."""
-    return "".join(
-        c if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff" else "?" for c in text
-    )

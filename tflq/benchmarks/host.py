@@ -19,6 +19,7 @@ from tflq.benchmarks.protocol import (
 )
 from tflq.benchmarks.serial_port import Stream
 from tflq.errors import DeviceError
+from tflq.quoting import shown
 
 _ASK_AGAIN_S = 2.0  # a board that restarts when its port is opened misses what it is asked meanwhile
 _QUIET_S = 0.2
@@ -213,5 +214,5 @@ class Host:
 
 
 def _shown(text: str) -> str:
-    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    printable = shown(text)
     return printable if len(printable) <= _SHOWN_CHARACTERS else f"{printable[:_SHOWN_CHARACTERS]}..."

@@ -15,6 +15,7 @@ import click
 from tflq import __version__
 from tflq.cli.groups import HelpfulGroup
 from tflq.errors import TflqError, TflqWarning, UsageError
+from tflq.quoting import shown
 
 OK = 0
 CHECK_FAILED = 1
@@ -126,7 +127,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", _INTERRUPTED)
     except Exception as error:
         if "--debug" in given:
-            traceback.print_exc()
+            for line in traceback.format_exc().splitlines():
+                print(shown(line), file=sys.stderr)
         return _fail(_one_line(error), BAD_INPUT)
 
 
@@ -137,7 +139,7 @@ def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
         if not issubclass(category, TflqWarning):
             return others(message, category, *place)
         sys.stdout.flush()
-        print(f"tflq: {message}", file=sys.stderr)
+        print(f"tflq: {shown(str(message))}", file=sys.stderr)
         return None
 
     return show
@@ -161,5 +163,5 @@ def _one_line(error: Exception) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    print(f"tflq: {message}", file=sys.stderr)
+    print(f"tflq: {shown(message)}", file=sys.stderr)
     return status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from tflq.api.result import Json as Json
 from tflq.api.result import Result, plain
+from tflq.quoting import json_text, shown
 from tflq.units import number as number
 from tflq.units import short as short
 from tflq.units import size as size
@@ -25,9 +25,8 @@ _SECONDS_UNTIL_BAR = 2.0
 
 
 def line(text: str = "") -> None:
-    """Print one line; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
+    """Print one line, names of files and tensors in it escaped (`quoting.shown`)."""
+    _write(shown(text))
 
 
 def lines(texts: Iterable[str]) -> None:
@@ -52,7 +51,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     for name in columns:
         grid.add_column(name, justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(shown, row))
     console = Console(markup=False, highlight=False, emoji=False, file=sys.stdout)
     if not console.is_terminal:
         console.width = _PLAIN_WIDTH
@@ -71,7 +70,7 @@ def pairs(values: Mapping[str, str]) -> None:
 
 def json_report(report: Mapping[str, Json]) -> None:
     """Print a report as JSON; numbers that JSON lacks are the strings "nan", "inf" and "-inf"."""
-    line(json.dumps(plain(report), indent=2, ensure_ascii=False))
+    _write(json_text(plain(report), indent=2))
 
 
 def show(found: Result, as_json: bool, text: Callable[[], object]) -> None:
@@ -85,7 +84,13 @@ def show(found: Result, as_json: bool, text: Callable[[], object]) -> None:
 def warn(message: str) -> None:
     """Print a remark on standard error."""
     sys.stdout.flush()
-    sys.stderr.write(f"tflq: {message}\n")
+    sys.stderr.write(f"tflq: {shown(message)}\n")
+
+
+def _write(text: str) -> None:
+    """Print a text; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
 
 
 class Bar:
@@ -117,9 +122,10 @@ class Bar:
         if not self._enabled:
             return
         if self._progress is None and time.monotonic() - self._started > _SECONDS_UNTIL_BAR:
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            name = TextColumn("{task.description}", markup=False)
+            columns = (name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
             self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task(self._what, total=self._total)
+            self._task = self._progress.add_task(shown(self._what), total=self._total)
             self._progress.start()
         if self._progress is not None:
             self._progress.update(self._task, completed=self._done)

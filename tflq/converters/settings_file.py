@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tflq.errors import FormatError
 from tflq.files import read_bytes
+from tflq.quoting import json_text
 
 VERSION = 1
 _MARK = "tflq_settings"
@@ -49,7 +50,7 @@ def settings_bytes(settings: SettingsFile, about: Mapping[str, object]) -> bytes
         "layers": list(settings.layers),
         "about": dict(about),
     }
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (json_text(content, 2, allow_nan=False) + "\n").encode()
 
 
 def read_settings(path: str | os.PathLike[str]) -> SettingsFile:
@@ -72,7 +73,7 @@ def read_settings(path: str | os.PathLike[str]) -> SettingsFile:
         raise FormatError(f"{path}: unknown key '{unknown[0]}'; known are {', '.join(sorted(_KEYS))}")
     target = content.get("target")
     if not isinstance(target, str):
-        raise FormatError(f"{path}: 'target' is {json.dumps(target)}; allowed is the name of a target")
+        raise FormatError(f"{path}: 'target' is {json_text(target, None)}; allowed is the name of a target")
     return SettingsFile(target, _texts(path, content, "set"), _texts(path, content, "layers"))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tflq.converters.settings import Setting, Settings
 from tflq.errors import OptionError, TflqError
 from tflq.graph import Array, Graph, Model, Tensor
+from tflq.quoting import file_name
 
 if TYPE_CHECKING:
     from tflq.converters.precision import PrecisionPlan, Promotion
@@ -112,8 +113,8 @@ def targets_with(attribute: str) -> tuple[str, ...]:
 
 
 def model_name(source: Model) -> str:
-    """Return the stem of the model's file, or "model": what emitted files are called after."""
-    return PurePath(source.source).stem or "model"
+    """Return what emitted files are called after: the stem of the model's file as a name for files, or "model"."""
+    return file_name(PurePath(source.source).stem) or "model"
 
 
 def _foreign() -> dict[str, str]:

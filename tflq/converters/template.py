@@ -20,6 +20,7 @@ from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import FormatError
 from tflq.files import read_bytes
 from tflq.graph import Graph, Tensor
+from tflq.quoting import json_text
 
 VERSION = 1
 _MARK = "tflq_template"
@@ -117,7 +118,7 @@ def template_bytes(target: str, known: Sequence[Setting], settings: Settings, gr
         "inputs": inputs,
         "layers": layers,
     }
-    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (json_text(content, allow_nan=False) + "\n").encode()
 
 
 def read_template(path: str | os.PathLike[str]) -> Template:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tflq.errors import FormatError, OutputError
 from tflq.precision.trial import Result, Trial
+from tflq.quoting import json_text
 
 
 class ResultsFile:
@@ -67,7 +68,7 @@ class ResultsFile:
         }
         self._known[result.trial.key] = fields
         if self._path is not None:
-            _append(self._path, f"{json.dumps(fields, ensure_ascii=False)}\n".encode())
+            _append(self._path, f"{json_text(fields, None)}\n".encode())
 
 
 def _append(path: Path, line: bytes) -> None:

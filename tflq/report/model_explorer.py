@@ -6,10 +6,10 @@ each {"name", "results": {name of a node's output tensor: {"value"}}, "gradient"
 
 from __future__ import annotations
 
-import json
 import math
 
 from tflq.analysis.compare import Comparison
+from tflq.quoting import json_text
 
 GRAPH = "main"
 """Name of the main graph in Model Explorer's own reader of .tflite."""
@@ -25,4 +25,4 @@ def node_data(found: Comparison) -> bytes:
     least = min((r for r in ratios.values() if math.isfinite(r)), default=0.0)
     results = {name: {"value": round(r if math.isfinite(r) else least, 3)} for name, r in ratios.items() if name}
     graph = {"name": f"{found.first}: noise, dB of the signal", "results": results, "gradient": list(_GRADIENT)}
-    return (json.dumps({GRAPH: graph}, indent=1, ensure_ascii=False) + "\n").encode("utf-8")
+    return (json_text({GRAPH: graph}) + "\n").encode()

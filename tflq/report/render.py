@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from tflq import __version__
 from tflq.errors import MissingExtraError
+from tflq.quoting import shown
 from tflq.report.page import Chart, Page, Prose, Table
 
 _TEMPLATE = "page.html.j2"
@@ -22,7 +23,14 @@ def render(page: Page) -> bytes:
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtraError("reports need jinja2: pip install 'tflq[report]'") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_finalized
+    )
     environment.filters["kind"] = lambda block: _KINDS[type(block)]
     source = files("tflq.report").joinpath(_TEMPLATE).read_text("utf-8")
     return environment.from_string(source).render(page=page, version=__version__).encode("utf-8")
+
+
+def _finalized(value: object) -> object:
+    """Return what the template prints: names of files and tensors escaped; drawings are Markup and stay."""
+    return shown(value) if type(value) is str else value

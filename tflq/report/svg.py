@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+
+from tflq.quoting import shown, xml_attribute, xml_text
 
 WIDTH, HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 34
@@ -51,11 +52,11 @@ def bars(marks: Sequence[Mark], axis: str, below: str, ticks: Mapping[int, str] 
         kind = "bar hot" if mark.is_hot else "bar"
         parts.append(
             f'<rect class="{kind}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{max(bottom - top, 0.5):.1f}">'
-            f"<title>{escape(mark.label)}</title></rect>"
+            f"<title>{_text(mark.label)}</title></rect>"
         )
     for n, text in (ticks or {}).items():
         x = _LEFT + n * step + step * 0.4
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{escape(text)}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{_text(text)}</text>')
     return _frame(axis, below, [*scale.lines(), *parts])
 
 
@@ -78,7 +79,7 @@ def area(marks: Sequence[Mark], axis: str, below: str) -> str:
         kind = ' class="hot" fill-opacity="0.5"' if mark.is_hot else ' fill-opacity="0"'
         parts.append(
             f'<rect{kind} x="{x:.1f}" y="{y:.1f}" width="{step:.1f}" height="{scale.y(0) - y:.1f}">'
-            f"<title>{escape(mark.label)}</title></rect>"
+            f"<title>{_text(mark.label)}</title></rect>"
         )
     outline.append(f"L{_LEFT + len(marks) * step:.1f},{scale.y(0):.1f} Z")
     return _frame(axis, below, [*scale.lines(), f'<path class="area" d="{" ".join(outline)}"/>', *parts])
@@ -100,7 +101,7 @@ def scatter(dots: Sequence[Dot], axis: str, below: str) -> str:
         kind, radius = ("hot", 5) if dot.is_hot else ("bar", 3)
         parts.append(
             f'<circle class="{kind}" cx="{x_of(dot.x):.1f}" cy="{scale.y(dot.y):.1f}" r="{radius}">'
-            f"<title>{escape(dot.label)}</title></circle>"
+            f"<title>{_text(dot.label)}</title></circle>"
         )
     ends = [
         f'<text x="{_LEFT}" y="{HEIGHT - _BOTTOM + 14}">{_short(low)}</text>',
@@ -135,10 +136,14 @@ class _Scale:
 
 
 def _frame(axis: str, below: str, parts: Sequence[str]) -> str:
-    label = f'<text x="4" y="12">{escape(axis)}</text>' if axis else ""
-    under = f'<text x="{(WIDTH + _LEFT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(below)}</text>'
-    name = quoteattr(f"{axis} {below}".strip())
+    label = f'<text x="4" y="12">{_text(axis)}</text>' if axis else ""
+    under = f'<text x="{(WIDTH + _LEFT) / 2:.0f}" y="{HEIGHT - 6}" text-anchor="middle">{_text(below)}</text>'
+    name = xml_attribute(shown(f"{axis} {below}".strip()))
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={name}>{"".join(parts)}{label}{under}</svg>'
+
+
+def _text(text: str) -> str:
+    return xml_text(shown(text))
 
 
 def _short(value: float) -> str:

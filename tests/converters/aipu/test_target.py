@@ -17,6 +17,7 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import DType, Graph, Model, Range
 from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
+from tflq.quoting import file_name
 from tflq.schemas.aipu import Edge, Layer, Network, Value, read_network
 
 
@@ -42,7 +43,8 @@ def test_emitted_files_can_be_read(activations: str, weights: str) -> None:
     settings = parse_settings(AIPU.settings, [f"activations={activations}", f"weights={weights}"])
     graph = AIPU.quantise(_model(), settings)
     files = AIPU.emit(graph, Model([graph], source="a b.tflite"))
-    network = read_network(files["a_b_o.txt"].decode(), files["a_b_o.bin"])
+    name = file_name("a b")
+    network = read_network(files[f"{name}_o.txt"].decode(), files[f"{name}_o.bin"])
     assert network.is_quantised
     assert [layer.type for layer in network.layers] == ["Input", "Convolution", "Softmax"]
     assert network.layers[1].tops[0].dtype == "uint8"

@@ -99,7 +99,7 @@ def test_command(tmp_path) -> None:
     assert len(done.json["files"]) == 4
     lines = (tmp_path / "out" / "digits_build.sh").read_text().splitlines()
     assert lines[-2].startswith(
-        "model_transform.py --model_name digits --model_def digits.onnx --input_shapes [[1,1,8,8]]"
+        "model_transform.py --model_name digits --model_def digits.onnx --input_shapes '[[1,1,8,8]]'"
     )
     assert lines[-1] == (
         "model_deploy.py --mlir digits.mlir --quantize INT8 --asymmetric --calibration_table digits_cali_table "

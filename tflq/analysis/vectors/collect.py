@@ -15,9 +15,7 @@ from tflq.analysis.vectors.params import Json, integers_of
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
 from tflq.interpreter.execution.values import concatenate
-
-LONGEST_NAME = 100
-"""Letters of a layer's identifier, which names its files: file systems stop at 255 with what is added to it."""
+from tflq.quoting import c_identifiers
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +104,7 @@ def collect(execution: Execution, samples: Samples, layers: Collection[int]) -> 
     chunks = list(execution.iterate(samples, computed))
     values = {t: concatenate([chunk[t] for chunk in chunks]) for t in computed}
     values.update(zip(graph.inputs, execution.encode(samples.take(0, samples.count)), strict=True))
-    identifiers = _identifiers(graph)
+    identifiers = c_identifiers([node.name.lower() for node in graph.nodes])
     return [_layer(graph, i, identifiers[i], values) for i in sorted(layers)]
 
 
@@ -140,11 +138,3 @@ def _tensors(graph: Graph, node: Node) -> list[tuple[str, int, str]]:
             role = "constant" if graph.tensors[t].data is not None else "input"
             found.append((role, t, f"{role}{position}"))
     return found + [("output", t, f"output{position}") for position, t in enumerate(node.outputs)]
-
-
-def _identifiers(graph: Graph) -> list[str]:
-    names = [re.sub(r"\W", "_", node.name, flags=re.ASCII).lower() for node in graph.nodes]
-    return [
-        name if 0 < len(name) <= LONGEST_NAME and names.count(name) == 1 and not name[0].isdigit() else f"layer_{i}"
-        for i, name in enumerate(names)
-    ]

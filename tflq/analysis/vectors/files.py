@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from tflq.analysis.archives import npz_bytes
@@ -10,6 +9,7 @@ from tflq.analysis.vectors.c_arrays import header_of, source_of
 from tflq.analysis.vectors.collect import LayerVectors, Vector
 from tflq.analysis.vectors.hex_words import hex_text
 from tflq.analysis.vectors.params import Json
+from tflq.quoting import json_text
 
 FORMATS = ("c", "hex", "npz")
 INDEX = "index.json"
@@ -36,7 +36,7 @@ def files_of(layers: Sequence[LayerVectors], kind: str, facts: Mapping[str, Json
         else:
             files[f"{layer.identifier}.npz"] = npz_bytes({v.identifier: v.values for v in layer.vectors})
     index: dict[str, Json] = {**facts, "vectors": kind, "layers": [_entry(layer, kind) for layer in layers]}
-    files[INDEX] = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
+    files[INDEX] = (json_text(index) + "\n").encode()
     return files
 
 

@@ -24,7 +24,6 @@ from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.translate import translate
-from tflq.converters.aipu.translation import RESERVED
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
@@ -32,6 +31,7 @@ from tflq.converters.targets import Artefacts, Target
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
 from tflq.interpreter.kernels.aipu.scales import encode
+from tflq.quoting import file_name
 from tflq.schemas.aipu import specification, write_network
 
 _WIDTHS = tuple((bits, {"activation_bits": bits, "weight_bits": bits}) for bits in (16, 8))
@@ -103,11 +103,11 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
 
 
 def _plain_name(path: str) -> str:
-    """Return the name of a file without folder, ending and the mark of a quantised IR; the IR's own signs as "_"."""
+    """Return the name of a file without folder, ending and the mark of a quantised IR, as a name for files."""
     name = path.rpartition("/")[2].rpartition("\\")[2]
     for ending in (".tflite", ".txt", "_o"):
         name = name.removesuffix(ending)
-    return name.translate(RESERVED)
+    return file_name(name)
 
 
 AIPU = Target(

@@ -7,8 +7,9 @@ from dataclasses import replace
 from tflq.converters.aipu.fusions import RECTIFIED, Fusion, find_fusions
 from tflq.converters.aipu.operators import FUSIONS, SOURCES
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.translation import RESERVED, Translation
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import Graph, validate
+from tflq.quoting import compass_word
 
 
 def translate(source: Graph, name: str) -> Graph:
@@ -30,7 +31,7 @@ def translate(source: Graph, name: str) -> Graph:
             (_rectified if fusion.kind == RECTIFIED else FUSIONS[fusion.kind])(work, fusion)
     work.graph.outputs = tuple(work.operand(t) for t in source.outputs)
     order = (*layers.values(), *(node.name for node in work.graph.nodes))
-    work.graph.extra = Origin(name.translate(RESERVED), layers, order, work.sources(), work.settings)
+    work.graph.extra = Origin(compass_word(name), layers, order, work.sources(), work.settings)
     validate(work.graph, "Compass layers")
     return work.graph
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from tflq.graph import Array, Attributes, DType, Graph, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
+from tflq.quoting import compass_word
 
-RESERVED = str.maketrans(dict.fromkeys("=,[] \n", "_"))
 FUSED = {"none": "NONE", "relu": "RELU", "relu6": "RELU6"}
 
 _NARROWED = {DType.BOOL: DType.UINT8, DType.INT64: DType.INT32}
@@ -54,7 +54,7 @@ class Translation:
 
     def layer_name(self, wanted: str) -> str:
         """Return a name that no layer has."""
-        name = base = wanted.translate(RESERVED) or "layer"
+        name = base = compass_word(wanted) or "layer"
         number = 1
         while name in self.names:
             name = f"{base}_{number}"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import PurePath
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +9,11 @@ from tflq.converters.calibration import CalibrationSamples, samples_of
 from tflq.converters.nnie.caffe.layer import prototxt
 from tflq.converters.nnie.caffe.network import CaffeNetwork, caffe_network
 from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
+from tflq.converters.targets import model_name
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import scheme_of, z_of
+from tflq.quoting import json_text, markdown_code
 from tflq.schemas.caffe import BlobLayer, encode_net
 from tflq.schemas.nnie import Json
 
@@ -30,7 +28,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     Raises:
         UnsupportedError: a node without a layer of Caffe, which `check` lists.
     """
-    name = re.sub(r"[^\w-]+", "_", PurePath(source.source or "model").stem) or "model"
+    name = model_name(source).replace(".", "_")
     mode = compile_mode(graph)
     high = {n.name: "_hp" for n in graph.nodes if mode == 2 and n.attributes.integer("bits", 8) == 16}
     network = caffe_network(graph, high)
@@ -43,7 +41,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
         f"{name}.caffemodel": encode_net(name, _with_blobs(network)),
         f"{name}.cfg": mapper_cfg(name, graph, mode).encode(),
         **lists,
-        f"{name}_clipping.json": (json.dumps(table, indent=1) + "\n").encode(),
+        f"{name}_clipping.json": (json_text(table) + "\n").encode(),
         "README.md": readme(name, graph, network, mode, bool(lists)).encode(),
     }
 
@@ -164,8 +162,8 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
     notes = [f"- Inputs and images are N, C, H, W here; outputs are blobs {_outputs(graph, network)}."]
     if depthwise:
         notes.append(
-            f"- {len(depthwise)} depthwise convolutions (first {depthwise[0]}): HiSilicon's guides advise to avoid "
-            f"them, others show them running. They are written as grouped convolutions."
+            f"- {len(depthwise)} depthwise convolutions (first {markdown_code(depthwise[0])}): HiSilicon's guides "
+            f"advise to avoid them, others show them running. They are written as grouped convolutions."
         )
     return f"""# {name} for HiSilicon NNIE
 
@@ -190,4 +188,4 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
 
 
 def _outputs(graph: Graph, network: CaffeNetwork) -> str:
-    return ", ".join(f"`{network.blobs[t]}`" for t in graph.outputs)
+    return ", ".join(markdown_code(network.blobs[t]) for t in graph.outputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from tflq.converters.onnx import OnnxGraph, model_bytes
 from tflq.converters.targets import model_name
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
@@ -21,6 +19,7 @@ from tflq.interpreter.kernels.tpu_mlir.pooling import AverageParams
 from tflq.interpreter.kernels.tpu_mlir.slopes import LeakyReluParams, PReluParams
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 from tflq.interpreter.layers.pooling import AveragePool, Mean
+from tflq.quoting import json_text, shell_word
 from tflq.schemas.tpu_mlir import Json
 
 
@@ -70,7 +69,7 @@ def _is_asymmetric(graph: Graph) -> bool:
 
 
 def _commands(name: str, network: OnnxGraph, asymmetric: bool, has_modes: bool) -> str:
-    shapes = ",".join("[" + ",".join(map(str, value.shape)) + "]" for value in network.inputs)
+    name, shapes = shell_word(name), ",".join("[" + ",".join(map(str, value.shape)) + "]" for value in network.inputs)
     deploy = [f"model_deploy.py --mlir {name}.mlir --quantize INT8"]
     if asymmetric:
         deploy.append("--asymmetric")
@@ -82,7 +81,8 @@ def _commands(name: str, network: OnnxGraph, asymmetric: bool, has_modes: bool) 
         "#!/bin/sh",
         "# Run in this folder, with TPU-MLIR installed. Inputs are float32, images in the order [N, C, H, W].",
         "set -e",
-        f"model_transform.py --model_name {name} --model_def {name}.onnx --input_shapes [{shapes}] --mlir {name}.mlir",
+        f"model_transform.py --model_name {name} --model_def {name}.onnx "
+        f"--input_shapes {shell_word(f'[{shapes}]')} --mlir {name}.mlir",
         " ".join(deploy),
     ]
     return "\n".join([*lines, ""])
@@ -109,7 +109,7 @@ def integers_json(graph: Graph) -> bytes:
         for node in graph.nodes
         for t in node.outputs
     }
-    return (json.dumps({"tensors": tensors}, indent=1) + "\n").encode()
+    return (json_text({"tensors": tensors}) + "\n").encode()
 
 
 def _rescale(found: Multiplier) -> dict[str, Json]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from tflq.errors import FormatError
+from tflq.quoting import compass_word
 from tflq.schemas.aipu.model import Value
 
 _INTEGER = re.compile(r"-?\d+")
 _REAL = re.compile(r"-?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)")
-_RESERVED = set("=,[]\n")
 LARGEST_DEPTH = 8
 
 
@@ -41,8 +41,10 @@ def format_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        if _RESERVED & set(value):
-            raise FormatError(f"'{value[:60]}' has one of = , [ ] or a new line, which Compass IR keeps for itself")
+        if compass_word(value) != value.replace(" ", "_"):
+            raise FormatError(
+                f"'{value[:60]}' has one of = , [ ], which Compass IR keeps for itself, or what is not printable"
+            )
         return value
     return repr(value)
 

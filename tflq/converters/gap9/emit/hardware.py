@@ -14,6 +14,7 @@ from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.operands.windows import window_of_node
+from tflq.quoting import c_identifiers
 from tflq.schemas.gap9 import Json
 
 BINARY, SOURCE, HEADER = "hardware.bin", "constants.c", "constants.h"
@@ -48,11 +49,12 @@ class Entry:
 def hardware_memory(graph: Graph) -> tuple[bytes, tuple[Entry, ...]]:
     """Return the binary of a lowered graph and its index; numbers are little endian."""
     content, entries = bytearray(), []
+    identifiers = c_identifiers([node.name for node in graph.nodes])
     for index, node in enumerate(graph.nodes):
         for kind, array, shape, layout in _arrays(graph, index):
             content.extend(bytes(-len(content) % ALIGNMENT))
             data = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
-            name = f"{_identifier(node.name)}_{kind}" + (f"_{layout}" if kind == "operand" else "")
+            name = f"{identifiers[index]}_{kind}" + (f"_{layout}" if kind == "operand" else "")
             element = "bits" if kind == "weights_stream" else array.dtype.name
             entries.append(Entry(name, node.name, kind, len(content), len(data), shape, element, layout))
             content.extend(data)
@@ -170,10 +172,6 @@ def _stride(graph: Graph, node: Node) -> tuple[int, int]:
 
 def _is_wide(graph: Graph, node: Node) -> bool:
     return graph.tensors[node.inputs[0]].affine.bits == 16
-
-
-def _identifier(name: str) -> str:
-    return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
 
 
 _GUARD = "TFLQ_GAP9_CONSTANTS_H"

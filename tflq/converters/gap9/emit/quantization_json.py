@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
@@ -14,6 +13,7 @@ from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
 from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.operands.reduction_axes import Reduction
+from tflq.quoting import json_text
 from tflq.schemas.gap9 import Json
 
 FORMAT, VERSION = "tflq gap9 quantization", 1
@@ -65,7 +65,7 @@ def quantization_json(graph: Graph, target: str, source: str, constants: Mapping
         "nodes": [_node(graph, i, constants) for i in range(len(graph.nodes))],
         "artefacts": notes,
     }
-    return (json.dumps(content, indent=1) + "\n").encode()
+    return (json_text(content) + "\n").encode()
 
 
 def _tensor(index: int, tensor: Tensor) -> Json:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node
+from tflq.quoting import prototxt_string
 
 Parameter = Union[int, float, bool, str, "tuple[int, ...]", "Mapping[str, Parameter]"]
 """A field of the prototxt; text is the name of an enumeration's member, a tuple a repeated field."""
@@ -101,11 +102,11 @@ class Site:
 
 def prototxt(name: str, layers: Sequence[CaffeLayer]) -> str:
     """Return the .prototxt."""
-    lines = [f'name: "{name}"']
+    lines = [f"name: {prototxt_string(name)}"]
     for layer in layers:
-        lines += ["layer {", f'  name: "{layer.name}"', f'  type: "{layer.type}"']
-        lines += [f'  bottom: "{blob}"' for blob in layer.bottoms]
-        lines += [f'  top: "{blob}"' for blob in layer.tops]
+        lines += ["layer {", f"  name: {prototxt_string(layer.name)}", f'  type: "{layer.type}"']
+        lines += [f"  bottom: {prototxt_string(blob)}" for blob in layer.bottoms]
+        lines += [f"  top: {prototxt_string(blob)}" for blob in layer.tops]
         lines += _fields(layer.parameters, "  ")
         lines.append("}")
     return "\n".join(lines) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from tflq.converters.openvino.emit import elementwise, shapes, windows
@@ -13,6 +12,7 @@ from tflq.converters.targets import Artefacts, model_name
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Graph, Model, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
+from tflq.quoting import json_text
 from tflq.schemas.openvino import Json
 
 _UNARY = {
@@ -123,7 +123,7 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
     return {
         f"{name}.xml": xml,
         f"{name}.bin": weights,
-        "levels.json": (json.dumps(listed, indent=1) + "\n").encode(),
+        "levels.json": (json_text(listed) + "\n").encode(),
     }
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from xml.sax.saxutils import quoteattr
 
 from tflq.converters.openvino.ir.element_types import to_bytes
 from tflq.converters.openvino.ir.network import Layer, Network, Port
+from tflq.quoting import xml_attribute
 
 ALIGNMENT_BYTES = 64
 """Constants start at multiples of this; readers take any place, the runtime maps aligned ones without a copy."""
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def network_to_bytes(network: Network) -> tuple[bytes, bytes]:
     """Return the .xml and the .bin of a network."""
     weights = bytearray()
-    lines = ['<?xml version="1.0"?>', f'<net name={_quoted(network.name)} version="11">', "<layers>"]
+    lines = ['<?xml version="1.0"?>', f'<net name={xml_attribute(network.name)} version="11">', "<layers>"]
     for number, layer in enumerate(network.layers):
         lines.append("".join(_layer(network, number, layer, weights)))
     lines += ["</layers>", "<edges>", *_edges(network), "</edges>", "</net>", ""]
@@ -26,12 +23,12 @@ def network_to_bytes(network: Network) -> tuple[bytes, bytes]:
 
 
 def _layer(network: Network, number: int, layer: Layer, weights: bytearray) -> Iterator[str]:
-    yield f'<layer id="{number}" name={_quoted(layer.name)} type="{layer.type}" version="{layer.version}">'
+    yield f'<layer id="{number}" name={xml_attribute(layer.name)} type="{layer.type}" version="{layer.version}">'
     data = dict(layer.data)
     if layer.value is not None:
         data = _stored(layer, weights)
     if data:
-        yield f"<data{''.join(f' {key}={_quoted(text)}' for key, text in data.items())}/>"
+        yield f"<data{''.join(f' {key}={xml_attribute(text)}' for key, text in data.items())}/>"
     if layer.sources:
         yield from _ports("input", [network.port(s) for s in layer.sources], 0, named=False)
     if layer.outputs:
@@ -53,7 +50,8 @@ def _stored(layer: Layer, weights: bytearray) -> dict[str, str]:
 def _ports(tag: str, ports: Sequence[Port], first: int, named: bool) -> Iterator[str]:
     yield f"<{tag}>"
     for number, port in enumerate(ports, first):
-        names = f" names={_quoted(','.join(n.replace(',', chr(92) + ',') for n in port.names))}" if port.names else ""
+        joined = ",".join(n.replace(",", "\\,") for n in port.names)
+        names = f" names={xml_attribute(joined)}" if port.names else ""
         yield f'<port id="{number}" precision="{port.precision}"{names if named else ""}>'
         yield from (f"<dim>{size}</dim>" for size in port.shape)
         yield "</port>"
@@ -65,8 +63,3 @@ def _edges(network: Network) -> Iterator[str]:
         for port, source in enumerate(layer.sources):
             output = len(network.layers[source.layer].sources) + source.output
             yield (f'<edge from-layer="{source.layer}" from-port="{output}" to-layer="{number}" to-port="{port}"/>')
-
-
-def _quoted(text: str) -> str:
-    """Return an attribute's value in quotes; characters that XML cannot hold become "_"."""
-    return quoteattr(_NOT_XML.sub("_", text))

@@ -1,0 +1,119 @@
+"""Names, file names and metadata as each format takes them: one function a format.
+
+What a file says is data. A name may hold an escape sequence of a terminal, a bidirectional override, a quote, a line
+break or `../`: whoever writes it somewhere asks the function of that format. Characters that Python's `str.isprintable`
+does not take for printable (control and format characters, surrogates, separators other than a space) stand in no text
+that tflq writes; each is written as the format escapes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from xml.sax.saxutils import escape
+
+LONGEST_FILE_NAME = 100
+"""Characters of a name that files are called after: file systems stop at 255 bytes with what is added to it."""
+
+_NOT_FILE_NAME = re.compile(r"[^\w.-]|^[.-]")
+_NOT_IDENTIFIER = re.compile(r"\W", re.ASCII)
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_COMPASS_SIGNS = frozenset("=,[]")
+
+
+def shown(text: str) -> str:
+    r"""Return a text as terminals, reports and messages show it: what is not printable as \n, \x1b or \u202e."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def json_text(value: object, indent: int | None = 1, *, allow_nan: bool = True) -> str:
+    r"""Return JSON; letters of all scripts as they are, what is not printable as \uXXXX.
+
+    Raises:
+        ValueError: a number that JSON lacks, without `allow_nan`.
+    """
+    lines = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=allow_nan).split("\n")
+    return "\n".join(line if line.isprintable() else _json_escaped(line) for line in lines)
+
+
+def _json_escaped(line: str) -> str:
+    # Outside of strings JSON has printable characters only, so every other one may be escaped where it stands.
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
+def xml_text(text: str) -> str:
+    r"""Return a text between tags: `<`, `>`, `&` and what is not printable as references.
+
+    What XML 1.0 has no reference for, such as U+0001, is written as `shown` shows it.
+    """
+    escaped = escape(_NOT_XML.sub(lambda found: shown(found[0]), text))
+    return "".join(c if c.isprintable() else f"&#x{ord(c):x};" for c in escaped)
+
+
+def xml_attribute(text: str) -> str:
+    """Return an attribute's value in double quotes."""
+    return '"' + xml_text(text).replace('"', "&quot;") + '"'
+
+
+def shell_word(text: str) -> str:
+    """Return a text as one word of a POSIX shell."""
+    return shlex.quote(shown(text))
+
+
+def prototxt_string(text: str) -> str:
+    r"""Return a text in the quotes of protobuf's text format; what is not printable as the octal bytes of its UTF-8."""
+    signs = {'"': '\\"', "\\": "\\\\"}
+    return '"' + "".join(signs.get(c) or (c if c.isprintable() else _octal(c)) for c in text) + '"'
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def compass_word(text: str) -> str:
+    """Return a text as a word of Compass IR: its own signs, white space and what is not printable as "_"."""
+    return "".join("_" if c in _COMPASS_SIGNS or c.isspace() or not c.isprintable() else c for c in text)
+
+
+def markdown_code(text: str) -> str:
+    """Return a text as code within a line of Markdown; no run of grave accents in it can end it."""
+    plain = shown(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
+    space = " " if plain[:1] == "`" or plain[-1:] == "`" else ""
+    return f"{fence}{space}{plain}{space}{fence}"
+
+
+def c_identifiers(names: Sequence[str], otherwise: str = "layer") -> list[str]:
+    """Return a C and Verilog identifier for each name; no two are equal, nor equal but for the case of letters.
+
+    A name keeps its ASCII letters and digits, all else becomes "_". One that is empty, begins with a digit, is longer
+    than `LONGEST_FILE_NAME` or is that of another one becomes `<otherwise>_<position>`.
+    """
+    plain = [_NOT_IDENTIFIER.sub("_", name) for name in names]
+    folded = [name.lower() for name in plain]
+    taken = {name for name in folded if folded.count(name) == 1}
+    found = []
+    for position, name in enumerate(plain):
+        if not (0 < len(name) <= LONGEST_FILE_NAME) or name[0].isdigit() or name.lower() not in taken:
+            name = f"{otherwise}_{position}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        found.append(name)
+    return found
+
+
+def file_name(text: str) -> str:
+    """Return a name for files: letters, digits and `_ . -`, no dot or hyphen in front, `LONGEST_FILE_NAME` at most.
+
+    A name that had to change ends in eight digits of its SHA-256, so that two names never give the same file.
+    """
+    plain = _NOT_FILE_NAME.sub("_", text)[:LONGEST_FILE_NAME]
+    while len(plain.encode("utf-8", "replace")) > 2 * LONGEST_FILE_NAME:
+        plain = plain[:-1]
+    if plain == text:
+        return plain
+    return f"{plain.rstrip('_')}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
