@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.choose_types import Edge, TypePlan
+from tflq.converters.gap9.affine_types import nearly_equal
 from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
-from tflq.converters.gap9.type_rules import range_of
+from tflq.converters.gap9.types.plan import InputPlace, TypePlan
+from tflq.converters.gap9.types.resolve import range_of
 from tflq.graph import Affine, Graph
 
 _ACCUMULATOR_BITS = 31
@@ -30,7 +31,7 @@ def reduce_precision(graph: Graph, plan: TypePlan, options: Mapping[str, LayerOp
         position, tensor = unit.inputs[0] if unit.inputs else (0, -1)
         if not unit.is_filter or not unit.on_ne16:
             continue
-        edge: Edge = (unit.nodes[0], position)
+        edge: InputPlace = (unit.nodes[0], position)
         given = conversions.get(edge, types[tensor])
         if given.bits != 16:
             continue
@@ -40,9 +41,19 @@ def reduce_precision(graph: Graph, plan: TypePlan, options: Mapping[str, LayerOp
         elif lost:
             wider[tensor] = max(wider.get(tensor, 0), lost)
     for tensor, lost in wider.items():
-        old = plan.types[tensor]
-        types.update({t: _widened(old, lost) for t, affine in plan.types.items() if affine is old})
+        types.update(dict.fromkeys(_sharing(graph, plan, tensor), _widened(plan.types[tensor], lost)))
     return TypePlan(plan.units, types, conversions)
+
+
+def _sharing(graph: Graph, plan: TypePlan, tensor: int) -> set[int]:
+    """Return the tensors of one type: those that moves connect, and those inside the fusions that write them."""
+    affine = plan.types[tensor]
+    found = {t for t, other in plan.types.items() if other is affine}
+    for unit in plan.units:
+        if found.intersection(unit.outputs):
+            inner = [t for index in unit.nodes for t in graph.nodes[index].outputs]
+            found.update(t for t in inner if nearly_equal(plan.types[t], affine))
+    return found
 
 
 def _lost_bits(graph: Graph, index: int, given: Affine, options: Mapping[str, LayerOptions]) -> int:

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from tflq.converters.gap9.affine_types import file_range, state_ranges
 from tflq.converters.gap9.check import problems_of
-from tflq.converters.gap9.choose_types import choose_types
-from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.arrange_layout import arrange_layout
@@ -18,6 +16,7 @@ from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
 from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.precision import reduce_precision
+from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import remove_conversions
@@ -82,9 +81,5 @@ def _without_file_facts(graph: Graph) -> Graph:
 
 
 def _typed(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
-    first = next(iter(options.values()), None)
-    bits = first.feature_bits if first else 8
-    allow = first.allow_asymmetric_out if first else False
-    short = frozenset(n.name for n in graph.nodes if n.operator == "softmax" and options[layer_of(n)].softmax_out_8bits)
-    plan = choose_types(graph, bits, allow, short)
-    return apply_types(graph, reduce_precision(graph, plan, options) if bits == 16 else plan)
+    plan = choose_types(graph, options)
+    return apply_types(graph, reduce_precision(graph, plan, options))

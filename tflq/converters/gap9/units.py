@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflq.converters.gap9.operators import ACTIVATIONS, CURVES, FILTERS, MOVES, POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIERS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.patterns import computed_inputs, only_reader
 from tflq.converters.passes.rewrite import with_attributes
@@ -71,8 +71,7 @@ class Unit:
         engine: "ne16", "sq8", or "" for a move.
         inputs: (position, tensor) of the computed inputs of the first node.
         outputs: tensors that the last node writes.
-        padded: whether the first node pads.
-        padded_pool: whether a pool inside or alone needs a symmetric type: it pads, or is a global maximum.
+        pads: which nodes pad.
     """
 
     nodes: tuple[int, ...]
@@ -80,8 +79,7 @@ class Unit:
     engine: str
     inputs: tuple[tuple[int, int], ...]
     outputs: tuple[int, ...]
-    padded: bool
-    padded_pool: bool
+    pads: tuple[bool, ...]
 
     @property
     def operator(self) -> str:
@@ -98,31 +96,6 @@ class Unit:
         """Whether it begins with a convolution or a fully connected layer."""
         return self.operator in FILTERS
 
-    @property
-    def is_move(self) -> bool:
-        """Whether inputs and outputs have one type: moves, pools that stand alone, ReLU that stands alone."""
-        return self.operator in (*MOVES, *POOLS, "relu", "reduce_max")
-
-    @property
-    def activation(self) -> str:
-        """The operator of the activation inside, or ""."""
-        return next((o for o in self.operators if o in ACTIVATIONS), "")
-
-    @property
-    def has_curve(self) -> bool:
-        """Whether a filter writes 32 bits to an activation that then writes the type."""
-        return self.is_filter and self.activation in CURVES
-
-    @property
-    def is_plain_filter(self) -> bool:
-        """Whether it is a filter alone, without activation and pool."""
-        return self.is_filter and len(self.operators) == 1
-
-    @property
-    def rectifies(self) -> bool:
-        """Whether its output goes through a ReLU or ReLU6."""
-        return self.activation in RECTIFIERS
-
 
 def units_of(graph: Graph) -> list[Unit]:
     """Return the units in order of their first nodes."""
@@ -138,10 +111,9 @@ def _unit(graph: Graph, indices: list[int]) -> Unit:
         nodes=tuple(indices),
         operators=tuple(n.operator for n in nodes),
         engine=nodes[0].attributes.text("engine"),
-        inputs=tuple(computed_inputs(graph, nodes[0])),
+        inputs=tuple((p, t) for p, t in computed_inputs(graph, nodes[0]) if not graph.tensors[t].is_variable),
         outputs=nodes[-1].outputs,
-        padded=_pads(graph, nodes[0]),
-        padded_pool=any(_pads(graph, n) or n.operator == "reduce_max" for n in nodes if n.operator not in FILTERS),
+        pads=tuple(_pads(graph, n) for n in nodes),
     )
 
 

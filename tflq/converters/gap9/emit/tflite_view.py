@@ -12,7 +12,7 @@ import numpy as np
 
 from tflq.converters.gap9.affine_types import asymmetric
 from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, RECTIFIERS
-from tflq.converters.gap9.type_rules import range_of
+from tflq.converters.gap9.types.resolve import range_of
 from tflq.converters.passes.patterns import only_reader
 from tflq.converters.passes.rewrite import redirect, with_attributes
 from tflq.converters.tflite.options import options_class

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, layer_of
+from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.packing import plane_mode
 from tflq.converters.passes.rewrite import with_attributes
@@ -12,7 +12,7 @@ from tflq.errors import OptionError
 from tflq.graph import Graph, Node, Tensor
 
 NE16, SQ8 = "ne16", "sq8"
-_UNSIGNED_KERNELS = (*POOLS, "add", "sub")
+_UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
 _LSTM = "unidirectional_sequence_lstm"
 _WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}

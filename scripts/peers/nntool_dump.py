@@ -1,0 +1,240 @@
+"""What NNTool dumped for one network, and tflq's graph compared with it node by node."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tflq.converters.gap9.emit.constants import constants_of
+from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import find_target
+from tflq.converters.tflite import read_model
+from tflq.graph import Affine, Array, Graph, Model, Node
+from tflq.interpreter import Engine, lower
+
+Fields = dict[str, Any]
+LAYOUT_ONLY = ("_trans", "_reshape", "_trans_out0", "_trans_in0", "_trans_out1", "_trans_in1")
+"""Ends of names of nodes that only move data, which tflq need not have."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How a network is quantised: "ne16", "sq8", "ne16_w4", "ne16_16"."""
+
+    engine: str
+    weight_bits: int = 8
+    feature_bits: int = 8
+    settings: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(text: str, *settings: str) -> Scheme:
+        engine, _, variant = text.partition("_")
+        bits = int(variant[1:]) if variant.startswith("w") else 8
+        return Scheme(engine, bits, 16 if variant == "16" else 8, settings)
+
+    def __str__(self) -> str:
+        ends = f"_w{self.weight_bits}" * (self.weight_bits != 8) + f"_{self.feature_bits}" * (self.feature_bits != 8)
+        return f"{self.engine}{ends}"
+
+
+@dataclass(frozen=True)
+class Dump:
+    """NNTool's answer.
+
+    Attributes:
+        fields: the JSON: its `nodes` in order of execution.
+        arrays: the .npz; empty where NNTool failed.
+    """
+
+    fields: Fields
+    arrays: Mapping[str, Array]
+
+    @staticmethod
+    def file(prefix: Path) -> Path | None:
+        """PREFIX.json, or PREFIX.json.gz as golden folders store it."""
+        return next((p for p in (Path(f"{prefix}.json"), Path(f"{prefix}.json.gz")) if p.exists()), None)
+
+    @staticmethod
+    def read(prefix: Path) -> Dump:
+        path = Dump.file(prefix)
+        assert path is not None, prefix
+        data = path.read_bytes()
+        fields = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+        if "failed" in fields:
+            return Dump(fields, {})
+        with np.load(f"{prefix}.npz") as arrays:
+            return Dump(fields, dict(arrays))
+
+    @property
+    def failed(self) -> str:
+        """NNTool's message where it failed, else ""."""
+        return " ".join(str(self.fields.get("failed", "")).split())
+
+    def inputs(self) -> list[Array]:
+        """The samples in the file's own quantized values, one array an input."""
+        count = int(self.fields["n_inputs"])
+        return [self.arrays[f"input#{i}" if i else "input"] for i in range(count)]
+
+
+def converted(model: Path, scheme: Scheme) -> tuple[Model, Graph]:
+    """The model, and its lowered graph for the scheme."""
+    target = find_target(f"gap9-{scheme.engine}")
+    sets = [f"weight_bits={scheme.weight_bits}"] * (scheme.weight_bits != 8)
+    sets += [f"feature_bits={scheme.feature_bits}"] * (scheme.feature_bits != 8) + list(scheme.settings)
+    source = read_model(model)
+    return source, lower(target.quantise(source.main, parse_settings(target.settings, sets, ())), target.arithmetic)
+
+
+def _same(a: ArrayLike, b: ArrayLike) -> bool:
+    x, y = np.ravel(np.asarray(a)), np.ravel(np.asarray(b))
+    fits = x.size == y.size or 1 in (x.size, y.size)
+    return bool(fits and x.size and y.size and np.all(x == y))
+
+
+def _same_type(a: Affine, b: Fields) -> bool:
+    x, y = np.ravel(a.scale).astype(np.float64), np.ravel(b["scale"]).astype(np.float64)
+    close = (x.size == y.size or 1 in (x.size, y.size)) and bool(np.all(np.abs(x - y) <= 1e-6 * np.abs(y)))
+    return close and _same(a.zero_point, b["zero_point"]) and (a.bits, a.signed) == (b["bits"], b["signed"])
+
+
+def _text(a: Affine) -> str:
+    return f"{'int' if a.signed else 'uint'}{a.bits} S={np.ravel(a.scale)[0]:.7g} Z={np.ravel(a.zero_point)[0]}"
+
+
+def _vendor_text(b: Fields) -> str:
+    kind = f"{'int' if b['signed'] else 'uint'}{b['bits']}"
+    return f"{kind} S={np.ravel(b['scale'])[0]:.7g} Z={np.ravel(b['zero_point'])[0]}"
+
+
+@dataclass
+class Comparison:
+    """NNTool's nodes in order of execution, each beside tflq's; a node of a fusion counts by itself.
+
+    Attributes:
+        checks: how many types, constants and tensors were compared.
+        differences: of those that differ, layer, what, and both sides.
+    """
+
+    dump: Dump
+    graph: Graph
+    values: Mapping[int, Array]
+    constants: Mapping[str, Array]
+    checks: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(dump: Dump, ours: tuple[Model, Graph]) -> Comparison:
+        """Run tflq on the dump's samples and compare everything."""
+        model, graph = ours
+        target = find_target("gap9-ne16")
+        feeds = []
+        for source, wanted, codes in zip(model.main.inputs, graph.inputs, dump.inputs(), strict=True):
+            tensor, shape = model.main.tensors[source], graph.tensors[wanted].shape
+            real = np.asarray(codes, np.float64).reshape(-1, *shape)
+            real = (real - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])
+            feeds.append(target.encode(real, graph.tensors[wanted]))
+        keep = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
+        result = Comparison(dump, graph, Engine(graph).run(feeds, keep), constants_of(graph))
+        result._walk()
+        return result
+
+    def _check(self, good: bool, layer: str, what: str, note: str = "") -> None:
+        self.checks += 1
+        if not good:
+            self.differences.append(f"{layer}, {what}: {note}")
+
+    def _walk(self) -> None:
+        nodes = self.dump.fields["nodes"]
+        for index, entry in zip(self.graph.inputs, (n for n in nodes if n["op"] == "input"), strict=True):
+            self._check_type(entry["name"], "type", index, entry["quant"]["out_qs"][0])
+        for outer in nodes:
+            if outer["op"] not in ("constant", "input", "output"):
+                for inner in outer.get("internal") or [outer]:
+                    self._node(outer, inner)
+        for i, index in enumerate(self.graph.outputs):
+            self._check_tensor(f"graph output {i}", f"output_q#{i}" if i else "output_q", index)
+
+    def _node(self, outer: Fields, inner: Fields) -> None:
+        name, quant = inner["name"], inner.get("quant")
+        node = self._ours(name)
+        if node is None:
+            if not name.endswith(LAYOUT_ONLY) and inner["op"] != "copy":
+                self._check(False, name, "node", f"{inner['op']} absent in tflq")
+            return
+        if quant is None:
+            return
+        first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantisation is not None), None)
+        if quant["in_qs"] and quant["in_qs"][0] and first is not None:
+            self._check_type(name, "input type", first, quant["in_qs"][0])
+        base = f"tensor/{name}" if outer is inner else f"tensor/{outer['name']}//{name}"
+        for k, (index, out) in enumerate(zip(node.outputs, quant["out_qs"], strict=False)):
+            if out:
+                self._check_type(name, f"output type {k}", index, out)
+        if node.operator in FILTERS:
+            self._filter_constants(outer, inner, node)
+        else:
+            self._other_constants(inner, node)
+        for k, index in enumerate(node.outputs):
+            self._check_tensor(name, f"{base}#{k}" if k else base, index)
+
+    def _ours(self, name: str) -> Node | None:
+        merged = f"{name[:-6]}_merged_split" if name.endswith("_split") else f"{name}_merged"
+        return next((n for wanted in (name, merged) for n in self.graph.nodes if n.name == wanted), None)
+
+    def _check_type(self, layer: str, what: str, index: int, expected: Fields) -> None:
+        tensor = self.graph.tensors[index]
+        if not isinstance(tensor.quantisation, Affine):
+            self._check(False, layer, what, "no type in tflq")
+            return
+        note = f"tflq {_text(tensor.affine)}, NNTool {_vendor_text(expected)}"
+        self._check(_same_type(tensor.affine, expected), layer, what, note)
+
+    def _check_tensor(self, layer: str, key: str, index: int) -> None:
+        if key not in self.dump.arrays or index not in self.values:
+            return
+        a, b = self.values[index], self.dump.arrays[key]
+        if a.size != b.size:
+            self._check(False, layer, "tensor", f"shapes {a.shape} {b.shape}")
+            return
+        d = np.abs(a.ravel().astype(np.int64) - b.ravel().astype(np.int64))
+        # Channels first or last: where NNTool holds the same values in another order, the sorted ones agree.
+        moved = np.array_equal(np.sort(a.reshape(len(a), -1)), np.sort(b.reshape(len(b), -1)))
+        note = f"{np.count_nonzero(d)} of {d.size} elements, up to {d.max()} LSB"
+        self._check(bool(moved or not d.any()), layer, "tensor", note)
+
+    def _filter_constants(self, outer: Fields, inner: Fields, node: Node) -> None:
+        name, quant = inner["name"], inner["quant"]["mul_biases_q"]
+        weights, bias = outer["inputs"][1][0], outer["inputs"][2][0]
+        self._check(_same(self.constants[f"{node.name}/multiplier"], quant["value"]), name, "M")
+        self._check(_same(self.constants[f"{node.name}/shift"], quant["norm"]), name, "N")
+        a, b = self.constants[f"{node.name}/weights"], self.dump.arrays[f"const/{weights}"]
+        self._check(a.dtype == b.dtype and np.array_equal(a, b), name, "weights", f"{a.shape} {b.shape}")
+        a, b = self.constants[f"{node.name}/bias"], self.dump.arrays[f"const/{bias}"]
+        wrong = f"{np.count_nonzero(np.ravel(a) != np.ravel(b))} of {b.size}" if a.size == b.size else "sizes"
+        self._check(_same(a, b), name, "bias", wrong)
+        types = {n["name"]: n["quant"]["out_qs"][0] for n in self.dump.fields["nodes"] if n["op"] == "constant"}
+        self._check(self.graph.tensors[node.inputs[1]].affine.bits == types[weights]["bits"], name, "weight bits")
+
+    def _other_constants(self, inner: Fields, node: Node) -> None:
+        name, quant = inner["name"], inner["quant"]
+        params: object = node.params
+        if inner["op"] in ("add", "sub"):
+            self._check(getattr(params, "scaled", None) == quant["scaled_idx"], name, "scaled operand")
+            if quant.get("add_bias_offset"):
+                self._check(_same(getattr(params, "bias", ()), quant["add_bias_offset"]), name, "bias of Add")
+        part: object = getattr(params, "average", params)
+        for theirs, ours in (("scale_mul_biases_q", "mul_bias"), ("scale_in_mul_biases_q", "input_mul_bias")):
+            found: object = getattr(part, ours, None)
+            if quant.get(theirs) and found is not None:
+                expected = quant[theirs]
+                pair = getattr(found, "multiplier", ()), getattr(found, "shift", ())
+                good = _same(pair[0], expected["value"]) and _same(pair[1], expected["norm"])
+                self._check(good, name, "M, N", f"tflq {pair}, NNTool {expected['value']}, {expected['norm']}")

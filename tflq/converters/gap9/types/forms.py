@@ -1,0 +1,414 @@
+"""What one operator takes and writes: its forms, the first that matches decides (docs/gap9.md, 8.2).
+
+A form accepts certain integer types for inputs and demands. Constants match always, and so does what is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tflq.converters.gap9.affine_types import real_range, symmetric
+from tflq.converters.gap9.types.choice import (
+    ALL_FIELDS,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UINT16,
+    Choice,
+    Codes,
+)
+from tflq.graph import Affine, Range
+
+Q12 = 2.0**-12
+SOFTMAX_OUT = Affine(np.array([2.0**-15]), np.zeros(1, np.int64), None, 16, True)
+SOFTMAX_OUT_8 = Affine(np.array([2.0**-7]), np.zeros(1, np.int64), None, 8, True)
+_UNIT = real_range(-1.0, 1.0)
+_CURVE_INPUT = Choice(symmetric(real_range(-8, 8)), real_range(-8, 8), ALL_FIELDS)
+"""Of sigmoid and tanh that stand alone."""
+ANY = frozenset({INT8, UINT8, INT16, UINT16})
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an operator takes and writes, constants left out."""
+
+    inputs: tuple[Choice, ...]
+    outputs: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator as its forms see it.
+
+    Attributes:
+        name: of the operator.
+        in_ranges: the file's range of each computed input.
+        out_ranges: the file's range of each output.
+        on_ne16: whether its types may be NE16's.
+        bits: of NE16's activations.
+        pads: whether it pads.
+        behind: whether it stands inside a fusion, behind its first member.
+        short: whether a softmax writes 8 bits.
+    """
+
+    name: str
+    in_ranges: tuple[Range, ...]
+    out_ranges: tuple[Range, ...]
+    on_ne16: bool
+    bits: int = 8
+    pads: bool = False
+    behind: bool = False
+    short: bool = False
+
+    @property
+    def unsigned(self) -> Codes:
+        """NE16's type of activations."""
+        return Codes(self.bits, False)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one form is to decide from.
+
+    Attributes:
+        operator: whose form it is.
+        given: types that arrive and are taken into account; None where they were dropped.
+        arrived: types that arrive, also where they were dropped.
+        demands: what readers want, one an output.
+    """
+
+    operator: Operator
+    given: tuple[Choice | None, ...]
+    arrived: tuple[Choice, ...]
+    demands: tuple[Choice | None, ...]
+
+    def own_input(self, codes: Codes, is_symmetric: bool = False) -> Choice:
+        """The form's own input: on the file's range, asymmetric if what arrives is."""
+        return Choice.made(self.operator.in_ranges[0], codes, is_symmetric or self.arrived[0].is_symmetric)
+
+    def first(self, codes: Codes, is_symmetric: bool = False) -> Choice:
+        """What arrives, or the form's own input."""
+        return self.given[0] or self.own_input(codes, is_symmetric)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to work.
+
+    Attributes:
+        inputs: integer types of inputs that it accepts.
+        demands: integer types of demands that it accepts; None: those of the inputs.
+        decide: returns what is taken and written, or None where the form fails.
+    """
+
+    inputs: frozenset[Codes]
+    demands: frozenset[Codes] | None
+    decide: Callable[[Request], Decision | None]
+
+    def matches(self, given: Sequence[Choice | None], demands: Sequence[Choice | None]) -> bool:
+        """Whether it accepts these."""
+        allowed = self.demands
+        if allowed is None:
+            allowed = frozenset(c.codes for c in given if c is not None) or self.inputs
+        return all(c is None or c.codes in self.inputs for c in given) and all(
+            d is None or d.codes in allowed for d in demands
+        )
+
+
+def decide(operator: Operator, arrived: Sequence[Choice], demands: Sequence[Choice | None]) -> Decision | None:
+    """Return what an operator decides, None if it cannot.
+
+    Tried in this order: inputs and demands, inputs alone, neither. The first matching form of a try decides.
+    """
+    forms, nobody = forms_of(operator), (None,) * len(demands)
+    nothing = (None,) * len(arrived)
+    for given, wanted in ((arrived, demands), (arrived, nobody), (nothing, nobody)):
+        form = next((f for f in forms if f.matches(given, wanted)), None)
+        request = Request(operator, tuple(given), tuple(arrived), tuple(wanted))
+        found = None if form is None else form.decide(request)
+        if found is not None:
+            return found
+    return None
+
+
+def forms_of(operator: Operator) -> tuple[Form, ...]:
+    """Return the forms of an operator, the preferred first."""
+    name, unsigned = operator.name, operator.unsigned
+    if name in ("conv_2d", "depthwise_conv_2d", "fully_connected"):
+        if operator.on_ne16:
+            return (Form(frozenset({unsigned}), frozenset({*ANY, INT32}), _ne16_filter),)
+        return (Form(frozenset({INT8}), frozenset({INT8, INT32}), _sq8_filter),)
+    if name == "unidirectional_sequence_lstm":
+        return (Form(frozenset({UINT8 if operator.on_ne16 else INT8}), ANY, _lstm),)
+    if name in _TABLE:
+        return tuple(f for f in _TABLE[name] if operator.on_ne16 or not _needs_ne16(f))
+    if name in _CURVES:
+        return _curve_forms(operator)
+    if name in _RECTIFIERS:
+        return _rectifier_forms(operator)
+    return (_MOVE,)
+
+
+def _needs_ne16(form: Form) -> bool:
+    return form.inputs <= {UINT8, UINT16}
+
+
+def _ne16_filter(r: Request) -> Decision:
+    unsigned = r.operator.unsigned
+    source = r.given[0] or Choice.made(r.operator.in_ranges[0], unsigned, False)
+    return Decision((source,), (r.demands[0] or Choice.made(r.operator.out_ranges[0], unsigned, False),))
+
+
+def _sq8_filter(r: Request) -> Decision:
+    """A padded one insists on the zero point; asymmetric input becomes symmetric on the file's range."""
+    source, pads = r.first(INT8, r.operator.pads), r.operator.pads
+    if pads:
+        if not source.is_symmetric:
+            source = Choice.made(r.operator.in_ranges[0], INT8, True)
+        source = source.insisted("zero_point")
+    return Decision((source,), (r.demands[0] or Choice.made(r.operator.out_ranges[0], INT8, False),))
+
+
+def _pool(r: Request) -> Decision | None:
+    """Int8: input and output have one type, symmetric if the pool pads."""
+    source = r.demands[0] or r.first(INT8, r.operator.pads)
+    if r.operator.pads:
+        found = source.symmetric()
+        if found is None or (r.demands[0] is not None and not r.demands[0].is_symmetric):
+            return None
+        source = found
+    return Decision((source,), (source,))
+
+
+def _unsigned_pool(r: Request) -> Decision | None:
+    source, demand = r.first(r.operator.unsigned), r.demands[0]
+    if demand is not None:
+        if source.forced and source.zero_point != demand.zero_point:
+            return None
+        source = demand
+    return Decision((source,), (source,))
+
+
+def _mean(r: Request) -> Decision | None:
+    """Mean and sum: symmetric input; a demand is taken with the input's zero point, or 0."""
+    source, demand = r.first(INT8), r.demands[0]
+    if demand is not None and demand.zero_point == source.zero_point:
+        return Decision((source,), (demand,))
+    found = source.symmetric(INT8)
+    if found is None or (demand is not None and demand.zero_point != 0):
+        return None
+    return Decision((found,), (demand or Choice.made(r.operator.out_ranges[0], INT8, True),))
+
+
+def _maximum(r: Request) -> Decision:
+    """Global maximum: input and output have one type."""
+    source = r.demands[0] or r.first(INT8)
+    return Decision((source,), (source,))
+
+
+def _signed_sum(r: Request) -> Decision | None:
+    return _signed_pair(r, ("dtype", "zero_point"))
+
+
+def _product(r: Request) -> Decision | None:
+    return _signed_pair(r, ())
+
+
+def _signed_pair(r: Request, insisted: tuple[str, ...]) -> Decision | None:
+    """Int8 symmetric everywhere; own inputs keep the range of the type that arrives."""
+    sources = []
+    for given, arrived in zip(r.given, r.arrived, strict=True):
+        source = given.symmetric() if given else Choice.made(arrived.range, INT8, True)
+        if source is None:
+            return None
+        sources.append(source.insisted(*insisted))
+    demand = r.demands[0]
+    if demand is not None and not demand.is_symmetric:
+        return None
+    written = demand or Choice.made(r.operator.out_ranges[0], INT8, True)
+    return Decision(tuple(sources), (written.insisted(*insisted),))
+
+
+def _unsigned_sum(r: Request) -> Decision:
+    written = r.demands[0] or Choice.made(r.operator.out_ranges[0], UINT8, False)
+    return Decision(tuple(g.insisted("dtype") for g in r.arrived), (written.insisted("dtype"),))
+
+
+def _concatenation(r: Request) -> Decision | None:
+    given, demand = r.arrived, r.demands[0]
+    forced = [g for g in given if g.forced]
+    if any(_disagree(a, b, a.forced | b.forced) for a in forced for b in forced):
+        return None
+    if demand is not None and any(_disagree(demand, g, demand.forced & g.forced) for g in given):
+        return None
+    if demand is not None and (
+        demand.forced & {"zero_point", "scale"}
+        or ("dtype" in demand.forced and any(g.codes != demand.codes for g in given))
+    ):
+        return _all_take(r, demand)
+    return _all_take(r, max(given, key=lambda g: g.scale))
+
+
+def _disagree(a: Choice, b: Choice, fields: frozenset[str]) -> bool:
+    return (
+        ("dtype" in fields and a.codes != b.codes)
+        or ("zero_point" in fields and a.zero_point != b.zero_point)
+        or ("scale" in fields and not a.agrees(b))
+    )
+
+
+def _all_take(r: Request, taken: Choice) -> Decision:
+    return Decision((taken,) * len(r.arrived), (taken,) * len(r.demands))
+
+
+def _split(r: Request) -> Decision | None:
+    """One type: the input's if anything of it is forced, else the first demand, else the input's."""
+    source = r.given[0] or Choice.made(r.arrived[0].range, INT8, True)
+    wanted = [d for d in r.demands if d is not None]
+    if any(_disagree(a, b, a.forced & b.forced) for a in wanted for b in wanted):
+        return None
+    return _all_take(r, source if source.forced or not wanted else wanted[0])
+
+
+def _move(r: Request) -> Decision:
+    return _all_take(r, next((d for d in r.demands if d is not None), r.arrived[0]))
+
+
+def _softmax(r: Request) -> Decision | None:
+    codes = Codes(r.operator.bits, True)
+    source = r.first(codes).symmetric()
+    if source is None:
+        return None
+    written = SOFTMAX_OUT_8 if r.operator.short and r.operator.bits == 8 else SOFTMAX_OUT
+    return Decision((source.power_of_two(),), (Choice(written, _UNIT),))
+
+
+def _lstm(r: Request) -> Decision:
+    on_ne16 = r.operator.on_ne16
+    source = r.given[0]
+    if source is None or not (on_ne16 or source.is_symmetric):
+        source = Choice.made(r.operator.in_ranges[0], UINT8 if on_ne16 else INT8, not on_ne16)
+    written = Choice(state_type(r.operator.out_ranges[0], on_ne16), r.operator.out_ranges[0])
+    return Decision((source,), (written,))
+
+
+def state_type(range_: Range, on_ne16: bool) -> Affine:
+    """Return the type of an LSTM's output and recurrent state.
+
+    NE16: uint8 with zero point 128 and narrow, S = max|range| / 127. SQ8: int8 symmetric.
+    """
+    if not on_ne16:
+        return symmetric(range_)
+    largest = np.maximum(np.abs(range_.minimum), np.abs(range_.maximum))
+    scale = np.asarray(largest / largest.dtype.type(127))
+    return Affine(scale, np.array([128], np.int64), None, 8, False, narrow_range=True)
+
+
+_CURVES = ("logistic", "tanh", "leaky_relu", "hard_swish", "hard_sigmoid")
+_FIXED_RANGES = {"logistic": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0), "relu6": (0.0, 6.0)}
+_RECTIFIERS = ("relu", "relu6")
+
+
+def _own_range(operator: Operator) -> Range:
+    """Behind a ReLU [0, max], a ReLU6 [0, 6], a sigmoid [0, 1], a tanh [-1, 1], in float64; else the file's."""
+    stated = operator.out_ranges[0]
+    if operator.name == "relu":
+        return real_range(0.0, float(stated.maximum[0]))
+    return real_range(*_FIXED_RANGES[operator.name]) if operator.name in _FIXED_RANGES else stated
+
+
+def _rectifier_forms(operator: Operator) -> tuple[Form, ...]:
+    wide = operator.on_ne16 and operator.bits == 16
+    unsigned, signed = (UINT16, INT16) if wide else (UINT8, INT8)
+    forms = (Form(frozenset({unsigned, INT32}), frozenset({unsigned}), _rectifier),) if operator.on_ne16 else ()
+    return (*forms, Form(frozenset({signed, INT32}), frozenset({signed}), _rectifier))
+
+
+def _rectifier(r: Request) -> Decision:
+    """Its own range in the integer type that arrives; a demand is taken for input and output."""
+    source = r.first(INT8)
+    taken = r.demands[0] or Choice.made(
+        _own_range(r.operator), source.codes, source.codes.signed and source.is_symmetric
+    )
+    return Decision((taken,), (taken,))
+
+
+def _curve_forms(operator: Operator) -> tuple[Form, ...]:
+    wide = operator.on_ne16 and operator.bits == 16
+    signed = INT16 if wide and operator.behind else INT8
+    if operator.name in ("hard_swish", "hard_sigmoid") or not operator.behind:
+        sources = frozenset({INT8, INT16, INT32})
+    else:
+        sources = frozenset({signed, INT32})
+    unsigned_sources = sources if operator.name.startswith("hard") else frozenset({operator.unsigned, INT32})
+    forms = [Form(sources, frozenset({signed}), lambda r: _curve(r, signed))]
+    unsigned = operator.unsigned
+    if operator.behind and operator.on_ne16:
+        second = Form(unsigned_sources, frozenset({unsigned}), lambda r: _curve(r, unsigned))
+        forms.insert(len(forms) if operator.name.startswith("hard") and not wide else 0, second)
+    return tuple(forms)
+
+
+def _curve(r: Request, codes: Codes) -> Decision | None:
+    """Behind a filter: the input is int32 in the scale of the curve; alone: int8 of a fixed or its own scale."""
+    operator = r.operator
+    middle = codes.signed or operator.name.startswith("hard")
+    written = r.demands[0] or Choice.made(_own_range(operator), codes, middle)
+    if operator.behind:
+        return Decision((_wide_input(operator, written),), (written,))
+    source = _lone_input(operator, written)
+    return Decision((source,), (written,)) if written.zero_point == source.zero_point else None
+
+
+def _wide_input(operator: Operator, written: Choice) -> Choice:
+    """2^-12; a leaky ReLU: the output's; hard swish and hard sigmoid: 6 / 127, or what the range needs."""
+    scale = np.full(1, Q12)
+    stated = operator.in_ranges[0]
+    if operator.name == "leaky_relu":
+        scale = written.affine.scale
+    elif operator.name in ("hard_swish", "hard_sigmoid"):
+        widest = max(abs(float(stated.maximum[0])) / ((1 << 31) - 1), abs(float(stated.minimum[0])) / (1 << 31))
+        scale = np.full(1, max(widest, 6.0 / ((1 << (written.affine.bits - 1)) - 1)))
+    return Choice(Affine(scale, np.zeros(1, np.int64), None, 32, True), stated)
+
+
+def _lone_input(operator: Operator, written: Choice) -> Choice:
+    """Sigmoid, tanh: [-8, 8]; leaky ReLU: the output's type; hard swish: its range, up to 6 at least."""
+    if operator.name in ("logistic", "tanh"):
+        return _CURVE_INPUT
+    if operator.name == "leaky_relu":
+        return replace(written, forced=ALL_FIELDS)
+    if operator.name == "hard_sigmoid":
+        return Choice.made(real_range(-3.0, 6.0), INT8, True, ALL_FIELDS)
+    stated = operator.in_ranges[0]
+    top = np.maximum(stated.maximum, stated.maximum.dtype.type(6))
+    return Choice.made(Range(stated.minimum, top), INT8, True, ALL_FIELDS)
+
+
+_SIGNED, _MEAN_OUT = frozenset({INT8}), frozenset({INT8, INT32})
+_MOVE = Form(ANY, ANY, _move)
+_POOLS = (Form(frozenset({INT8, INT16}), None, _pool), Form(frozenset({UINT8, UINT16}), None, _unsigned_pool))
+_SUMS = (
+    Form(_SIGNED, _SIGNED, _signed_sum),
+    Form(frozenset({UINT8}), frozenset({UINT8}), _unsigned_sum),
+)
+_TABLE: dict[str, tuple[Form, ...]] = {
+    "max_pool_2d": _POOLS,
+    "average_pool_2d": _POOLS,
+    "mean": (Form(_SIGNED, _MEAN_OUT, _mean),),
+    "sum": (Form(_SIGNED, _MEAN_OUT, _mean),),
+    "reduce_max": (Form(_SIGNED, _MEAN_OUT, _maximum),),
+    "add": _SUMS,
+    "sub": _SUMS,
+    "mul": (Form(_SIGNED, _SIGNED, _product),),
+    "concatenation": (Form(ANY, ANY, _concatenation),),
+    "pack": (Form(ANY, ANY, _concatenation),),
+    "split": (Form(frozenset({INT8, UINT8}), frozenset({INT8, UINT8}), _split),),
+    "split_v": (Form(frozenset({INT8, UINT8}), frozenset({INT8, UINT8}), _split),),
+    "unpack": (Form(frozenset({INT8, UINT8}), frozenset({INT8, UINT8}), _split),),
+    "softmax": (Form(frozenset({INT8, INT16}), frozenset({INT8, INT16}), _softmax),),
+}

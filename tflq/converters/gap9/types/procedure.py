@@ -1,0 +1,215 @@
+"""The two passes that choose every type: forward, then elimination of conflicts (docs/gap9.md, 8.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tflq.converters.gap9.types.choice import Choice
+from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
+from tflq.converters.gap9.types.resolve import Resolved
+from tflq.errors import UnsupportedError
+from tflq.graph import Range
+
+Turn = Edge | int
+"""An edge, or the constants of a filter: the filter's unit."""
+
+
+def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callable[[int], int]) -> list[Turn]:
+    """Resolve every unit without demands; return the edges in the order in which they first got a type.
+
+    From the graph inputs depth first, then filter by filter in the order of the file: a filter waits for its constants.
+
+    Args:
+        network: nothing in it is resolved yet.
+        inputs: tensors of the graph inputs.
+        count_open: returns how many constants of a resolved filter are in conflict.
+    """
+    order: list[Turn] = []
+    free = {unit for unit, resolver in enumerate(network.resolvers) if not resolver.is_filter}
+
+    def publish(tensor: int, choice: Choice) -> None:
+        for edge in network.edges_out.get(tensor, ()):
+            order.append(edge)
+            edge.set_written(choice)
+
+    def visit(unit: int) -> None:
+        edges = network.edges_in[unit]
+        if unit not in free or unit in network.resolved or any(e.state.written is None for e in edges):
+            return
+        arrived = [e.arriving for e in edges]
+        resolver = network.resolvers[unit]
+        found = resolver.forward(arrived, (None,) * len(network.tensors_out[unit]))
+        if found is None:
+            names = ", ".join(operator.name for operator in resolver.operators)
+            raise UnsupportedError(
+                f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the "
+                "next takes; replace one or put another layer between them"
+            )
+        network.resolved[unit] = found
+        for edge, wanted in zip(edges, found.inputs, strict=True):
+            edge.set_wanted(wanted)
+        if resolver.is_filter:
+            network.open_constants[unit] = count_open(unit)
+            order.append(unit)
+        for tensor, choice in zip(network.tensors_out[unit], found.outputs, strict=True):
+            publish(tensor, choice)
+        for tensor in network.tensors_out[unit]:
+            follow(tensor)
+
+    def follow(tensor: int) -> None:
+        for edge in network.edges_out.get(tensor, ()):
+            if edge.consumer == GRAPH_OUTPUT:
+                edge.set_wanted(network.output_choice(edge.arriving))
+            else:
+                visit(edge.consumer)
+
+    for tensor in inputs:
+        publish(tensor, network.input_choice(tensor))
+    for tensor in inputs:
+        follow(tensor)
+    for unit, resolver in enumerate(network.resolvers):
+        if resolver.is_filter:
+            free.add(unit)
+            visit(unit)
+    return order
+
+
+def eliminate(network: Network, order: Sequence[Turn]) -> None:
+    """Try each conflict in turn, and keep what lowers their number; repeat until a round keeps nothing."""
+    kept = True
+    while kept:
+        kept = False
+        for place in order:
+            before, restore = network.conflicts(), network.snapshot()
+            if isinstance(place, Edge):
+                if not place.in_conflict:
+                    continue
+                attempt = _Attempt(network)
+                (attempt.up if place.state.asks_up else attempt.down)(place)
+            else:
+                network.open_constants[place] = 0
+            if network.conflicts() < before:
+                kept = True
+            else:
+                restore()
+
+
+class _Attempt:
+    """Follows one conflict as far as it goes; each unit is visited once."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.visited: set[int] = set()
+        self.inputs_visited: set[int] = set()
+
+    def up(self, edge: Edge) -> None:
+        """Ask the producer for what the consumer wants."""
+        if edge.producer == GRAPH_INPUT:
+            self._graph_input(edge)
+            return
+        if edge.producer in self.visited:
+            return
+        self.visited.add(edge.producer)
+        unit = edge.producer
+        tensors = self.network.tensors_out[unit]
+        demands = [_demand(self.network.edges_out[t], self.network.ranges[t]) for t in tensors]
+        found = self._resolve(unit, demands)
+        if found is None:
+            return
+        self._set(unit, found)
+        self._go_down(unit, edge)
+        self._go_up(unit, None)
+
+    def down(self, edge: Edge) -> None:
+        """Let the consumer follow what the producer writes."""
+        if edge.consumer == GRAPH_OUTPUT:
+            assert edge.state.written is not None
+            edge.set_wanted(self.network.output_choice(edge.state.written))
+            return
+        if edge.consumer in self.visited:
+            return
+        unit = edge.consumer
+        self.visited.add(unit)
+        resolver = self.network.resolvers[unit]
+        if resolver.is_filter and resolver.is_fusion:
+            self.network.open_constants[unit] = 0
+            return
+        tensors = self.network.tensors_out[unit]
+        demands = [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
+        found = resolver.forward(self._arrived(unit), demands)
+        if found is None:
+            return
+        self._set(unit, found)
+        self._go_up(unit, edge)
+        self._go_down(unit, None)
+
+    def _arrived(self, unit: int) -> list[Choice]:
+        return [e.arriving for e in self.network.edges_in[unit]]
+
+    def _resolve(self, unit: int, demands: Sequence[Choice | None]) -> Resolved | None:
+        resolver = self.network.resolvers[unit]
+        if not resolver.is_fusion:
+            return resolver.forward(self._arrived(unit), demands)
+        if demands[0] is None:
+            return None
+        return resolver.backward(self.network.resolved[unit], self._arrived(unit), demands[0])
+
+    def _set(self, unit: int, found: Resolved) -> None:
+        """Put a unit's new types onto all its edges; its constants give way."""
+        network = self.network
+        network.resolved[unit] = found
+        if unit in network.open_constants:
+            network.open_constants[unit] = 0
+        for tensor, choice in zip(network.tensors_out[unit], found.outputs, strict=True):
+            for edge in network.edges_out.get(tensor, ()):
+                edge.set_written(choice)
+        for edge, wanted in zip(network.edges_in[unit], found.inputs, strict=True):
+            edge.set_wanted(wanted)
+
+    def _go_down(self, unit: int, but: Edge | None) -> None:
+        for tensor in self.network.tensors_out[unit]:
+            for edge in self.network.edges_out.get(tensor, ()):
+                if edge is not but and edge.in_conflict:
+                    self.down(edge)
+
+    def _go_up(self, unit: int, but: Edge | None) -> None:
+        for edge in self.network.edges_in[unit]:
+            if edge is not but and edge.in_conflict:
+                self.up(edge)
+
+    def _graph_input(self, edge: Edge) -> None:
+        if edge.tensor in self.inputs_visited:
+            return
+        self.inputs_visited.add(edge.tensor)
+        edges = self.network.edges_out[edge.tensor]
+        choice = _demand(edges, self.network.ranges[edge.tensor]) or self.network.input_choice(edge.tensor)
+        for other in edges:
+            other.set_written(choice)
+        for other in edges:
+            if other is not edge and other.in_conflict:
+                self.down(other)
+
+
+def _demand(edges: Sequence[Edge], range_: Range) -> Choice | None:
+    """Return what the readers of one output want together.
+
+    Nobody is in conflict: nothing. One demand, and one type as it is: the demand. Else of all demands and present
+    types those of most bits, and of these the one whose ends are nearest to the file's range.
+    """
+    demands = _distinct([e.state.wanted for e in edges if e.in_conflict and e.state.asks_up])
+    present = _distinct([e.state.written for e in edges])
+    if not demands:
+        return None
+    if len(demands) == 1 and len(present) == 1:
+        return demands[0]
+    every = [*present, *demands]
+    most = max(c.affine.bits for c in every)
+    return min((c for c in every if c.affine.bits == most), key=lambda c: c.distance(range_))
+
+
+def _distinct(choices: Sequence[Choice | None]) -> list[Choice]:
+    found: list[Choice] = []
+    for choice in choices:
+        if choice is not None and not any(choice.agrees(other) for other in found):
+            found.append(choice)
+    return found

@@ -1,0 +1,128 @@
+"""A unit, one operator or a fusion, decides what it takes and writes (docs/gap9.md, 8.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.types.choice import Choice
+from tflq.converters.gap9.types.forms import Decision, Operator, decide
+from tflq.converters.gap9.units import Unit
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Graph, Range
+
+Types = Sequence[Choice]
+Demands = Sequence[Choice | None]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a unit decided.
+
+    Attributes:
+        members: what each member decided, in order.
+    """
+
+    members: tuple[Decision, ...]
+
+    @property
+    def inputs(self) -> tuple[Choice, ...]:
+        """What the first member takes."""
+        return self.members[0].inputs
+
+    @property
+    def outputs(self) -> tuple[Choice, ...]:
+        """What the last member writes."""
+        return self.members[-1].outputs
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Resolves one unit.
+
+    Attributes:
+        where: the unit in words, for errors.
+        operators: its members.
+        is_filter: whether it begins with a filter.
+    """
+
+    where: str
+    operators: tuple[Operator, ...]
+    is_filter: bool
+
+    @property
+    def is_fusion(self) -> bool:
+        """Whether there are several members."""
+        return len(self.operators) > 1
+
+    def forward(self, arrived: Types, demands: Demands) -> Resolved | None:
+        """Resolve the members in a line; where one wants another type, those before it are resolved again.
+
+        Returns:
+            None where one of them cannot write what the next takes.
+        """
+        nobody = (None,) * len(self.operators[0].out_ranges)
+        members = [self._one(0, arrived, demands if not self.is_fusion else nobody)]
+        for k in range(1, len(self.operators)):
+            members.append(self._one(k, members[-1].outputs, demands if k == len(self.operators) - 1 else nobody))
+            if not self._push_back(members, k, members[0].inputs):
+                return None
+        return Resolved(tuple(members))
+
+    def backward(self, before: Resolved, arrived: Types, demand: Choice) -> Resolved | None:
+        """Resolve the members of a fusion from the last to the first for a demand; None where one cannot comply."""
+        members = list(before.members)
+        last = len(members) - 1
+        members[last] = self._one(last, members[last].inputs, (demand,))
+        return Resolved(tuple(members)) if self._complies(members, last, arrived, demand) else None
+
+    def _complies(self, members: list[Decision], last: int, arrived: Types, demand: Choice) -> bool:
+        return members[last].outputs[0].agrees(demand) and self._push_back(members, last, arrived)
+
+    def _push_back(self, members: list[Decision], k: int, arrived: Types) -> bool:
+        """Let the members before k write what their readers want; False where one cannot."""
+        for j in range(k - 1, -1, -1):
+            wanted = members[j + 1].inputs[0]
+            if members[j].outputs[0].agrees(wanted):
+                return True
+            members[j] = self._one(j, arrived if j == 0 else members[j].inputs, (wanted,))
+            if not members[j].outputs[0].agrees(wanted):
+                return False
+        return True
+
+    def _one(self, k: int, arrived: Types, demands: Demands) -> Decision:
+        found = decide(self.operators[k], arrived, demands)
+        if found is None:
+            raise UnsupportedError(f"{self.where}: no type of GAP9 fits what meets here")
+        return found
+
+
+def resolver_of(graph: Graph, unit: Unit, bits: int, short: bool) -> Resolver:
+    """Return what resolves a unit.
+
+    Args:
+        graph: with ranges, fusions and engines.
+        unit: of it.
+        bits: of NE16's activations, 8 or 16.
+        short: whether a softmax writes 8 bits.
+    """
+    operators = []
+    for place, index in enumerate(unit.nodes):
+        node = graph.nodes[index]
+        sources = [t for _, t in unit.inputs] if place == 0 else node.inputs[:1]
+        ranges = tuple(range_of(graph, t) for t in sources), tuple(range_of(graph, t) for t in node.outputs)
+        operators.append(Operator(node.operator, *ranges, unit.on_ne16, bits, unit.pads[place], place > 0, short))
+    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS)
+
+
+def range_of(graph: Graph, tensor: int) -> Range:
+    """Return the range stated for a tensor.
+
+    Raises:
+        GraphError: it has none.
+    """
+    found = graph.tensors[tensor].range
+    if found is None:
+        raise GraphError(f"tensor '{graph.tensors[tensor].name}' has no range")
+    return found
