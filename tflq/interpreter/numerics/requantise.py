@@ -13,7 +13,7 @@ find, once so many accumulators went through that it pays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -56,7 +56,7 @@ class StepMaps:
         served: accumulators that went through the map in float64.
     """
 
-    exact: Exact
+    exact: Exact = field(compare=False)  # a method of the params that hold the map
     slope: Doubles
     start: Doubles
     lower: Integers
@@ -64,8 +64,8 @@ class StepMaps:
     zero_point: int
     minimum: int
     maximum: int
-    reach: Reach | None
-    served: int = 0
+    reach: Reach | None = field(compare=False)
+    served: int = field(default=0, compare=False)
 
     @cached_property
     def in_float64(self) -> StepMap | None:
