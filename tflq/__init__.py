@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         freeze as freeze,
         verify_baseline as verify_baseline,
     )
+    from tflq.analysis.dumps.options import DumpOptions as DumpOptions
     from tflq.api.backward import BackwardOptions as BackwardOptions, BackwardResult as BackwardResult
     from tflq.api.bench import BenchOptions as BenchOptions, BenchResult as BenchResult, bench as bench
     from tflq.api.calibrate import calibrate as calibrate
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tflq.api.demo import Demo as Demo, demo as demo
     from tflq.api.dequantize import DequantizeResult as DequantizeResult, dequantize as dequantize
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
+    from tflq.api.dumps import DumpsOptions as DumpsOptions, DumpsResult as DumpsResult, dumps as dumps
     from tflq.api.dut import DutOptions as DutOptions, dut as dut
     from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
@@ -76,6 +78,7 @@ _HOMES = {
     "tflq.api.demo": ("Demo", "demo"),
     "tflq.api.dequantize": ("DequantizeResult", "dequantize"),
     "tflq.api.diff": ("DiffResult", "diff"),
+    "tflq.api.dumps": ("DumpsOptions", "DumpsResult", "dumps"),
     "tflq.api.dut": ("DutOptions", "dut"),
     "tflq.api.explain": ("ExplainOptions", "ExplainResult", "explain"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
@@ -83,6 +86,7 @@ _HOMES = {
     "tflq.api.load_kernels": ("load_kernels",),
     "tflq.api.models": ("fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
+    "tflq.analysis.dumps.options": ("DumpOptions",),
     "tflq.api.read_model": ("read_model",),
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
     "tflq.api.samples": ("samples",),

@@ -17,14 +17,14 @@ from tests.support.faults import (
     wrong_multiplier,
 )
 from tests.support.tracked import ROOT
-from tflq.analysis.compare import Column, Comparison, Dump, Running, compare_sides, match
+from tflq.analysis.compare import Comparison, Running, compare_sides, dump_of, match
 from tflq.analysis.compare.tally import Tally
+from tflq.analysis.dumps.wanted import Archive, Stored
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.analysis.explain import Explainer, side_by_side
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.errors import InputError, OptionError
 from tflq.graph import Affine, DType, Model, Tensor
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.tflite.quantised_convolution import QuantisedConvolution
@@ -89,18 +89,16 @@ def test_a_planted_integer_is_named_first(execution, field: str, isolated: bool)
 def test_a_dump_of_the_sound_model_names_the_layer_and_channel(model) -> None:
     sound = running(as_is(digits()))
     arrays = sound.take(0, 40, sound.columns)
-    columns = tuple(Column(c.name, None, i) for i, c in enumerate(sound.columns))
-    dump = Dump("board", columns, arrays).fitted({c.name: c for c in sound.columns})
+    dump = dump_of(Archive("board", tuple(Stored(name, array) for name, array in arrays.items())), sound)
     found = compare_sides(running(as_is(model())), dump, 40)
     worst = found.ranking[0]
     assert (worst.node, worst.channel, worst.group) == (NODE, CHANNEL, 1)
     assert worst.cause is not None
     assert worst.cause.words.startswith("its inputs are equal, its result is not: 1 channel differs")
     assert compare_sides(running(as_is(digits())), dump, 40).is_equal
-    with pytest.raises(OptionError, match="board is a dump, whose layers cannot be run"):
-        compare_sides(dump, sound, 40, isolated=True)
-    with pytest.raises(InputError, match="board has 40 samples, 41 are to be compared"):
-        compare_sides(sound, dump, 41)
+    turned = compare_sides(dump, running(as_is(model())), 40)
+    assert [t.node for t in turned.ranking] == [t.node for t in found.ranking]
+    assert turned.ranking[0].channel == CHANNEL
 
 
 @pytest.mark.parametrize(

@@ -101,20 +101,22 @@ def test_dumps_of_all_kinds(files: Path) -> None:
 def test_refusals(files: Path) -> None:
     np.savez(files / "names.npz", dense_1=np.zeros((8, 1, 10), np.int8))
     line = tflq("compare", DIGITS, "names.npz", "-i", "x.npy", cwd=files).refused()
-    assert "names.npz: no tensor is called 'dense_1' (nearest: '" in line
+    assert "names.npz: no tensor is called 'dense_1' [8, 1, 10] (nearest: '" in line
     np.savez(files / "size.npz", SOFTMAX_0_9=np.zeros((8, 1, 11), np.int8))
     assert "has shape [8, 1, 11]; the tensor has [1, 10]" in _refused(files, "size.npz")
-    np.savez(files / "type.npz", SOFTMAX_0_9=np.zeros((8, 1, 10), np.int32))
-    assert "is int32; the tensor is int8, or give real numbers" in _refused(files, "type.npz")
+    np.savez(files / "type.npz", SOFTMAX_0_9=np.full((8, 1, 10), 300, np.int32))
+    assert "holds 300..300 in int32; quantized values of int8 lie in -128..127" in _refused(files, "type.npz")
     assert "has 8 samples" in tflq("compare", "all.npz", "all.npz", "-n", "9", cwd=files).refused()
-    assert "raw bytes need --map FILE" in _refused(files, "some.bin")
+    (files / "alone").mkdir()
+    (files / "alone" / "some.bin").write_bytes((files / "some.bin").read_bytes())
+    assert "say which: TENSOR=alone/some.bin" in _refused(files, "alone/some.bin")
     (files / "bad.json").write_text('{"tensors": {"SOFTMAX_0_9": {"offset": 99999, "dtype": "int8", "shape": [1]}}}')
     assert "'SOFTMAX_0_9' ends at byte 100000" in _refused(files, "some.bin", "--map", "bad.json")
     assert "say which samples it is a dump of" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()
     assert "'@gap10' is unknown" in tflq("compare", DIGITS, "@gap10").refused()
     assert "names no model" in tflq("compare", "@float", DIGITS).refused()
     assert "no tensor is called 'nix' (nearest: " in tflq("compare", DIGITS, "-n", "1", "--tensor", "nix").refused()
-    assert "isolated needs a model" in tflq("compare", "all.npz", DIGITS, "--isolated", cwd=files).refused()
+    assert "isolated needs a model" in tflq("compare", "all.npz", "all.npz", "--isolated", cwd=files).refused()
 
 
 def _refused(files: Path, *arguments: str) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tflq.analysis import compare as analysis
-from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, require_known
+from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
 from tflq.analysis.compare.tally import TensorFigures
-from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.dumps.options import DumpOptions
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.samples import samples as choose_samples
-from tflq.api.sides import Quantising, Side, parse_side
+from tflq.api.sides import Quantising, Side, parse_side, read_beside
 from tflq.api.target import complete
 from tflq.errors import UsageError
 from tflq.files import write_bytes
@@ -35,7 +35,7 @@ class CompareOptions:
         isolated: feed each layer of the first side with the second one's tensors: its own error alone.
         tolerance: differences up to so many steps of a tensor's scale do not count.
         tensors: compare these tensors of the first side only; all where it is empty.
-        map_path: JSON that says where the tensors lie in a .bin dump (docs/commands.md).
+        dump: what is known of a dump that it does not tell itself (docs/dumps.md).
         target: settings of the sides that are targets.
         calibration: their ranges.
     """
@@ -43,7 +43,7 @@ class CompareOptions:
     isolated: bool = False
     tolerance: float = 0.0
     tensors: tuple[str, ...] = ()
-    map_path: str | None = None
+    dump: DumpOptions = DumpOptions()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
 
@@ -55,10 +55,12 @@ class CompareResult(PageResult, TableResult):
     Attributes:
         comparison: figures of every tensor, and the layers ranked by what they add.
         graph: that the first side ran; None for a dump.
+        notes: what of a dump was passed over or taken otherwise; `dumps` tells more.
     """
 
     comparison: Comparison
     graph: Graph | None
+    notes: tuple[str, ...] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -88,6 +90,8 @@ class CompareResult(PageResult, TableResult):
             "ranking": [_ranked(t) for t in found.ranking],
             "tensors": [_tensor(t) for t in found.tensors],
             **picked(found.matching, "first_only", "second_only"),
+            "unseen": found.unseen,
+            "notes": self.notes,
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -120,7 +124,7 @@ def compare(
     """Compare a side with a reference, tensor by tensor, and rank the layers by what they add.
 
     Args:
-        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump (.npz, [TENSOR=]FILE.npy, .bin).
+        first: a model, "MODEL@float", "MODEL@TARGET", or a tensor dump: a file or folder (docs/dumps.md).
         second: the same; "@float" and "@TARGET" take the first one's model.
         samples: to run on, 100 random ones where none are named; for a dump those that it is a dump of.
         options: what counts as a difference, how targets quantise.
@@ -135,9 +139,9 @@ def compare(
     quantising = Quantising(complete(options.target, options.calibration), options.calibration, progress)
     a, b = parse_side(first), parse_side(second, may_lack_model=True)
     quantising.refuse_unless(a, b)
-    if options.map_path is not None and not any(s.is_dump and str(s.source).lower().endswith(".bin") for s in (a, b)):
-        raise UsageError("--map is for a .bin dump; none is given")
-    left, right, count = _sides(a, b, samples, options.map_path, quantising)
+    if options.dump != DumpOptions() and not (a.is_dump or b.is_dump):
+        raise UsageError("options of a dump are given, and no dump; leave them away, or name its file or folder")
+    left, right, count = _sides(a, b, samples, options.dump, quantising)
     if options.tensors:
         require_known(options.tensors, [c.name for c in left.columns], left.name)
     with progress("compare", count) as advance:
@@ -150,58 +154,44 @@ def compare(
             only=options.tensors,
             progress=advance,
         )
-    return CompareResult(found, left.execution.graph if isinstance(left, Running) else None)
+    dumps = [s.understood for s in (left, right) if isinstance(s, Dump) and s.understood is not None]
+    notes = tuple(note for understood in dumps for note in understood.notes)
+    return CompareResult(found, left.execution.graph if isinstance(left, Running) else None, notes)
 
 
 def _sides(
-    a: Side, b: Side, samples: SampleSource, map_path: str | None, quantising: Quantising
+    a: Side, b: Side, samples: SampleSource, dump: DumpOptions, quantising: Quantising
 ) -> tuple[analysis.Side, analysis.Side, int]:
     """Return both sides and the number of samples to compare."""
     if a.is_dump and b.is_dump:
-        return _dumps(a, b, samples, map_path)
+        return _dumps(a, b, samples, dump)
     model = (b if a.is_dump else a).model()
     if a.is_dump or b.is_dump:
-        return _with_dump(a, b, model, samples, map_path, quantising)
+        return _with_dump(a, b, model, samples, dump, quantising)
     chosen = choose_samples(model, samples, count=DEFAULT_SAMPLES)
     left = quantising.running(a, model, chosen, model)
     right = quantising.running(b, b.model(model), chosen, model)
     return left, right, chosen.count
 
 
-def _dumps(a: Side, b: Side, samples: SampleSource, map_path: str | None) -> tuple[Dump, Dump, int]:
+def _dumps(a: Side, b: Side, samples: SampleSource, dump: DumpOptions) -> tuple[Dump, Dump, int]:
     """Return two dumps, whose first axes are the samples."""
     options = samples if isinstance(samples, SampleOptions) else SampleOptions()
     if samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random):
         raise UsageError("--input is for models; both sides are dumps")
-    left, right = (side.dump(map_path).as_it_is() for side in (a, b))
+    left, right = (dump_as_it_is(side.archive(dump)) for side in (a, b))
     require_known([c.name for c in left.columns], [c.name for c in right.columns], right.name)
-    return left, right, options.count or min(left.count or 0, right.count or 0)
+    return left, right, options.count or min(left.count, right.count)
 
 
 def _with_dump(
-    a: Side, b: Side, model: Model, samples: SampleSource, map_path: str | None, quantising: Quantising
+    a: Side, b: Side, model: Model, samples: SampleSource, options: DumpOptions, quantising: Quantising
 ) -> tuple[analysis.Side, analysis.Side, int]:
     """Return a dump and the model that it is a dump of, on the dump's samples."""
-    dump, named = (a if a.is_dump else b).dump(map_path), b if a.is_dump else a
-    probe = choose_samples(model, SampleOptions(count=1))
-    side = quantising.running(named, model, probe, model)
-    fitted = dump.fitted(dump.counterparts(side))
-    said = samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random and not samples.count)
-    chosen = choose_samples(model, samples, count=DEFAULT_SAMPLES) if said else _held(fitted, side)
-    side = replace(side, samples=chosen)
-    return (fitted, side, chosen.count) if a.is_dump else (side, fitted, chosen.count)
-
-
-def _held(dump: Dump, side: Running) -> Samples:
-    """Return the inputs that a dump holds in the model's own encoding."""
-    names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
-    plain = side.execution.target is None and side.execution.name == "as is"
-    if not plain or not all(name in dump.arrays for name in names):
-        raise UsageError(
-            f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
-            f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"
-        )
-    return GivenSamples([dump.arrays[name] for name in names])
+    given, named = (a if a.is_dump else b), b if a.is_dump else a
+    side, dump = read_beside(given, named, model, samples, options, quantising)
+    count = min(dump.count, side.samples.count)
+    return (dump, side, count) if a.is_dump else (side, dump, count)
 
 
 def _ranked(tensor: ComparedTensor) -> dict[str, Json]:

@@ -44,6 +44,11 @@ def read_model(source: ModelSource) -> Model:
     return tflite.read_model(source)
 
 
+def is_model_file(path: str) -> bool:
+    """Whether a file begins as one of a model does; its name may end as those of other files."""
+    return _known_format(Path(path)) is not None
+
+
 def name_of(source: ModelSource) -> str:
     """Return how reports call a model: its path, as it was given."""
     return (source.source or "model") if isinstance(source, Model) else os.fspath(source)
@@ -51,13 +56,17 @@ def name_of(source: ModelSource) -> str:
 
 def _format(path: Path) -> str:
     """Tell a format by its first bytes, else by the name's ending; the reader then says what is wrong."""
+    return _known_format(path) or _SUFFIXES.get(path.suffix.lower(), "tflite")
+
+
+def _known_format(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             head = file.read(512)
     except OSError:
-        head = b""
+        return None
     if head[4:8] == _TFLITE:
         return "tflite"
     if _OPENVINO.match(head):
         return "openvino"
-    return "aipu" if _COMPASS.match(head) else _SUFFIXES.get(path.suffix.lower(), "tflite")
+    return "aipu" if _COMPASS.match(head) else None

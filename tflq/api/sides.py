@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tflq.analysis.compare import ConvertedSamples, Dump, Running, read_dump
+from tflq.analysis.compare import ConvertedSamples, Dump, Running, dump_of
+from tflq.analysis.dumps.files import SUFFIXES, read_archive
+from tflq.analysis.dumps.options import DumpOptions
+from tflq.analysis.dumps.wanted import Archive
 from tflq.analysis.executions import as_is, for_target, in_float
-from tflq.analysis.inputs import Samples
+from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
-from tflq.api.options import CalibrationOptions, Progress, TargetOptions, silent
-from tflq.api.read_model import ModelSource, read_model
+from tflq.api.options import (
+    CalibrationOptions,
+    Progress,
+    SampleOptions,
+    SampleSource,
+    TargetOptions,
+    silent,
+)
+from tflq.api.read_model import ModelSource, is_model_file, read_model
+from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, refuse_settings_without_target
 from tflq.converters.targets import target_names
 from tflq.errors import UsageError
 from tflq.graph import Model
 
 _ARITHMETICS = ("tflite", "float")
-_DUMPS = (".npz", ".npy", ".bin")
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class Side:
         text: as it was given.
         source: of the model or dump; empty where the first side's model is meant.
         what: "tflite", "float" or a target; empty for a dump.
-        tensor: the tensor that an .npy holds.
+        tensor: the tensor that a file of one array holds.
     """
 
     text: str
@@ -58,9 +68,9 @@ class Side:
             raise UsageError(f"'{self.text}' takes the model of the first side, which is a dump; name a model")
         return first
 
-    def dump(self, map_path: str | None) -> Dump:
-        """Read the dump."""
-        return read_dump(str(self.source), self.tensor, map_path)
+    def archive(self, options: DumpOptions) -> Archive:
+        """Read the files of the dump."""
+        return read_archive(str(self.source), self.tensor, options.map_path, options.dtype)
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ class Quantising:
 
 
 def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
-    """Take a side apart: MODEL, MODEL@float, MODEL@TARGET, or a dump (.npz, [TENSOR=]FILE.npy, .bin).
+    """Take a side apart: MODEL, MODEL@float, MODEL@TARGET, or a dump: a folder or [TENSOR=]FILE.
 
     Raises:
         UsageError: no model where one is needed, or an unknown arithmetic or target.
@@ -115,9 +125,9 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     path, tensor = text, None
     if not os.path.exists(text):
         name, _, file = text.rpartition("=")
-        if name and file.lower().endswith(_DUMPS):
+        if name and file.lower().endswith(SUFFIXES):
             path, tensor = file, name
-    if path.lower().endswith(_DUMPS):
+    if os.path.isdir(path) or (path.lower().endswith(SUFFIXES) and not is_model_file(path)):
         return Side(text, path, "", tensor)
     if os.path.exists(text) or "@" not in text:
         return Side(text, text, "tflite")
@@ -128,3 +138,39 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     if not path and not may_lack_model:
         raise UsageError(f"'{text}' names no model; write MODEL.tflite@{what}")
     return Side(text, path, what)
+
+
+def read_beside(
+    given: Side,
+    named: Side,
+    model: Model,
+    samples: SampleSource,
+    options: DumpOptions,
+    quantising: Quantising,
+    needs_samples: bool = True,
+) -> tuple[Running, Dump]:
+    """Return a model that runs a dump's samples, and the dump as the model understands it.
+
+    Raises:
+        UsageError: nothing says which samples it is a dump of, and they are needed.
+        InputError: as `understand`.
+    """
+    said = samples is not None and not (isinstance(samples, SampleOptions) and samples.is_random and not samples.count)
+    chosen = choose_samples(model, samples if said else SampleOptions(count=1))
+    side = quantising.running(named, model, chosen, model)
+    dump = dump_of(given.archive(options), side, options, chosen.count if said else None)
+    if not said and needs_samples:
+        side = replace(side, samples=_held(dump, side))
+    return side, dump
+
+
+def _held(dump: Dump, side: Running) -> Samples:
+    """Return the inputs that a dump holds in the model's own encoding."""
+    names = [side.columns[i].name for i in range(len(side.execution.graph.inputs))]
+    plain = side.execution.target is None and side.execution.name == "as is"
+    if not plain or not all(name in dump.arrays for name in names):
+        raise UsageError(
+            f"{dump.name}: say which samples it is a dump of, with --input (or --samples and --seed for random ones "
+            f"of `tflq run`); a dump that holds the model's inputs in its own encoding needs neither"
+        )
+    return GivenSamples([dump.arrays[name] for name in names])

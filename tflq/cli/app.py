@@ -31,6 +31,7 @@ COMMANDS = {
     "run": "Run a model in TFLite's integers, in floating point or in a target's integers.",
     "verify": "Compare every tensor with TFLite itself, bit for bit.",
     "compare": "Compare models, targets or tensor dumps and rank the layers by what they add to the difference.",
+    "dumps": "Show how a tensor dump is understood: tensors, layouts, encodings, and why.",
     "explain": "Show every step of one output element, from the inputs to the stored value.",
     "diff": "List what differs between two models: operators, tensors, quantisation, constants.",
     "sensitivity": "Measure what each layer alone does to accuracy and outputs at each of its widths.",

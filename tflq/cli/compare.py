@@ -10,7 +10,15 @@ from tflq.analysis.compare import ComparedTensor
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.options import SIDE_HELP, calibration_options, report_option, reporting, sample_options, target_options
+from tflq.cli.options import (
+    SIDE_HELP,
+    calibration_options,
+    dump_options,
+    report_option,
+    reporting,
+    sample_options,
+    target_options,
+)
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
@@ -29,7 +37,7 @@ _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "s
     help="Differences up to it do not count as such (0: any difference counts).",
 )
 @click.option("--tensor", "tensors", multiple=True, metavar="NAME", help="Compare this tensor of A only. Repeat it.")
-@click.option("--map", "map_path", metavar="FILE", help="Where the tensors lie in a .bin dump (docs/commands.md).")
+@dump_options
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
 @report_option
@@ -78,6 +86,9 @@ def _print(result: CompareResult, top: int) -> None:
         if others:
             some = ", ".join(output.short(o) for o in others[:5])
             output.line(f"{name}: {some}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
+    output.lines(result.notes)
+    if found.unseen:
+        output.line(f"not seen, the dump lacks it: input {', '.join(map(output.short, found.unseen))}")
     ranked = found.ranking[:top]
     if ranked:
         output.line()

@@ -24,7 +24,7 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
         ) from None
 
 
-@click.command("explain", epilog=f"B: {SIDE_HELP.replace('or a tensor dump (.npz, .npy, .bin). ', '')}")
+@click.command("explain", epilog=f"B: {SIDE_HELP.replace('or a tensor dump: a file or folder (docs/dumps.md). ', '')}")
 @MODEL_ARGUMENT
 @click.option("--tensor", required=True, metavar="NAME", help="A tensor's name, its number, or its operator's name.")
 @click.option("--index", required=True, metavar="i,j,k", callback=_index, help="The element, in the model's own axes.")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from tflq.analysis.dumps.options import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
@@ -43,8 +44,8 @@ INPUT_HELP = (
 )
 
 SIDE_HELP = (
-    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump "
-    "(.npz, .npy, .bin). A second one without a model (@float, @gap9-ne16) takes the first one's."
+    "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump: "
+    "a file or folder (docs/dumps.md). A second one without a model (@float, @gap9-ne16) takes the first one's."
 )
 
 
@@ -96,6 +97,33 @@ def sample_options(default_samples: int) -> _Decorator:
             "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples."
         ),
     )
+
+
+dump_options = record(
+    "dump",
+    DumpOptions,
+    click.option("--map", "dump__map_path", metavar="FILE", help="Where the tensors lie in raw bytes (docs/dumps.md)."),
+    click.option(
+        "--layout",
+        "dump__layout",
+        type=click.Choice(LAYOUTS),
+        help="Order of a dump's axes, where shapes do not tell.",
+    ),
+    click.option(
+        "--numbers",
+        "dump__numbers",
+        type=click.Choice(NUMBERINGS),
+        help="What the numbers in names of a dump count, where shapes do not tell.",
+    ),
+    click.option(
+        "--quantized-values",
+        "dump__values",
+        flag_value="quantized",
+        help="Whole numbers in floating point are quantized values.",
+    ),
+    click.option("--real-values", "dump__values", flag_value="real", help="They are real numbers."),
+    click.option("--dtype", "dump__dtype", type=click.Choice(TYPES), help="Type of a dump's raw bytes."),
+)
 
 
 def target_options(

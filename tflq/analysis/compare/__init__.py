@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tflq.analysis.compare.comparison import ComparedTensor, Comparison, compare_sides
-from tflq.analysis.compare.dumps import Dump, read_dump
+from tflq.analysis.compare.comparison import compare_sides
+from tflq.analysis.compare.dumps import Dump, dump_as_it_is, dump_of
 from tflq.analysis.compare.matching import match, nearest, require_known
+from tflq.analysis.compare.result import ComparedTensor, Comparison
 from tflq.analysis.compare.sides import Column, ConvertedSamples, Running, Side
 
 __all__ = [
@@ -16,8 +17,9 @@ __all__ = [
     "Running",
     "Side",
     "compare_sides",
+    "dump_as_it_is",
+    "dump_of",
     "match",
     "nearest",
-    "read_dump",
     "require_known",
 ]

@@ -31,7 +31,7 @@ class Cause:
 
     Attributes:
         kind: one of "integers", "layer", "saturation", "range", "multiplier", "weights", "rounding", "carried",
-            "input", "computation".
+            "input", "given input", "computation".
         words: what was seen.
         advice: what to try.
     """
@@ -73,6 +73,15 @@ def likely_cause(
 def input_cause(node: str) -> Cause:
     """Return the cause of a layer whose input cannot hold the reference's values."""
     return Cause("input", f"its input, from {node}, cannot hold the reference's values", f"fix the range of {node}")
+
+
+def given_input_cause(name: str) -> Cause:
+    """Return the cause of an input that is not what the model was given."""
+    return Cause(
+        "given input",
+        f"the input '{name}' itself differs",
+        "compare how both sides make it: order, scale, sign, layout",
+    )
 
 
 def noise_ratio(figures: TensorFigures) -> float:

@@ -81,7 +81,15 @@ class TensorFigures:
 class Tally:
     """Adds up chunks of one tensor."""
 
-    def __init__(self, first: Tensor | None, second: Tensor | None) -> None:
+    def __init__(self, first: Tensor | None, second: Tensor | None, cut: tuple[int, ...] | None = None) -> None:
+        """Start with nothing.
+
+        Args:
+            first: how the first side's values stand for real numbers.
+            second: the same of the second side.
+            cut: shape of the tensor where only its first elements are compared, [S, n]; None where all are.
+        """
+        self._cut = cut
         self._tensors = (first, second)
         self._same = _same_encoding(first, second)
         self._lsb = _lsb(first, second)
@@ -103,7 +111,8 @@ class Tally:
         unequal = self._unequal(first, stored, a, b)
         with np.errstate(invalid="ignore"):
             noise = np.where(unequal, a - b, 0.0)
-        steps = noise if self._lsb is None else noise / self._lsb
+        lsb = self._lsb if self._lsb is None or self._cut is None else self._lsb.reshape(-1)[0]
+        steps = noise if lsb is None else noise / lsb
         if self._same and first.dtype == stored.dtype and first.dtype.kind in "iu":
             steps = first.astype(np.float64) - stored.astype(np.float64)
         steps = np.where(np.isnan(steps), np.inf, steps)
@@ -166,9 +175,10 @@ class Tally:
         self._lsb_noise += float(np.square(np.nan_to_num(magnitude)).sum())
         bins = np.clip(np.rint(steps), -LAST_BIN, LAST_BIN).astype(np.int64) + LAST_BIN
         self._histogram += np.bincount(bins.ravel(), minlength=2 * LAST_BIN + 1)
-        channels = steps.shape[-1] if steps.ndim > 1 else 1
-        largest = magnitude.reshape(-1, channels).max(axis=0, initial=0.0)
-        count = np.count_nonzero(unequal.reshape(-1, channels), axis=0)
+        channels = (self._cut or steps.shape)[-1] if steps.ndim > 1 else 1
+        filled = [(0, 0), (0, -steps.shape[-1] % channels)] if self._cut else [(0, 0)] * steps.ndim
+        largest = np.pad(magnitude, filled).reshape(-1, channels).max(axis=0, initial=0.0)
+        count = np.count_nonzero(np.pad(unequal, filled).reshape(-1, channels), axis=0)
         if not len(self._channel_count):
             self._channel_largest, self._channel_count = np.zeros(channels), np.zeros(channels, np.int64)
         self._channel_largest = np.maximum(self._channel_largest, largest)
@@ -176,15 +186,22 @@ class Tally:
         if not unequal.any():
             return
         if self._first_place is None:
-            self._first_place = _place(int(np.argmax(unequal)), first, second, start)
+            self._first_place = self._place(int(np.argmax(unequal)), first, second, start)
         worst = int(np.argmax(magnitude))
         if self._worst_place is None or magnitude.reshape(-1)[worst] > self._largest:
-            self._worst_place = _place(worst, first, second, start)
+            self._worst_place = self._place(worst, first, second, start)
         self._largest = max(self._largest, float(magnitude.max()))
+
+    def _place(self, flat: int, first: Array, second: Array, start: int) -> Place:
+        where = tuple(int(i) for i in np.unravel_index(flat, first.shape))
+        index = where[1:] if self._cut is None else tuple(int(i) for i in np.unravel_index(where[1], self._cut))
+        return Place(start + where[0], index, first[where].item(), second[where].item())
 
     def _count_codes(self, codes: Array, reference: Reals, noise: Reals) -> None:
         tensor = self._tensors[0]
         if tensor is None or not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
+            return
+        if self._cut is not None:
             return
         affine = tensor.quantisation
         low, high = max(affine.minimum_code, tensor.dtype.minimum), min(affine.maximum_code, tensor.dtype.maximum)
@@ -214,11 +231,6 @@ def sqnr_db(signal: float, noise: float) -> float:
     if noise == 0.0:
         return float("inf")
     return float(10.0 * np.log10(signal / noise)) if signal > 0.0 else float("-inf")
-
-
-def _place(flat: int, first: Array, second: Array, start: int) -> Place:
-    where = tuple(int(i) for i in np.unravel_index(flat, first.shape))
-    return Place(start + where[0], where[1:], first[where].item(), second[where].item())
 
 
 def _same_encoding(first: Tensor | None, second: Tensor | None) -> bool:

@@ -1,0 +1,98 @@
+"""Judges each compared tensor: what computes it, what it does alone, and why it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tflq.analysis.compare.causes import (
+    OWN_SHARE,
+    RANGE_KINDS,
+    given_input_cause,
+    input_cause,
+    likely_cause,
+    noise_ratio,
+)
+from tflq.analysis.compare.matching import Match
+from tflq.analysis.compare.result import ComparedTensor
+from tflq.analysis.compare.segments import Segment, segment
+from tflq.analysis.compare.tally import TensorFigures
+from tflq.graph import Graph
+
+
+def judged(
+    graph: Graph | None,
+    other: Graph | None,
+    matches: Sequence[Match],
+    every: Sequence[Match],
+    figures: Mapping[str, TensorFigures],
+    own: Mapping[str, TensorFigures],
+) -> tuple[ComparedTensor, ...]:
+    """Judge every tensor.
+
+    Args:
+        graph: that ran; of the first side, or of the second where the first is a dump. None where nothing ran.
+        other: the reference's, where both ran.
+        matches: what was compared.
+        every: all that both sides have.
+        figures: of each tensor, by its name on the first side.
+        own: of each layer fed with the reference's, or the dump's, inputs.
+    """
+    if graph is None:
+        return tuple(ComparedTensor(m, figures[m.first.name], channel=_worst(figures[m.first.name])) for m in matches)
+    there = {m.first.index: m.second.index for m in every}
+    back = {m.second.index: m.first.index for m in every}
+    names = {m.first.index: m.first.name for m in matches}
+    writers = graph.producers()
+    result: list[ComparedTensor] = []
+    for m in matches:
+        found = figures[m.first.name]
+        if not found.elements:  # inputs are what isolated layers are fed with
+            continue
+        if m.first.index not in writers:
+            differs = other is None and found.differing
+            cause = given_input_cause(m.first.name) if differs else None
+            group = 0 if differs else 2
+            result.append(ComparedTensor(m, found, "", "input" * bool(differs), _worst(found), cause, group))
+            continue
+        part = segment(graph, m.first.index, there, other, back)
+        read = [figures[names[t]] for t in part.inputs if t in names]
+        layer = _layer(m, found, part, read, own.get(m.first.name))
+        before = [t for t in result if t.match.first.index in part.inputs]
+        result.append(_after_its_inputs(layer, before))
+    return tuple(result)
+
+
+def _after_its_inputs(layer: ComparedTensor, inputs: Sequence[ComparedTensor]) -> ComparedTensor:
+    """Put a layer behind the one whose range spoils its input, wherever it was fed from."""
+    for t in inputs:
+        spoiled = t.cause is not None and t.cause.kind in RANGE_KINDS and t.own >= OWN_SHARE * layer.own
+        if spoiled and layer.group == 2 and layer.cause is not None:
+            return replace(layer, cause=input_cause(t.node), added=0.0)
+    return layer
+
+
+def _layer(
+    found: Match,
+    figures: TensorFigures,
+    part: Segment,
+    inputs: Sequence[TensorFigures],
+    own: TensorFigures | None,
+) -> ComparedTensor:
+    """Judge a layer by what it does alone, where that is known."""
+    node, operator = part.main.name, part.main.operator
+    if not figures.differing and not part.differences:
+        return ComparedTensor(found, figures, node, operator)
+    cause = likely_cause(figures, part, inputs, own)
+    channels = [d.channel for d in part.differences if d.channel is not None]
+    channel = channels[0] if channels else _worst(own if own is not None and own.differing else figures)
+    group = {"integers": 0, "layer": 1}.get(cause.kind, 2)
+    if own is not None:
+        added = noise_ratio(own)
+    else:
+        added = noise_ratio(figures) - max((noise_ratio(f) for f in inputs), default=0.0)
+    return ComparedTensor(found, figures, node, operator, channel, cause, group, added, added)
+
+
+def _worst(figures: TensorFigures) -> int | None:
+    return figures.channels[0][0] if figures.channels else None

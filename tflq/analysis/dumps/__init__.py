@@ -1,0 +1,1 @@
+"""Reads tensor dumps as boards and tools write them (docs/dumps.md): files, names, layouts, encodings."""

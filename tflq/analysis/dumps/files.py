@@ -1,0 +1,141 @@
+"""The files of a dump: archives of arrays, single arrays, raw bytes, memory images with a map, text, and folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from tflq.analysis.dumps.memory_map import is_map, read_mapped
+from tflq.analysis.dumps.text import read_blocks, read_table, read_words
+from tflq.analysis.dumps.wanted import Archive, Stored
+from tflq.analysis.inputs.files import read_npy, read_npz
+from tflq.errors import InputError
+from tflq.files import read_bytes
+
+_TYPED = {".u8": "uint8", ".s8": "int8", ".i8": "int8", ".f32": "float32"}
+_RAW = (".bin", ".raw", ".dat", *_TYPED)
+_TEXT = (".txt", ".csv", ".hex", ".log", ".h", ".c", ".float")
+SUFFIXES = (".npz", ".npy", *_RAW, *_TEXT)
+"""How the names of a dump's files end; a folder of them is a dump, too."""
+_SAMPLE = re.compile(r"(?:(?<=[^A-Za-z])|^)(?:sample|image|img|frame)[_-]?(\d+)[_.-]?", re.IGNORECASE)
+
+
+def read_archive(
+    path: str | os.PathLike[str], name: str | None = None, map_path: str | None = None, dtype: str | None = None
+) -> Archive:
+    """Read the arrays of a dump as they are stored.
+
+    Args:
+        path: a file whose name ends as `SUFFIXES` lists, or a folder of them.
+        name: of the tensor, where the file holds one array.
+        map_path: JSON that says where the tensors lie in raw bytes; a map.json beside the file is taken, too.
+        dtype: of raw bytes.
+
+    Raises:
+        InputError: files that cannot be read, or nothing in them.
+    """
+    place = Path(path)
+    if place.is_dir():
+        found = _folder(place, map_path, dtype)
+    elif place.suffix.lower() in SUFFIXES:
+        found = _file(place, map_path, dtype)
+        lone = place.suffix.lower() in (".npy", *_RAW) and len(found.arrays) == 1 and found.is_unnamed
+        if name is not None and len(found.arrays) == 1:
+            found = replace(found, arrays=(replace(found.arrays[0], name=name),), is_unnamed=False)
+        elif not lone:
+            found = replace(found, is_unnamed=False)
+    else:
+        raise InputError(f"{path}: no dump ends in '{place.suffix}'; allowed are {', '.join(SUFFIXES)}, or a folder")
+    numbers = [a for a in found.arrays if a.array.dtype.kind in "biuf"]
+    others = [a.name for a in found.arrays if a.array.dtype.kind not in "biuf"]
+    notes = (*found.notes, *([f"passed over, no numbers: {', '.join(others)}"] if others else ()))
+    if not numbers:
+        raise InputError(f"{path}: holds no array of numbers")
+    return Archive(str(path), tuple(_stacked(str(path), numbers)), notes, found.is_unnamed)
+
+
+def _folder(place: Path, map_path: str | None, dtype: str | None) -> Archive:
+    files = sorted((p for p in place.iterdir() if p.is_file()), key=lambda p: _natural(p.name))
+    kept = [p for p in files if p.suffix.lower() in SUFFIXES]
+    maps = [p for p in files if p.suffix.lower() == ".json" and is_map(p)]
+    others = [p.name for p in files if p not in kept and p not in maps]
+    if not kept:
+        raise InputError(f"{place}: holds no dump; its files end in none of {', '.join(SUFFIXES)}")
+    arrays: list[Stored] = []
+    notes = [f"passed over: {', '.join(others)}"] if others else []
+    for p in kept:
+        own = _file(p, map_path or (str(maps[0]) if maps and p.suffix.lower() in _RAW else None), dtype)
+        arrays += own.arrays
+        notes += own.notes
+    return Archive(str(place), tuple(arrays), tuple(notes))
+
+
+def _file(place: Path, map_path: str | None, dtype: str | None) -> Archive:
+    kind, stem = place.suffix.lower(), place.name[: -len(place.suffix)]
+    if kind == ".npz":
+        return Archive(str(place), tuple(Stored(key, array) for key, array in read_npz(place).items()))
+    if kind == ".npy":
+        return Archive(str(place), (Stored(stem, read_npy(place)),), is_unnamed=True)
+    if kind in _RAW:
+        return _raw(place, stem, map_path, dtype or _TYPED.get(kind))
+    content = bytes(read_bytes(place)).decode("utf-8", "replace")
+    if kind == ".hex":
+        return Archive(str(place), (read_words(str(place), content, stem),))
+    if kind == ".csv":
+        return Archive(str(place), (read_table(str(place), content, stem),))
+    blocks = read_blocks(str(place), content, stem)
+    if kind == ".float" or ".linear" in stem:
+        blocks = [replace(b, channels_first=True, may_be_short=False) for b in blocks]
+    return Archive(str(place), tuple(blocks))
+
+
+def _raw(place: Path, stem: str, map_path: str | None, dtype: str | None) -> Archive:
+    beside = place.parent / "map.json"
+    if map_path is None and is_map(beside):
+        map_path = str(beside)
+    if map_path is not None:
+        arrays = read_mapped(place, map_path)
+        return Archive(str(place), tuple(Stored(k, a) for k, a in arrays.items()), (f"cut as {map_path} says",))
+    content = np.frombuffer(bytes(read_bytes(place)), np.uint8)
+    if dtype is None:
+        return Archive(str(place), (Stored(stem, content, is_raw=True, is_flat=True),), is_unnamed=True)
+    if content.size % np.dtype(dtype).itemsize:
+        raise InputError(f"{place}: {content.size} bytes are no whole number of {dtype}")
+    return Archive(str(place), (Stored(stem, content.view(dtype), is_flat=True),), is_unnamed=True)
+
+
+def _stacked(path: str, arrays: Sequence[Stored]) -> list[Stored]:
+    """Join arrays of one name that are of one sample each, by a heading or a name as sample0_layer3."""
+    named = []
+    for a in arrays:
+        found = _SAMPLE.search(a.name)
+        if a.sample is None and found is not None and len(arrays) > 1:
+            rest = a.name[: found.start()] + a.name[found.end() :]
+            a = replace(a, name=rest or a.name, sample=int(found.group(1)))
+        named.append(a)
+    order = {name: i for i, name in reversed(list(enumerate(a.name for a in named)))}
+    result = []
+    for name, group in groupby(sorted(named, key=lambda a: order[a.name]), key=lambda a: a.name):
+        parts = sorted(group, key=lambda a: -1 if a.sample is None else a.sample)
+        if len(parts) == 1:
+            result.append(replace(parts[0], sample=None) if parts[0].sample in (None, 0) else parts[0])
+            continue
+        numbers = [p.sample for p in parts]
+        if None in numbers or len({p.array.shape for p in parts}) > 1 or numbers != list(range(len(parts))):
+            found_words = ", ".join("?" if n is None else str(n) for n in numbers)
+            raise InputError(
+                f"{path}: '{name}' stands there {len(parts)} times, for the samples {found_words}; each array needs a "
+                f"name of its own, or one for each sample, counted from 0, of one shape"
+            )
+        result.append(replace(parts[0], array=np.stack([p.array for p in parts]), sample=None))
+    return result
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    return [(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", name)]

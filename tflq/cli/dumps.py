@@ -1,0 +1,43 @@
+"""`tflq dumps`: how a tensor dump is understood beside its model."""
+
+from __future__ import annotations
+
+import click
+
+from tflq.api.dumps import DumpsOptions, dumps
+from tflq.api.options import SampleOptions, changed
+from tflq.cli import output
+from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
+
+
+@click.command("dumps")
+@click.argument("path", metavar="DUMP")
+@click.option("--model", required=True, metavar="M", help="Whose tensors it holds: MODEL or MODEL@TARGET.")
+@sample_options(1)
+@dump_options
+@target_options()
+@calibration_options
+@reporting
+def command(path: str, model: str, samples: SampleOptions, as_json: bool, **options: object) -> int:
+    """Show how DUMP is understood: which array is which tensor, its layout and encoding, and what told it.
+
+    DUMP is a file or folder as boards and tools write them (docs/dumps.md), [TENSOR=]FILE for one array.
+    """
+    found = dumps(path, model, samples, changed(DumpsOptions(), options), progress=output.progress)
+    if as_json:
+        output.json_report(found.to_dict())
+        return 0
+    understood = found.understood
+    readings = understood.readings
+    plural = "s" * (understood.samples != 1)
+    output.line(f"{understood.path}: {len(readings)} tensors of {model}, {understood.samples} sample{plural}")
+    output.lines(understood.notes)
+    if understood.missing:
+        some = ", ".join(output.short(name) for name in understood.missing[:5])
+        more = f" and {len(understood.missing) - 5} more" if len(understood.missing) > 5 else ""
+        output.line(f"not in it: {some}{more}")
+    output.line()
+    short = output.short
+    rows = [(short(r.wanted.name), short(r.source), r.stored, r.layout, r.encoding, r.why) for r in readings]
+    output.table(("tensor", "array", "stored", "layout", "numbers", "told by"), rows)
+    return 0
