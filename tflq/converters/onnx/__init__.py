@@ -10,38 +10,50 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.onnx.model import IR_VERSION, OPSET, OnnxGraph, OnnxNode, model_bytes
+from tflq.converters.onnx.model import IR_VERSIONS, OnnxGraph, OnnxNode, model_bytes
+from tflq.converters.onnx.options import FLOAT, OnnxOptions, carried, options_of
 from tflq.converters.onnx.translate import supported_operators, translate, unsupported
 from tflq.converters.passes.requirements import refuse
-from tflq.converters.settings import Setting, Settings
+from tflq.converters.settings import Settings, parse_settings, settings_of
 from tflq.converters.targets import Target, model_name
-from tflq.errors import OptionError
+from tflq.converters.tflite_quantiser import TFLITE
 from tflq.graph import Affine, Array, Graph, Tensor, float_view
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
-__all__ = ["ONNX", "OnnxGraph", "OnnxNode", "model_bytes", "supported_operators", "translate", "unsupported"]
+__all__ = [
+    "ONNX",
+    "OnnxGraph",
+    "OnnxNode",
+    "OnnxOptions",
+    "model_bytes",
+    "supported_operators",
+    "translate",
+    "unsupported",
+]
 
-FLOAT, QDQ = "float", "qdq"
-_FORMS = "float: real numbers; qdq: a quantised model's own integers between DequantizeLinear and QuantizeLinear"
+
+_BORDERS = ("inputs=float", "outputs=float")
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
-    """Return the graph that is written: the float view, or the model as it is.
+    """Return the graph that is written: the float view, or the model's integers.
+
+    form=qdq of a float model with ranges quantises it as target tflite does, with float inputs and outputs.
 
     Raises:
-        UnsupportedError: operators that cannot be written, all at once.
-        OptionError: form=qdq of a model that is not quantised.
+        UnsupportedError: operators that cannot be written, all at once; form=qdq of tensors without a range.
     """
-    view = _view(graph, settings)
-    refuse(unsupported(view))
-    return view
+    view, options = _view(graph, settings), options_of(graph, settings)
+    refuse(unsupported(view, options))
+    return replace(view, extra=options)  # for `emit`
 
 
 def _view(graph: Graph, settings: Settings) -> Graph:
-    if settings.values["form"] == FLOAT:
+    options = options_of(graph, settings)
+    if options.form == FLOAT:
         return float_view(graph)
     if not any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors):
-        raise OptionError("form=qdq: the model is not quantised; give a quantised .tflite, or form=float")
+        graph = TFLITE.quantise(graph, parse_settings(TFLITE.settings, [f"type={options.kind}", *_BORDERS]))
     return replace(graph, nodes=[replace(node, arithmetic="tflite") for node in graph.nodes])
 
 
@@ -55,17 +67,16 @@ def _encode(real: Array, tensor: Tensor) -> Array:
 ONNX = Target(
     name="onnx",
     summary="an ONNX model: float32, or 8 bits with QuantizeLinear and DequantizeLinear",
-    arithmetic="float",
+    arithmetic="tflite",  # which runs float networks in float
     specification={
         "documentation": "docs/onnx.md",
-        "opset": OPSET,
-        "ir_version": IR_VERSION,
+        "opsets": list(IR_VERSIONS),
         "layout": "NCHW",
         "operators": list(supported_operators()),
     },
-    settings=(Setting("form", FLOAT, _FORMS, (FLOAT, QDQ), per_layer=False),),
-    check=lambda graph, settings: unsupported(_view(graph, settings)),
+    settings=settings_of(OnnxOptions),
+    check=lambda graph, settings: unsupported(_view(graph, settings), options_of(graph, settings)),
     quantise=quantise_graph,
     encode=_encode,
-    emit=lambda graph, source: {f"{model_name(source)}.onnx": model_bytes(translate(graph))},
+    emit=lambda graph, source: {f"{model_name(source)}.onnx": model_bytes(translate(graph, carried(graph)))},
 )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tflq.errors import MissingExtraError
 from tflq.graph import Array, Graph
 
-OnnxAttribute = int | float | str | tuple[int, ...]
+OnnxAttribute = int | float | str | tuple[int, ...] | tuple[float, ...]
 
-OPSET = 13
-IR_VERSION = 8
+IR_VERSIONS = {13: 8, 14: 8, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
+"""Opset -> the version of the file format that came with it, 8 at least."""
+_REDUCTIONS = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd")
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,12 @@ class OnnxValue:
 
     Attributes:
         name: of the value.
-        shape: in ONNX's layout.
+        shape: in ONNX's layout; an axis that is open has a name.
         dtype: numpy's name of the element type.
     """
 
     name: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
     dtype: str
 
 
@@ -60,6 +61,7 @@ class OnnxGraph:
         inputs: in the model's order.
         outputs: in the model's order.
         values: tensor of the model -> name of the value that holds it.
+        opset: version of the operators.
     """
 
     name: str
@@ -68,6 +70,7 @@ class OnnxGraph:
     inputs: tuple[OnnxValue, ...]
     outputs: tuple[OnnxValue, ...]
     values: Mapping[int, str]
+    opset: int = 13
 
     @property
     def producers(self) -> dict[str, OnnxNode]:
@@ -115,29 +118,44 @@ def tensor_names(graph: Graph, names: Names) -> dict[int, str]:
 
 
 def model_bytes(graph: OnnxGraph) -> bytes:
-    """Return the file of a graph: opset 13, IR version 8.
+    """Return the file of a graph, with the shapes of its values (value_info).
 
     Raises:
         MissingExtraError: the package `onnx` is not installed.
     """
     try:
-        from onnx import helper, numpy_helper
+        from onnx import helper, numpy_helper, shape_inference
     except ImportError:
         raise MissingExtraError(
             "writing ONNX needs the package onnx, which is not installed: pip install 'tflq[onnx]'"
         ) from None
-    nodes = []
-    for node in graph.nodes:
+    nodes, written = [], tuple(_of_opset(graph))
+    for node in written:
         made = helper.make_node(node.op_type, node.inputs, node.outputs, name=node.outputs[0])
-        made.attribute.extend(helper.make_attribute(key, value) for key, value in sorted(node.attributes.items()))
+        for key, value in sorted(node.attributes.items()):
+            number = helper.np_dtype_to_tensor_dtype(np.dtype(str(value))) if key == "to" else value
+            made.attribute.append(helper.make_attribute(key, number))
         nodes.append(made)
     inputs, outputs = (
         [helper.make_tensor_value_info(v.name, helper.np_dtype_to_tensor_dtype(np.dtype(v.dtype)), v.shape) for v in vs]
         for vs in (graph.inputs, graph.outputs)
     )
-    constants = [numpy_helper.from_array(value, name) for name, value in graph.constants.items()]
+    read = {name for node in written for name in node.inputs}
+    constants = [numpy_helper.from_array(value, name) for name, value in graph.constants.items() if name in read]
     whole = helper.make_graph(nodes, graph.name, inputs, outputs, constants)
-    opset = helper.make_opsetid("", OPSET)
-    model = helper.make_model(whole, producer_name="tflq", opset_imports=[opset], ir_version=IR_VERSION)
-    content: bytes = model.SerializeToString(deterministic=True)
+    opset = helper.make_opsetid("", graph.opset)
+    model = helper.make_model(whole, producer_name="tflq", opset_imports=[opset], ir_version=IR_VERSIONS[graph.opset])
+    content: bytes = shape_inference.infer_shapes(model).SerializeToString(deterministic=True)
     return content
+
+
+def _of_opset(graph: OnnxGraph) -> Iterator[OnnxNode]:
+    """Yield the nodes as the opset has them: below 18 the axes of most reductions are attributes."""
+    for node in graph.nodes:
+        if node.op_type in _REDUCTIONS and graph.opset < 18:
+            axes = tuple(int(a) for a in graph.constants[node.inputs[1]])
+            yield replace(node, inputs=node.inputs[:1], attributes={**node.attributes, "axes": axes})
+        elif node.op_type == "ScatterND" and graph.opset < 16:
+            yield replace(node, attributes={})
+        else:
+            yield node

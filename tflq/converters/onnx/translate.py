@@ -4,46 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.converters.onnx import elementwise, shapes, windows
+from tflq.converters.exchange import rules
+from tflq.converters.onnx import windows
 from tflq.converters.onnx.model import OnnxGraph
-from tflq.converters.onnx.writer import Writer
-from tflq.converters.passes.patterns import fused_activation
-from tflq.converters.passes.requirements import collect_problems, refuse
-from tflq.graph import ABSENT, Affine, DType, Graph, Node
+from tflq.converters.onnx.open_batch import open_batch
+from tflq.converters.onnx.options import STATIC, OnnxOptions
+from tflq.converters.onnx.writer import Writer, is_quantised
+from tflq.converters.passes.batch import with_batch
+from tflq.converters.passes.requirements import refuse
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import ABSENT, DType, Graph, Node
 
-Rule = Callable[[Writer, Node], None]
+Rule = Callable[[Writer], None]
 
-_UNARY = {
-    "abs": "Abs",
-    "elu": "Elu",
-    "exp": "Exp",
-    "logistic": "Sigmoid",
-    "neg": "Neg",
-    "sqrt": "Sqrt",
-    "tanh": "Tanh",
-}
-_BINARY = {"add": "Add", "div": "Div", "maximum": "Max", "minimum": "Min", "mul": "Mul", "sub": "Sub"}
 _RULES: dict[str, Rule] = {
-    **{name: elementwise.unary(op_type) for name, op_type in _UNARY.items()},
-    **{name: elementwise.binary(op_type) for name, op_type in _BINARY.items()},
-    **dict.fromkeys(elementwise.BOUNDS, elementwise.clamp),
-    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), shapes.reshape),
-    **dict.fromkeys(("pad", "padv2"), shapes.pad),
-    **dict.fromkeys(("quantize", "dequantize"), shapes.quantize),
+    **rules.RULES,
+    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), windows.reshape),
     "average_pool_2d": windows.average_pool_2d,
-    "concatenation": shapes.concatenation,
     "conv_2d": windows.conv_2d,
     "depthwise_conv_2d": windows.depthwise_conv_2d,
     "fully_connected": windows.fully_connected,
-    "hard_swish": elementwise.hard_swish,
-    "leaky_relu": elementwise.leaky_relu,
     "max_pool_2d": windows.max_pool_2d,
-    "mean": windows.mean,
-    "prelu": elementwise.prelu,
-    "softmax": elementwise.softmax,
-    "transpose": shapes.transpose,
 }
-_TYPES = (DType.FLOAT32, DType.INT8, DType.UINT8)
+_SCALED = (DType.INT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.INT64)
+_PLAIN = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.BOOL)
 
 
 def supported_operators() -> tuple[str, ...]:
@@ -51,52 +35,56 @@ def supported_operators() -> tuple[str, ...]:
     return tuple(sorted(_RULES))
 
 
-def unsupported(graph: Graph) -> tuple[str, ...]:
-    """Return one line for each operator or output that cannot be written: which, why, and the way out."""
-    found = collect_problems(graph, lambda _, node: _reason(graph, node))
-    written = graph.producers()
-    idle = [graph.tensors[t].name for t in graph.outputs if t not in written]
-    return (*found, *(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle))
+def unsupported(graph: Graph, options: OnnxOptions | None = None) -> tuple[str, ...]:
+    """Return one line for each operator that cannot be written: which, why, and the way out."""
+    writer, problems = _translated(graph, options)
+    if problems or writer.options.batch == STATIC:
+        return problems
+    try:
+        translate(graph, options)
+    except UnsupportedError as error:
+        return (str(error),)
+    return ()
 
 
-def translate(graph: Graph) -> OnnxGraph:
+def translate(graph: Graph, options: OnnxOptions | None = None) -> OnnxGraph:
     """Return the ONNX graph of a float graph, or with QuantizeLinear and DequantizeLinear of a quantised one.
 
     Args:
-        graph: float32, or int8 and uint8 with scales; [N, H, W, C] where tensors have 4 axes.
+        graph: float32, or integers with scales; [N, H, W, C] where tensors have 4 axes.
+        options: opset and layout.
 
     Raises:
         UnsupportedError: operators, types or operands that cannot be written, all at once.
     """
-    refuse(unsupported(graph))
-    writer = Writer(graph)
-    for node in graph.nodes:
-        _RULES[node.operator](writer, node)
-    return writer.finish()
+    writer, problems = _translated(graph, options)
+    refuse(problems)
+    found = writer.finish()
+    if writer.options.batch == STATIC:
+        return found
+    return open_batch(found, _translated(with_batch(graph, 2), options)[0].finish())
 
 
-def _reason(graph: Graph, node: Node) -> str:
+def _translated(graph: Graph, options: OnnxOptions | None) -> tuple[Writer, tuple[str, ...]]:
+    writer, problems = Writer(graph, options), list[str]()
+    for index, node in enumerate(graph.nodes):
+        writer.index = index
+        try:
+            _require(graph, node)
+            if all(writer.is_written(t) or t == ABSENT or graph.tensors[t].is_constant for t in node.inputs):
+                _RULES[node.operator](writer)
+        except (UnsupportedError, GraphError) as error:
+            problems.append(f"{graph.where(index)}: {error}")
+    return writer, tuple(problems)
+
+
+def _require(graph: Graph, node: Node) -> None:
     if node.custom_code or node.operator not in _RULES:
         what = f"custom operator '{node.custom_code}'" if node.custom_code else node.operator
-        return f"no rule writes {what} in ONNX; known are {', '.join(supported_operators())}"
-    fused = fused_activation(node)
-    if fused not in elementwise.FUSED:
-        return f"fused activation {fused}; known are {', '.join(elementwise.FUSED)}: make it an operator of its own"
-    for t in (t for t in (node.inputs[0], *node.outputs) if t != ABSENT):
+        raise UnsupportedError(f"no rule writes {what} in ONNX; known are {', '.join(supported_operators())}")
+    for t in (t for t in (*node.inputs, *node.outputs) if t != ABSENT):
         tensor = graph.tensors[t]
-        if tensor.dtype not in _TYPES or (tensor.dtype.is_integer and not isinstance(tensor.quantisation, Affine)):
-            return f"tensor '{tensor.name}' is {tensor.dtype.value}; float32 and 8 bits with a scale can be written"
-    return _weights_reason(graph, node) if node.operator in _WEIGHTED else ""
-
-
-def _weights_reason(graph: Graph, node: Node) -> str:
-    weights = graph.tensors[node.inputs[1]]
-    if weights.dtype not in _TYPES:
-        return f"weights '{weights.name}' are {weights.dtype.value}; float32 and 8 bits can be written: use form=float"
-    bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] != ABSENT else None
-    if bias is not None and bias.dtype.is_integer and not isinstance(bias.quantisation, Affine):
-        return f"bias '{bias.name}' has no scale; use form=float"
-    return ""
-
-
-_WEIGHTED = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+        if tensor.is_constant and tensor.dtype.is_integer and tensor.quantisation is None:
+            continue  # shapes, axes and counts, which rules read
+        if tensor.dtype not in (_SCALED if is_quantised(tensor) else _PLAIN):
+            raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}, which cannot be written")

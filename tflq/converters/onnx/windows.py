@@ -1,42 +1,92 @@
-"""Convolutions, fully connected layers, pools and means."""
+"""Convolutions, fully connected layers, pools, and the reshapes in front of them, in the forms that ONNX has."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.onnx.elementwise import write_activated
-from tflq.converters.onnx.model import OnnxAttribute
-from tflq.converters.onnx.shapes import flat_rows
-from tflq.converters.onnx.writer import Writer
-from tflq.converters.passes.layouts import axis_first
+from tflq.converters.exchange.emitter import ExchangeAttribute, Value, written_shape
+from tflq.converters.onnx.writer import Writer, is_same_order
+from tflq.converters.passes.layouts import TO_FIRST, shape_first
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Array, Node
+from tflq.graph import Array
 from tflq.interpreter.accumulate import Window, window_of
 
 
-def conv_2d(writer: Writer, node: Node) -> None:
+def conv_2d(writer: Writer) -> None:
     """Conv, weights [O, KH, KW, C/groups] -> [O, C/groups, KH, KW]."""
-    x, weights = (writer.tensor(t) for t in node.inputs[:2])
-    groups = x.shape[3] // weights.shape[3]
-    _convolution(writer, node, np.transpose(_value(writer, node, 1), (0, 3, 1, 2)), groups)
+    weights = writer.constant_at(1)
+    groups = writer.tensor(writer.node.inputs[0]).shape[3] // weights.shape[3]
+    _convolution(writer, np.transpose(weights, (0, 3, 1, 2)), groups)
 
 
-def depthwise_conv_2d(writer: Writer, node: Node) -> None:
+def depthwise_conv_2d(writer: Writer) -> None:
     """Conv with a group for each channel, weights [1, KH, KW, C*m] -> [C*m, 1, KH, KW]."""
-    channels = writer.tensor(node.inputs[0]).shape[3]
-    _convolution(writer, node, np.transpose(_value(writer, node, 1), (3, 0, 1, 2)), channels)
+    channels = writer.tensor(writer.node.inputs[0]).shape[3]
+    _convolution(writer, np.transpose(writer.constant_at(1), (3, 0, 1, 2)), channels)
 
 
-def fully_connected(writer: Writer, node: Node) -> None:
+def fully_connected(writer: Writer) -> None:
     """Gemm with transB = 1; behind a flattened image the columns go from (h, w, c) to (c, h, w)."""
-    weights = _value(writer, node, 1)
-    image = writer.flattened.get(node.inputs[0])
-    if image is not None:
-        weights = weights.reshape(-1, *image).transpose(0, 3, 1, 2).reshape(weights.shape)
-    rows = flat_rows(writer, node.inputs[0], weights.shape[1])
-    inputs = [rows, writer.read_constant(node.inputs[1], weights), *_bias(writer, node)]
-    shape = writer.tensor(node.outputs[0]).shape
-    write_activated(writer, node, "Gemm", inputs, {"transB": 1}, shape if len(shape) != 2 else None)
+    source, wanted = writer.node.inputs[0], writer.output().shape
+    image = writer.flattened.get(source)
+    tensor = writer.tensor(writer.node.inputs[1])
+    if tensor.data is None:
+        weights = writer.plain(1)
+    else:
+        data = tensor.data
+        if image is not None:
+            data = data.reshape(-1, *image).transpose(0, 3, 1, 2).reshape(data.shape)
+        weights = writer.weights(writer.node.inputs[1], data, 0)
+    depth = tensor.shape[1]
+    x = writer.held(source)
+    rows = x if x.shape == (x.shape[0], depth) else _shaped(writer, source, (int(np.prod(x.shape)) // depth, depth))
+    bias = writer.given(2)
+    operands = [rows, weights, *([] if bias is None else [_bias(writer, bias)])]
+    value = writer.add("Gemm", operands, (rows.shape[0], tensor.shape[0]), transB=1)
+    if len(wanted) != 2:
+        value = writer.reshaped(value, wanted)
+        if len(wanted) == 4:
+            value = writer.transposed(value, TO_FIRST, True)
+    writer.result(value)
+
+
+def reshape(writer: Writer) -> None:
+    """RESHAPE, SQUEEZE, EXPAND_DIMS: Reshape in the model's own order of elements.
+
+    An image that is flattened for fully connected layers only stays in the order (c, h, w): they permute their weights.
+    """
+    source, t = writer.node.inputs[0], writer.node.outputs[0]
+    old, new = writer.tensor(source).shape, writer.tensor(t).shape
+    if _is_flattened_for_products(writer, source, t):
+        writer.flattened[t] = (old[1], old[2], old[3])
+        first = writer.laid(source, True)
+        writer.result(writer.add("Reshape", [first, writer.whole("shape", new)], new, first=False))
+        return
+    if len(new) == 4 and is_same_order(shape_first(new)):
+        value = writer.in_order(source)
+        target = shape_first(new)
+        writer.result(writer.add("Reshape", [value, writer.whole("shape", target)], target, first=True))
+        return
+    writer.result(_shaped(writer, source, new))
+
+
+def _shaped(writer: Writer, t: int, shape: tuple[int, ...]) -> Value:
+    value = writer.in_order(t)
+    return writer.add("Reshape", [value, writer.whole("shape", shape)], shape, first=False)
+
+
+def _is_flattened_for_products(writer: Writer, source: int, t: int) -> bool:
+    graph = writer.graph
+    old, new = writer.tensor(source).shape, writer.tensor(t).shape
+    if len(old) != 4 or len(new) != 2 or new[0] != old[0] or t in graph.outputs:
+        return False
+    if is_same_order(shape_first(old)) or not writer.held(source).is_first:
+        return False
+    readers = [graph.nodes[i] for i in graph.consumers().get(t, [])]
+    products = [n for n in readers if n.operator == "fully_connected" and n.inputs[0] == t]
+    is_read = len(products) == len(readers)
+    weights = [writer.tensor(n.inputs[1]) for n in products]
+    return is_read and all(w.is_constant and w.shape[1] == new[1] for w in weights)
 
 
 def pads_of(window: Window) -> tuple[int, int, int, int]:
@@ -44,83 +94,70 @@ def pads_of(window: Window) -> tuple[int, int, int, int]:
     return (window.top, window.left, window.bottom, window.right)
 
 
-def _convolution(writer: Writer, node: Node, weights: Array, groups: int) -> None:
-    shape = writer.tensor(node.inputs[0]).shape
+def _convolution(writer: Writer, weights: Array, groups: int) -> None:
+    shape = writer.tensor(writer.node.inputs[0]).shape
     kernel = (weights.shape[2], weights.shape[3])
-    window = window_of(node.attributes, (shape[1], shape[2]), kernel)
-    inputs = [writer.read(node.inputs[0]), writer.read_constant(node.inputs[1], weights), *_bias(writer, node)]
-    attributes: dict[str, OnnxAttribute] = {
+    window = window_of(writer.node.attributes, (shape[1], shape[2]), kernel)
+    bias = writer.given(2)
+    operands = [writer.first(0), writer.weights(writer.node.inputs[1], weights, 0)]
+    if bias is not None:
+        operands.append(_bias(writer, bias))
+    attributes: dict[str, ExchangeAttribute] = {
         "kernel_shape": kernel,
         "strides": window.stride,
         "dilations": window.dilation,
         "pads": pads_of(window),
         "group": groups,
     }
-    write_activated(writer, node, "Conv", inputs, attributes)
+    writer.result(
+        writer.add("Conv", operands, written_shape(writer.output().shape, True), first=True, options=attributes)
+    )
 
 
-def _bias(writer: Writer, node: Node) -> list[str]:
-    if len(node.inputs) < 3 or node.inputs[2] == ABSENT:
-        return []
-    return [writer.read_constant(node.inputs[2], _value(writer, node, 2))]
+def _bias(writer: Writer, t: int) -> Value:
+    tensor = writer.tensor(t)
+    if tensor.dtype.is_integer and tensor.quantisation is None:
+        raise UnsupportedError(f"bias '{tensor.name}' has no scale; use form=float")
+    return writer.laid(t, False) if tensor.data is None else writer.weights(t, tensor.data, 0)
 
 
-def _value(writer: Writer, node: Node, position: int) -> Array:
-    tensor = writer.tensor(node.inputs[position])
-    if tensor.data is None:
-        raise UnsupportedError(f"{node.name}: '{tensor.name}' is computed at run time; a constant is needed")
-    return tensor.data
-
-
-def average_pool_2d(writer: Writer, node: Node) -> None:
+def average_pool_2d(writer: Writer) -> None:
     """AveragePool that does not count padding; over the whole image it is GlobalAveragePool."""
-    window, size = _window(writer, node)
-    x = writer.read(node.inputs[0])
+    window, size = _window(writer)
+    x, shape = writer.first(0), written_shape(writer.output().shape, True)
     if window.kernel == size and window.output_size(size) == (1, 1) and not any(window.padding):
-        write_activated(writer, node, "GlobalAveragePool", [x])
+        writer.result(writer.add("GlobalAveragePool", [x], shape))
     else:
         attributes = {**_attributes(window, size), "count_include_pad": 0}
-        write_activated(writer, node, "AveragePool", [x], attributes)
+        writer.result(writer.add("AveragePool", [x], shape, options=attributes))
 
 
-def max_pool_2d(writer: Writer, node: Node) -> None:
+def max_pool_2d(writer: Writer) -> None:
     """MaxPool."""
-    window, size = _window(writer, node)
-    write_activated(writer, node, "MaxPool", [writer.read(node.inputs[0])], _attributes(window, size))
+    window, size = _window(writer)
+    shape = written_shape(writer.output().shape, True)
+    writer.result(writer.add("MaxPool", [writer.first(0)], shape, options=_attributes(window, size)))
 
 
-def mean(writer: Writer, node: Node) -> None:
-    """ReduceMean; where axes go and others than N, C stay, in the model's own layout."""
-    tensor, data = writer.tensor(node.inputs[0]), writer.tensor(node.inputs[1]).data
-    if data is None:
-        raise UnsupportedError(f"{node.name}: the axes are computed at run time; a constant is needed")
-    rank, keep = len(tensor.shape), node.attributes.boolean("keep_dims", False)
-    axes = sorted({int(a) % rank for a in data.reshape(-1)})
-    keeps_layout = rank != 4 or keep or axes == [1, 2]
-    x = writer.read(node.inputs[0]) if keeps_layout else writer.read_plain(node.inputs[0])
-    mapped = tuple(sorted(axis_first(a, rank) if keeps_layout else a for a in axes))
-    writer.write(node.outputs[0], "ReduceMean", [x], axes=mapped, keepdims=int(keep))
+def _window(writer: Writer) -> tuple[Window, tuple[int, int]]:
+    shape, options = writer.tensor(writer.node.inputs[0]).shape, writer.node.attributes
+    kernel = (options.integer("filter_height"), options.integer("filter_width"))
+    return window_of(options, (shape[1], shape[2]), kernel), (shape[1], shape[2])
 
 
-def _window(writer: Writer, node: Node) -> tuple[Window, tuple[int, int]]:
-    shape = writer.tensor(node.inputs[0]).shape
-    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
-    return window_of(node.attributes, (shape[1], shape[2]), kernel), (shape[1], shape[2])
+def _attributes(window: Window, size: tuple[int, int]) -> dict[str, ExchangeAttribute]:
+    """A stride along an axis that the window fills does nothing: it is written as 1, since some tools have limits."""
+    bottom, right = _needed_padding(window, size)
+    spare = (size[0] + window.top + bottom - window.kernel[0], size[1] + window.left + right - window.kernel[1])
+    strides = tuple(s if rest else 1 for s, rest in zip(window.stride, spare, strict=True))
+    return {"kernel_shape": window.kernel, "strides": strides, "pads": (window.top, window.left, bottom, right)}
 
 
-def _attributes(window: Window, size: tuple[int, int]) -> dict[str, OnnxAttribute]:
-    """A stride along an axis with one output does nothing: it is written as 1, since some tools have limits on it."""
-    output = window.output_size(size)
-    stride = tuple(s if o > 1 else 1 for s, o in zip(window.stride, output, strict=True))
-    found = Window(window.kernel, (stride[0], stride[1]), (1, 1), *_needed_padding(window, size))
-    return {"kernel_shape": found.kernel, "strides": found.stride, "pads": pads_of(found)}
-
-
-def _needed_padding(window: Window, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return top, bottom, left, right with just what the outputs read: then any stride gives the same outputs."""
+def _needed_padding(window: Window, size: tuple[int, int]) -> tuple[int, int]:
+    """Return bottom and right with just what the outputs read: then any stride gives the same outputs."""
     output = window.output_size(size)
     ends = []
     for axis, (before, after) in enumerate(((window.top, window.bottom), (window.left, window.right))):
         last = (output[axis] - 1) * window.stride[axis] + window.kernel[axis]
-        ends.append((before, min(after, max(0, last - before - size[axis]))))
-    return (*ends[0], *ends[1])
+        ends.append(min(after, max(0, last - before - size[axis])))
+    return ends[0], ends[1]

@@ -7,39 +7,56 @@ layout. In a quantised model an operator reads dequantised values, and what it w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Value, turned, written_shape
 from tflq.converters.onnx.model import Names, OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
-from tflq.converters.passes.layouts import TO_LAST, shape_first
+from tflq.converters.onnx.options import OnnxOptions
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
 
+SINCE = {"Gelu": 20, "ScatterND:add": 16, "HardSwish": 14}
+"""Operators that ONNX got behind opset 13."""
+_QUANTISED_SINCE = {
+    DType.INT8: 13, DType.UINT8: 13, DType.INT32: 13, DType.INT16: 21, DType.UINT16: 21, DType.INT4: 21, DType.UINT4: 21
+}  # fmt: skip
 
-class Writer:
+
+class Writer(Emitter):
     """The state of one translation.
 
     Attributes:
         graph: the model's graph.
+        options: opset and layout.
         flattened: tensors that hold a flattened image in the order (c, h, w) -> (h, w, c) of that image.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, options: OnnxOptions | None = None) -> None:
         self.graph = graph
+        self.options = options or OnnxOptions()
         self.flattened: dict[int, tuple[int, int, int]] = {}
         self._names = Names()
         self._values = tensor_names(graph, self._names)
         self._nodes: list[OnnxNode] = []
         self._constants: dict[str, Array] = {}
-        self._readable = {t: self._values[t] for t in graph.inputs if not is_quantised(graph.tensors[t])}
+        self._fresh: set[str] = set()  # values of no tensor yet
+        self._stored = {t: self._stated(t, self.options.channels_first) for t in graph.inputs}
+        self._real: dict[int, Value] = {}
+        self._turned: dict[tuple[int, bool], Value] = {}
 
-    def tensor(self, t: int) -> Tensor:
-        """Return a tensor of the model."""
-        return self.graph.tensors[t]
+    def has(self, kind: str) -> bool:
+        """Whether the opset has an operator."""
+        return kind in SINCE and self.options.opset >= SINCE[kind]
 
     def name(self, t: int) -> str:
         """Return the name of the value that holds a tensor."""
         return self._values[t]
+
+    def is_written(self, t: int) -> bool:
+        """Whether a tensor is an input or was computed."""
+        return t in self._stored
 
     def constant(self, wanted: str, value: Array) -> str:
         """Add a constant as it is and return its name."""
@@ -47,45 +64,74 @@ class Writer:
         self._constants[name] = np.ascontiguousarray(value).reshape(np.shape(value))
         return name
 
-    def node(self, op_type: str, inputs: Sequence[str], wanted: str, **attributes: OnnxAttribute) -> str:
+    def node_of(self, op_type: str, inputs: Sequence[str], wanted: str, **attributes: OnnxAttribute) -> str:
         """Add a node with a new value and return the value's name."""
-        return self._append(op_type, inputs, self._names.fresh(wanted), attributes)
+        name = self._names.fresh(wanted)
+        self._nodes.append(OnnxNode(op_type, tuple(inputs), (name,), attributes))
+        self._fresh.add(name)
+        return name
 
-    def write(self, t: int, op_type: str, inputs: Sequence[str], **attributes: OnnxAttribute) -> None:
-        """Add the node that computes a tensor of the model, and what quantises it where the model does."""
-        affine = self.tensor(t).quantisation
-        if not is_quantised(self.tensor(t)) or not isinstance(affine, Affine):
-            self._readable[t] = self._append(op_type, inputs, self._values[t], attributes)
-            return
-        real = self.node(op_type, inputs, f"{self._values[t]}_real", **attributes)
-        self.quantise(t, real)
-
-    def quantise(self, t: int, real: str) -> None:
-        """Make a tensor of the model from its real value."""
-        parameters = self._scale_and_zero_point(t)
-        self._append("QuantizeLinear", (real, *parameters), self._values[t], {})
-
-    def alias(self, t: int, value: str) -> None:
-        """Let a tensor of the model be a value that is there already, quantised where the model quantises it."""
-        if is_quantised(self.tensor(t)):
-            self.quantise(t, value)
+    def put(self, t: int, value: Value) -> None:
+        """Let a tensor be a value, quantised where the model quantises it."""
+        tensor, name = self.tensor(t), self._values[t]
+        if is_quantised(tensor):
+            value = turned(self, value, True)
+            self._nodes.append(OnnxNode("QuantizeLinear", (value.name, *self._scale_and_zero_point(t)), (name,), {}))
+        elif value.name in self._fresh:
+            self._rename(value.name, name)
         else:
-            self.write(t, "Identity", [value])
+            self._nodes.append(OnnxNode("Identity", (value.name,), (name,), {}))
+        self._stored[t] = replace(value, name=name)
 
-    def read(self, t: int) -> str:
-        """Return the real value of a computed tensor in ONNX's layout."""
-        if t not in self._readable:
-            name = f"{self._values[t]}_dequantised"
-            parameters = self._scale_and_zero_point(t)
-            self._readable[t] = self.node("DequantizeLinear", (self._values[t], *parameters), name)
-        return self._readable[t]
+    def held(self, t: int) -> Value:
+        """Return a tensor's real numbers, or its plain values, as they are there."""
+        tensor = self.tensor(t)
+        if tensor.data is not None:
+            return Value(self.read_constant(t, tensor.data), tensor.shape, _type_of(tensor))
+        if t not in self._real:
+            value = self._stored[t]
+            if is_quantised(tensor):
+                inputs = (value.name, *self._scale_and_zero_point(t))
+                value = replace(value, name=self.node_of("DequantizeLinear", inputs, f"{value.name}_dequantised"))
+            self._real[t] = value
+            self._fresh.discard(value.name)
+        return self._real[t]
 
-    def read_plain(self, t: int) -> str:
-        """Return the real value of a computed tensor in the model's own layout."""
-        value = self.read(t)
-        if len(self.tensor(t).shape) != 4 or is_same_order(self.tensor(t).shape):
-            return value
-        return self.node("Transpose", [value], f"{self._values[t]}_nhwc", perm=TO_LAST)
+    def laid(self, t: int, first: bool) -> Value:
+        """Return a tensor in a layout; made once."""
+        if (t, first) not in self._turned:
+            self._turned[t, first] = turned(self, self.held(t), first)
+            self._fresh.discard(self._turned[t, first].name)
+        return self._turned[t, first]
+
+    def number(self, name: str, array: Array, first: bool = False) -> Value:
+        """Add a constant."""
+        return Value(self.constant(f"{self._prefix}_{name}", array), array.shape, array.dtype, first)
+
+    def weights(self, t: int, array: Array, axis: int) -> Value:
+        """Add a constant tensor of the model, rearranged, and what dequantises it."""
+        return Value(self.read_constant(t, array, axis), array.shape, _type_of(self.tensor(t)))
+
+    def several(
+        self,
+        kind: str,
+        inputs: Sequence[Value | None],
+        results: Sequence[tuple[tuple[int, ...], np.dtype[np.generic]]],
+        first: bool,
+        **attributes: ExchangeAttribute,
+    ) -> list[Value]:
+        """Add a node."""
+        kind = kind.partition(":")[0]
+        names = [self._names.fresh(f"{self._prefix}_{kind.lower()}") for _ in results]
+        self._fresh.update(names)
+        read = ["" if v is None else v.name for v in inputs]
+        self._nodes.append(OnnxNode(kind, tuple(read), tuple(names), attributes))
+        return [Value(name, shape, dtype, first) for name, (shape, dtype) in zip(names, results, strict=True)]
+
+    def in_order(self, t: int) -> Value:
+        """Return a tensor with its elements in the model's own order, in whichever shape."""
+        value = self.held(t)
+        return replace(value, is_first=False) if value.is_first and is_same_order(value.shape) else self.laid(t, False)
 
     def read_constant(self, t: int, value: Array, axis: int = 0) -> str:
         """Add a constant tensor of the model, perhaps rearranged, and return its real value.
@@ -94,12 +140,20 @@ class Writer:
             t: the tensor; says how integers stand for reals.
             value: its elements.
             axis: that the channels of a per-axis quantisation have in `value`.
+
+        Raises:
+            UnsupportedError: integers that QuantizeLinear has not in the opset.
         """
         tensor = self.tensor(t)
-        name = self.constant(self._values[t], value)
         affine = tensor.quantisation
         if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
-            return name
+            return self.constant(self._values[t], value)
+        if tensor.dtype is DType.INT64:  # a bias of 16x8
+            shape = [affine.scale.size if a == axis and affine.is_per_axis else 1 for a in range(value.ndim)]
+            real = value.astype(np.float64) * affine.scale.reshape(shape)
+            return self.constant(self._values[t], real.astype(np.float32))
+        self._require_opset(tensor)
+        name = self.constant(self._values[t], value)
         scale = affine.scale.astype(np.float32)
         zero_point = np.broadcast_to(affine.zero_point, scale.shape).astype(tensor.dtype.storage)
         if not affine.is_per_axis:
@@ -108,25 +162,65 @@ class Writer:
         if tensor.dtype is not DType.INT32:
             inputs.append(self.constant(f"{name}_zero_point", zero_point))
         attributes: dict[str, OnnxAttribute] = {"axis": axis} if affine.is_per_axis else {}
-        return self.node("DequantizeLinear", inputs, f"{name}_dequantised", **attributes)
+        return self.node_of("DequantizeLinear", inputs, f"{name}_dequantised", **attributes)
 
     def finish(self) -> OnnxGraph:
-        """Return the graph."""
-        inputs = tuple(self._port(t) for t in self.graph.inputs)
-        outputs = tuple(self._port(t) for t in self.graph.outputs)
+        """Return the graph, its outputs in the layout that was asked for."""
+        inputs = tuple(self._port(t, self._values[t]) for t in self.graph.inputs)
+        outputs = tuple(self._output(t) for t in self.graph.outputs)
         nodes, constants = tuple(self._nodes), dict(self._constants)
-        return OnnxGraph(self.graph.name or "main", nodes, constants, inputs, outputs, self._values)
+        return OnnxGraph(self.graph.name or "main", nodes, constants, inputs, outputs, self._values, self.options.opset)
 
-    def _append(self, op_type: str, inputs: Sequence[str], output: str, attributes: dict[str, OnnxAttribute]) -> str:
-        self._nodes.append(OnnxNode(op_type, tuple(inputs), (output,), attributes))
-        return output
+    def _output(self, t: int) -> OnnxValue:
+        name, first = self._values[t], self.options.channels_first
+        if t in self.graph.inputs or self.tensor(t).is_constant:
+            name = self._names.fresh(f"{name}_output")
+            value = self.laid(t, first).name if not is_quantised(self.tensor(t)) else self._values[t]
+            self._nodes.append(OnnxNode("Identity", (value,), (name,), {}))
+        elif self._stored[t].rank == 4 and self._stored[t].is_first != first:
+            inside = self._names.fresh(f"{name}_inside")
+            self._rename(name, inside)
+            order = (0, 3, 1, 2) if first else (0, 2, 3, 1)
+            self._nodes.append(OnnxNode("Transpose", (inside,), (name,), {"perm": order}))
+        return self._port(t, name)
 
-    def _port(self, t: int) -> OnnxValue:
+    @property
+    def _prefix(self) -> str:
+        return self._values[self.node.outputs[0]] if self.graph.nodes and self.node.outputs else "value"
+
+    def _rename(self, old: str, new: str) -> None:
+        self._nodes = [
+            replace(node, inputs=_replaced(node.inputs, old, new), outputs=_replaced(node.outputs, old, new))
+            if old in node.inputs or old in node.outputs
+            else node
+            for node in self._nodes
+        ]
+        self._fresh.discard(old)
+        self._real = {t: replace(v, name=new) if v.name == old else v for t, v in self._real.items()}
+        self._turned = {key: replace(v, name=new) if v.name == old else v for key, v in self._turned.items()}
+
+    def _stated(self, t: int, first: bool) -> Value:
         tensor = self.tensor(t)
-        return OnnxValue(self._values[t], shape_first(tensor.shape), tensor.dtype.storage.name)
+        first = first and len(tensor.shape) == 4
+        return Value(self._values[t], written_shape(tensor.shape, first), _type_of(tensor), first)
+
+    def _port(self, t: int, name: str) -> OnnxValue:
+        tensor = self.tensor(t)
+        return OnnxValue(name, written_shape(tensor.shape, self.options.channels_first), tensor.dtype.storage.name)
+
+    def _require_opset(self, tensor: Tensor) -> None:
+        since = _QUANTISED_SINCE.get(tensor.dtype)
+        if since is None:
+            raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}; QuantizeLinear has no such type")
+        if self.options.opset < since:
+            raise UnsupportedError(
+                f"tensor '{tensor.name}' is {tensor.dtype.value}, which QuantizeLinear has from opset {since} on: "
+                f"set opset={since}, or form=float"
+            )
 
     def _scale_and_zero_point(self, t: int) -> tuple[str, str]:
         tensor, name = self.tensor(t), self._values[t]
+        self._require_opset(tensor)
         if tensor.affine.is_per_axis:
             raise UnsupportedError(f"tensor '{tensor.name}' is quantised per channel; activations have one scale")
         scale = tensor.affine.scale.astype(np.float32).reshape(())
@@ -138,11 +232,19 @@ class Writer:
         return key, f"{name}_zero_point"
 
 
+def _replaced(names: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
+    return tuple(new if name == old else name for name in names)
+
+
+def _type_of(tensor: Tensor) -> np.dtype[np.generic]:
+    return FLOAT32 if is_quantised(tensor) else tensor.dtype.storage
+
+
 def is_quantised(tensor: Tensor) -> bool:
     """Whether a tensor holds integers that stand for reals."""
     return isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
 
 
 def is_same_order(shape: tuple[int, ...]) -> bool:
-    """Whether the elements of [N, H, W, C] come in the same order as those of [N, C, H, W]."""
-    return shape[3] == 1 or (shape[1] == 1 and shape[2] == 1)
+    """Whether the elements of [N, C, H, W] come in the same order as those of [N, H, W, C]."""
+    return shape[1] == 1 or (shape[2] == 1 and shape[3] == 1)

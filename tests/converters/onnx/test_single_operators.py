@@ -1,0 +1,108 @@
+"""Random single operators of the conformance table, written as ONNX, in onnxruntime; opsets, layouts, open batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_files, data_path
+from tests.support.exchange import cells, judged
+from tests.support.onnx_run import run_onnx
+from tflq.analysis.inputs import RandomSamples
+from tflq.converters.calibration import calibrate
+from tflq.converters.onnx import ONNX, supported_operators
+from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_model
+from tflq.converters.tflite import read_model
+from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model
+from tflq.interpreter import Engine
+
+PLAIN = ("float32", "int32", "bool")
+REFUSED = ("computed at run time", "without elements", "indices may repeat", "soft suppression", "overlap of 0",
+           "cannot be written", "float32 can be written", "batch axes", "the model takes float32")  # fmt: skip
+"""What a random operator may be refused for: docs/onnx.md lists it."""
+
+
+def emitted(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:
+    (data,) = ONNX.emit(graph, model).values()
+    return run_onnx(data, inputs)
+
+
+@pytest.mark.parametrize("entry", cells(supported_operators(), PLAIN), ids=lambda e: str(e.cell))
+def test_float_and_plain_operators(entry) -> None:
+    settings = parse_settings(ONNX.settings)
+    found = list(judged(entry, ONNX, lambda g: ONNX.quantise(g, settings), emitted, 4, 1))
+    assert not [f for f in found if f.is_wrong]
+    assert all(any(word in f.refusal for word in REFUSED) for f in found if f.refusal), found
+
+
+MODELS = data_files("corpus", "single_op_float")
+
+
+@pytest.mark.parametrize("options", [["opset=13"], ["opset=18", "layout=nhwc"], ["opset=21", "batch=dynamic"]])
+@pytest.mark.parametrize("path", MODELS[::7] or [None], ids=[p.stem for p in MODELS[::7]] or ["no data"])
+def test_opsets_layouts_and_batches(path, options: list[str]) -> None:
+    model = settled_model(read_model(path or data_path("corpus", "single_op_float")))
+    graph = ONNX.quantise(model.main, parse_settings(ONNX.settings, options))
+    inputs = RandomSamples(model.main, 2, seed=3).take(0, 2)
+    ours = Engine(graph, ONNX.arithmetic).run(inputs)
+    (data,) = ONNX.emit(graph, model).values()
+    theirs = run_onnx(data, inputs, in_layout="layout=nhwc" not in options)
+    for t, other in zip(graph.outputs, theirs, strict=True):
+        assert np.allclose(ours[t], other, rtol=1e-5, atol=1e-5 * float(np.abs(ours[t]).max()))
+
+
+def test_an_open_batch_is_many_samples() -> None:
+    model = settled_model(read_model(data_path("models", "kws_ref_model.tflite")))
+    codes = np.random.default_rng(4).integers(-128, 128, (3, *model.main.tensors[model.main.inputs[0]].shape), np.int8)
+    found = []
+    for options in (["form=qdq"], ["form=qdq", "batch=dynamic"]):
+        (data,) = ONNX.emit(ONNX.quantise(model.main, parse_settings(ONNX.settings, options)), model).values()
+        found.append(data)
+    one = run_onnx(found[0], [codes])[0]
+    many = run_onnx(found[1], [codes.reshape(1, 3, *codes.shape[2:])])[0]
+    assert np.array_equal(one.reshape(3, -1), many.reshape(3, -1))
+
+
+def small_network() -> Graph:
+    b = GraphBuilder("small")
+    draw = np.random.default_rng(5)
+    x = b.input("x", (1, 6, 5, 3), DType.FLOAT32)
+    w = b.constant("w", draw.normal(size=(4, 3, 3, 3)).astype(np.float32))
+    y = b.add("conv_2d", [x, w, b.constant("b", draw.normal(size=4).astype(np.float32))], (1, 6, 5, 4), DType.FLOAT32,
+              padding="same", stride_h=1, stride_w=1, fused_activation_function="relu")  # fmt: skip
+    return b.build([b.add("maximum", [y, y], (1, 6, 5, 4), DType.FLOAT32)])
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "share"), [([], np.int8, 0.01), (["type=int16x8", "opset=21"], np.int16, 0.25)]
+)
+def test_a_float_model_becomes_integers_in_one_step(options: list[str], kind: type, share: float) -> None:
+    """One step at most; of 16 bits more often, because TFLite's multiplier has 15 bits there."""
+    graph = small_network()
+    x = np.random.default_rng(6).normal(size=(8, 1, 6, 5, 3)).astype(np.float32)
+    ranged = calibrate(graph, [x])
+    quantised = ONNX.quantise(ranged, parse_settings(ONNX.settings, ["form=qdq", *options]))
+    (data,) = ONNX.emit(quantised, Model([graph])).values()
+    (theirs,) = run_onnx(data, [x])
+    ours = Engine(quantised, ONNX.arithmetic).run([x])[quantised.outputs[0]]
+    steps = {t.quantisation.scale[0] for t in quantised.tensors if t.dtype.storage == kind and not t.is_constant}
+    assert np.abs(ours - theirs).max() <= 1.01 * max(steps)
+    assert np.mean(ours != theirs) < share
+
+
+def test_weights_of_four_bits() -> None:
+    b = GraphBuilder("narrow")
+    draw = np.random.default_rng(7)
+    step = Affine.per_tensor(np.float32(0.1))
+    x = b.input("x", (1, 8), DType.INT8, step)
+    w = b.constant("w", draw.integers(-8, 8, (5, 8)).astype(np.int8), Affine.per_tensor(np.float32(0.02)), DType.INT4)
+    graph = b.build([b.add("fully_connected", [x, w], (1, 5), DType.INT8, Affine.per_tensor(np.float32(0.2)))])
+    quantised = ONNX.quantise(graph, parse_settings(ONNX.settings, ["form=qdq", "opset=21"]))
+    codes = draw.integers(-128, 128, (20, 1, 8), np.int8)
+    (data,) = ONNX.emit(quantised, Model([graph])).values()
+    ours = Engine(replace(graph), "tflite").run([codes])[graph.outputs[0]]
+    assert np.abs(run_onnx(data, [codes])[0].astype(int) - ours).max() <= 1

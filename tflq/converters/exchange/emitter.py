@@ -1,0 +1,259 @@
+"""What rules write with: values in either layout, constants, operators of ONNX."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tflq.converters.passes.layouts import TO_FIRST, TO_LAST, axis_first, shape_first
+from tflq.converters.passes.patterns import fused_activation
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
+
+Kind = np.dtype[np.generic]
+ExchangeAttribute = int | float | str | tuple[int, ...] | tuple[float, ...]
+INT64: Kind = np.dtype(np.int64)
+INT32: Kind = np.dtype(np.int32)
+FLOAT32: Kind = np.dtype(np.float32)
+BOOL: Kind = np.dtype(np.bool_)
+CLAMPS: dict[str, tuple[float, float | None]] = {
+    "relu": (0, None),
+    "relu6": (0, 6),
+    "relu_n1_to_1": (-1, 1),
+    "relu_0_to_1": (0, 1),
+}
+"""Activations that clamp: what they clamp to."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the network that is written.
+
+    Attributes:
+        name: of the value, unique.
+        shape: as it is written.
+        dtype: of its elements; quantized values are real numbers here.
+        is_first: of 4 axes: whether they are [N, C, H, W], for [N, H, W, C] in the model.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Kind
+    is_first: bool = False
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def axis(self, axis: int) -> int:
+        """Return where the model's axis stands; negative ones count from the back."""
+        return axis_first(axis, self.rank) if self.is_first else axis % self.rank
+
+
+class Emitter(ABC):
+    """Takes the operators of ONNX that one node of a graph becomes; the state of one translation.
+
+    Attributes:
+        graph: what is written.
+        index: of the node whose rule runs.
+    """
+
+    graph: Graph
+    index: int = 0
+
+    @abstractmethod
+    def has(self, kind: str) -> bool:
+        """Whether an operator that ONNX got late, or that ONNX does not have, can be written."""
+
+    @abstractmethod
+    def held(self, t: int) -> Value:
+        """Return a tensor, constant or computed, in the layout in which it is there: real numbers or plain values."""
+
+    @abstractmethod
+    def laid(self, t: int, first: bool) -> Value:
+        """Return a tensor in a layout; the same value where its axes are not 4."""
+
+    @abstractmethod
+    def number(self, name: str, array: Array, first: bool = False) -> Value:
+        """Add a constant."""
+
+    @abstractmethod
+    def weights(self, t: int, array: Array, axis: int) -> Value:
+        """Add a constant tensor of the graph, rearranged, as the format has weights; channels stand along `axis`."""
+
+    @abstractmethod
+    def several(
+        self,
+        kind: str,
+        inputs: Sequence[Value | None],
+        results: Sequence[tuple[tuple[int, ...], Kind]],
+        first: bool,
+        **attributes: ExchangeAttribute,
+    ) -> list[Value]:
+        """Add an operator with the shapes and types of its results."""
+
+    @abstractmethod
+    def put(self, t: int, value: Value) -> None:
+        """Let a tensor of the graph be this value; it becomes quantized values where the graph has them."""
+
+    @property
+    def node(self) -> Node:
+        """The node whose rule runs."""
+        return self.graph.nodes[self.index]
+
+    @property
+    def operands(self) -> Operands:
+        """The node's operands, as kernels see them."""
+        return self.graph.operands(self.index)
+
+    def tensor(self, t: int) -> Tensor:
+        """Return a tensor of the graph."""
+        return self.graph.tensors[t]
+
+    def given(self, position: int) -> int | None:
+        """Return the tensor at a position of the node's inputs; None where it has none."""
+        inputs = self.node.inputs
+        return inputs[position] if position < len(inputs) and inputs[position] != ABSENT else None
+
+    def constant_at(self, position: int) -> Array:
+        """Return the constant at a position of the node's inputs.
+
+        Raises:
+            UnsupportedError: it is computed at run time.
+        """
+        tensor = self.tensor(self.node.inputs[position])
+        if tensor.data is None:
+            raise UnsupportedError(f"'{tensor.name}' is computed at run time; a constant is needed")
+        return tensor.data
+
+    def output(self, position: int = 0) -> Tensor:
+        """Return a tensor that the node writes."""
+        return self.tensor(self.node.outputs[position])
+
+    def add(
+        self,
+        kind: str,
+        inputs: Sequence[Value | None],
+        shape: Sequence[int] | None = None,
+        dtype: Kind | None = None,
+        first: bool | None = None,
+        options: Mapping[str, ExchangeAttribute] | None = None,
+        **attributes: ExchangeAttribute,
+    ) -> Value:
+        """Add an operator with one result: shape, type and layout of its first input where they are not given."""
+        like = inputs[0]
+        assert like is not None
+        result = (like.shape if shape is None else tuple(shape), dtype or like.dtype)
+        laid = like.is_first and len(result[0]) == 4 if first is None else first
+        return self.several(kind, inputs, [result], laid, **(options or {}), **attributes)[0]
+
+    def pair(self, kind: str, *operands: Value, dtype: Kind | None = None) -> Value:
+        """Add an operator with two operands that broadcast."""
+        shape = np.broadcast_shapes(*(v.shape for v in operands))
+        return self.add(kind, operands, shape, dtype, any(v.is_first for v in operands))
+
+    def whole(self, name: str, numbers: Sequence[int] | int) -> Value:
+        """Add an int64 constant: axes, shapes, indices."""
+        return self.number(name, np.asarray(numbers, np.int64))
+
+    def like(self, value: Value, name: str, number: float) -> Value:
+        """Add a scalar of a value's type."""
+        return self.number(name, np.asarray(number, value.dtype))
+
+    def cast(self, value: Value, dtype: Kind) -> Value:
+        """Return the value in another type."""
+        return value if value.dtype == dtype else self.add("Cast", [value], dtype=dtype, to=dtype.name)
+
+    def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
+        """Return a value in another shape; the axes of both are the model's."""
+        if value.shape == tuple(shape):
+            return value
+        if 0 in shape:
+            raise UnsupportedError(f"a tensor of shape {tuple(shape)}, without elements")
+        return self.add("Reshape", [value, self.whole("shape", tuple(shape))], shape, first=False)
+
+    def transposed(self, value: Value, order: Sequence[int], first: bool = False) -> Value:
+        """Return a value with its axes in another order."""
+        order = tuple(order)
+        shape = tuple(value.shape[a] for a in order)
+        return self.add("Transpose", [value], shape, first=first, perm=order)
+
+    def plain(self, position: int) -> Value:
+        """Return the node's input in the model's own layout."""
+        return self.laid(self.node.inputs[position], False)
+
+    def first(self, position: int) -> Value:
+        """Return the node's input with channels first where it has 4 axes."""
+        return self.laid(self.node.inputs[position], True)
+
+    def at(self, position: int) -> Value:
+        """Return the node's input in the layout in which it is there."""
+        return self.held(self.node.inputs[position])
+
+    def together(self, positions: Sequence[int]) -> list[Value]:
+        """Return inputs of the node that broadcast, in one layout: channels first where one of them stands so."""
+        tensors = [self.node.inputs[p] for p in positions]
+        rank = max(len(self.tensor(t).shape) for t in tensors)
+        computed = [t for t in tensors if not self.tensor(t).is_constant and len(self.tensor(t).shape) == 4]
+        first = rank == 4 and any(self.held(t).is_first for t in computed)
+        return [self.beside(t, first) for t in tensors]
+
+    def beside(self, t: int, first: bool) -> Value:
+        """Return a tensor so that it broadcasts beside images in a layout: axes of 1 in front, [C] as [1, C, 1, 1]."""
+        tensor = self.tensor(t)
+        if tensor.data is not None:
+            return self.weights(t, _beside(tensor.data, first), 0)
+        if len(tensor.shape) == 4 or not first or not tensor.shape:
+            return self.laid(t, first)
+        value = self.reshaped(self.laid(t, False), (1,) * (4 - len(tensor.shape)) + tensor.shape)
+        return self.transposed(value, TO_FIRST, first=True)
+
+    def result(self, value: Value) -> None:
+        """Let the node's output be this value behind the node's fused activation.
+
+        Raises:
+            UnsupportedError: another activation than those that clamp.
+        """
+        self.put(self.node.outputs[0], self.clamped(value, fused_activation(self.node)))
+
+    def clamped(self, value: Value, activation: str) -> Value:
+        """Return the value behind an activation that clamps; raises as `result`."""
+        if activation == "none":
+            return value
+        if activation not in CLAMPS:
+            raise UnsupportedError(
+                f"fused activation {activation}; known are none, {', '.join(CLAMPS)}: make it an operator of its own"
+            )
+        low, high = CLAMPS[activation]
+        if value.dtype != FLOAT32:
+            value = self.pair("Max", value, self.like(value, "minimum", low))
+            return value if high is None else self.pair("Min", value, self.like(value, "maximum", high))
+        if high is None:
+            return self.add("Relu", [value])
+        return self.add("Clip", [value, self.like(value, "minimum", low), self.like(value, "maximum", high)])
+
+
+def _beside(data: Array, first: bool) -> Array:
+    if data.size == 1 or not first:
+        return data.reshape(()) if data.size == 1 else data
+    image = data.reshape((1,) * (4 - data.ndim) + data.shape).transpose(TO_FIRST)
+    return np.asarray(image.reshape(image.shape[1:]) if image.shape[0] == 1 else image)
+
+
+Rule = Callable[[Emitter], None]
+
+
+def turned(emitter: Emitter, value: Value, first: bool) -> Value:
+    """Return an image in a layout; other values as they are."""
+    if value.rank != 4 or value.is_first == first:
+        return value
+    return emitter.transposed(value, TO_FIRST if first else TO_LAST, first)
+
+
+def written_shape(shape: Sequence[int], first: bool) -> tuple[int, ...]:
+    """Return a shape of the model in a layout."""
+    return shape_first(shape) if first else tuple(shape)
