@@ -43,6 +43,10 @@ class UnsupportedError(TflqError):
     """An operator, type or attribute that has no kernel, or that a target cannot take."""
 
 
+class LimitError(UnsupportedError):
+    """What a model asks for is beyond a limit in force (tflq/limits.py); nothing of it was made."""
+
+
 class InputError(TflqError):
     """An array given by the user has the wrong name, shape, dtype or range."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 
-from tflq.errors import OptionError, UnsupportedError
+from tflq.errors import LimitError, OptionError
 
 _PREFIX = "max_"
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
@@ -67,15 +67,16 @@ class Limits:
             what: where and what it is, as the beginning of a message.
 
         Raises:
-            UnsupportedError: it is higher; the message names the limit and how to raise it.
+            LimitError: it is higher; the message names the limit and how to raise it.
         """
         limit: int = getattr(self, name)
         if found > limit:
-            raise UnsupportedError(f"{what}: found {found}, {limit} are allowed; {raising(name)}")
+            raise LimitError(f"{what}: found {found}, {limit} are allowed; {raising(name)}")
 
 
 _NAMES = tuple(field.name for field in fields(Limits))
 _in_force: ContextVar[Limits | None] = ContextVar("limits", default=None)
+_held: ContextVar[int] = ContextVar("held", default=0)
 
 
 class Tally:
@@ -89,7 +90,7 @@ class Tally:
         """Count the bytes of one part before it is made.
 
         Raises:
-            UnsupportedError: it alone is more than `max_bytes`, or all of them are more than `max_memory`.
+            LimitError: it alone is more than `max_bytes`, or all of them are more than `max_memory`.
         """
         self._bytes += size
         self._limits.require("max_bytes", size, f"{where}: bytes of its value")
@@ -114,6 +115,31 @@ def applied(limits: Limits | None) -> Iterator[Limits]:
         yield chosen
     finally:
         _in_force.reset(token)
+
+
+@contextmanager
+def holding(size_bytes: int) -> Iterator[None]:
+    """Count bytes of one sample that are alive during a block, on top of those that are already counted."""
+    token = _held.set(_held.get() + size_bytes)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def require_room(size_bytes: int, what: str) -> None:
+    """Check what is about to be made beside all that is alive.
+
+    Args:
+        size_bytes: of one sample of it.
+        what: where and what it is, as the beginning of a message.
+
+    Raises:
+        LimitError: it alone is more than `max_bytes`, or with what is alive more than `max_memory`.
+    """
+    allowed = current()
+    allowed.require("max_bytes", size_bytes, f"bytes of one sample of {what}")
+    allowed.require("max_memory", _held.get() + size_bytes, f"bytes of all tensors of one sample alive beside {what}")
 
 
 def from_environment() -> Limits:

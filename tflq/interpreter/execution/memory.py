@@ -44,20 +44,40 @@ def require_live_memory(graphs: Sequence[Graph], number: int) -> None:
     limits.current().require("max_memory", _most_alive(graphs, number, {}), what)
 
 
+class AliveBytes:
+    """Counts what the computed tensors of one sample take while the nodes of a graph are gone through in order.
+
+    Attributes:
+        alive: bytes of inputs, variables, and of what was written and is still to be read.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._last = {t: i for i, node in enumerate(graph.nodes) for t in (*node.inputs, *node.outputs) if t != ABSENT}
+        self._last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
+        self.alive = sum(_computed_bytes(graph.tensors[t]) for t in graph.inputs)
+        self.alive += sum(size_in_bytes(t.shape, t.dtype) for t in graph.tensors if t.is_variable)
+
+    def write(self, index: int) -> None:
+        """Add the outputs of a node, whose shapes are known by now."""
+        self.alive += sum(_computed_bytes(self._graph.tensors[t]) for t in self._graph.nodes[index].outputs)
+
+    def release(self, index: int) -> None:
+        """Take away what no node behind this one reads."""
+        node = self._graph.nodes[index]
+        touched = {t for t in (*node.inputs, *node.outputs) if t != ABSENT and self._last[t] == index}
+        self.alive -= sum(_computed_bytes(self._graph.tensors[t]) for t in touched)
+
+
 def _most_alive(graphs: Sequence[Graph], number: int, known: dict[int, int]) -> int:
     if number not in known:
-        graph = graphs[number]
-        last = {t: i for i, node in enumerate(graph.nodes) for t in (*node.inputs, *node.outputs) if t != ABSENT}
-        last.update(dict.fromkeys(graph.outputs, len(graph.nodes)))
-        alive = sum(_computed_bytes(graph.tensors[t]) for t in graph.inputs)
-        alive += sum(size_in_bytes(t.shape, t.dtype) for t in graph.tensors if t.is_variable)
-        most = alive
+        graph, count = graphs[number], AliveBytes(graphs[number])
+        most = count.alive
         for i, node in enumerate(graph.nodes):
-            alive += sum(_computed_bytes(graph.tensors[t]) for t in node.outputs)
+            count.write(i)
             within = max((_most_alive(graphs, called, known) for called in called_graphs(node)), default=0)
-            most = max(most, alive + within)
-            touched = {t for t in (*node.inputs, *node.outputs) if t != ABSENT and last[t] == i}
-            alive -= sum(_computed_bytes(graph.tensors[t]) for t in touched)
+            most = max(most, count.alive + within)
+            count.release(i)
         known[number] = most
     return known[number]
 

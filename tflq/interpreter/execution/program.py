@@ -57,6 +57,8 @@ class Program:
         self.constants: dict[int, Value] = {
             i: shared(t.data) for i, t in enumerate(self.graph.tensors) if t.data is not None
         }
+        written = (self.graph.tensors[t] for node in self.graph.nodes for t in node.outputs)
+        self.folded_bytes = sum(t.data.nbytes for t in written if t.data is not None)
         self._steps = [self._step(i) for i in self._computed()]
         self._samples_last = nodes_with_samples_last(self.graph, self._gains())
         self._prepared: dict[tuple[int, ...], list[Step]] = {}
@@ -176,7 +178,8 @@ class Program:
         """Execute a step; a kernel that differs between calls gets what it returned last behind its inputs."""
         if step.kernel is None:
             present = [v for v in operands if v is not None]
-            return CONTROL[step.node.operator](context, step.node, present, samples)
+            with limits.holding(context.values.alive(samples)):
+                return CONTROL[step.node.operator](context, step.node, present, samples)
         if not step.kernel.stateful:
             return _run_kernel(step, step.kernel, operands, samples, context.values)
         key = (self.number, step.index)
@@ -234,15 +237,10 @@ class _Values(dict[int, Value]):
             raise GraphError(f"tensor {t} '{tensor.name}' has no value")
         return self.session.variables.setdefault((self._program.number, t), fresh(tensor))
 
-    def require_memory(self, results: Sequence[Value], samples: int) -> None:
-        """Check what the computed values and new results take for each sample, where their shapes came from the data.
-
-        Raises:
-            UnsupportedError: it is more than `max_memory`.
-        """
-        computed = [value for t, value in self.items() if t not in self._program.constants]
-        size = sum(bytes_of(value) for value in (*computed, *results)) // samples
-        limits.current().require("max_memory", size, "bytes of all tensors of one sample that are alive at a time")
+    def alive(self, samples: int) -> int:
+        """Return the bytes of one sample of the computed values, and of the constants computed before the run."""
+        computed = (bytes_of(value) for t, value in self.items() if t not in self._program.constants)
+        return self._program.folded_bytes + sum(computed) // samples
 
 
 class _Context:
@@ -277,6 +275,8 @@ def _run_kernel(
 ) -> Sequence[Value]:
     if step.deferred is None or step.fits(operands):
         return found.run(step.node.params, *operands)
-    results = step.deferred.run(operands, samples)
-    values.require_memory(results, samples)
+    with limits.holding(values.alive(samples)):
+        results = step.deferred.run(operands, samples)
+        for result in results[: len(step.node.outputs)]:
+            limits.require_room(bytes_of(result) // samples, "a result")
     return results

@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq import limits
-from tflq.errors import GraphError, RuntimeOperandError, TflqError, UnsupportedError
+from tflq.errors import GraphError, LimitError, RuntimeOperandError, TflqError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.deferred import Deferred, placed
+from tflq.interpreter.execution.memory import AliveBytes
 from tflq.interpreter.execution.shapes import SHAPE_RULES, Shape, ShapeRule
+from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.interpreter.registry import Kernel, arithmetic_of, kernel, kernel_name
 
@@ -61,22 +63,27 @@ def settle(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = F
     settled = graph.copy()
     opened = set(graph.inputs) if is_called else set[int]()
     refused: list[UnsupportedError] = []
-    folded = 0
+    folded, count = 0, AliveBytes(settled)
     for index, node in enumerate(settled.nodes):
         operands = settled.operands(index)
         name = arithmetic_of(node, operands, default_arithmetic)
         if node.operator in CONTROL or not opened.isdisjoint(node.inputs):
             opened.update(node.outputs)
-            continue
-        try:
-            found = kernel(name, kernel_name(node))
-            if _is_known(operands, found):
-                folded = _fold(settled, index, name, found, folded)
-            elif node.arithmetic is None and not _give_shapes(settled, index, name, found):
-                opened.update(node.outputs)
-        except UnsupportedError as error:
-            refused.append(error)
+        else:
+            try:
+                found = kernel(name, kernel_name(node))
+                with limits.holding(folded + count.alive):
+                    if _is_known(operands, found):
+                        folded = _fold(settled, index, name, found, folded)
+                    elif node.arithmetic is None and not _give_shapes(settled, index, name, found):
+                        opened.update(node.outputs)
+            except LimitError as error:
+                raise placed(error, settled.where(index)) from None
+            except UnsupportedError as error:
+                refused.append(error)
         limits.current().require("max_memory", folded, f"bytes of constants computed up to {settled.where(index)}")
+        count.write(index)
+        count.release(index)
     return Settled(settled, frozenset(opened), tuple(refused))
 
 
@@ -145,6 +152,7 @@ def _give_shapes(graph: Graph, index: int, arithmetic: str, found: Kernel) -> bo
         shapes = _by_running(graph, node, found)
     is_as_stated = True
     for t, shape in zip(node.outputs, shapes or (), strict=False):
+        require_result(shape, graph.tensors[t].dtype)
         if graph.tensors[t].shape != shape:
             graph.tensors[t] = replace(graph.tensors[t], shape=shape)
             is_as_stated = False
@@ -159,6 +167,8 @@ def _by_rule(rule: ShapeRule, graph: Graph, index: int, arithmetic: str, found: 
         return [rule(graph.nodes[index], graph.operands(index))]
     except RuntimeOperandError:
         return None
+    except LimitError:
+        raise
     except (GraphError, UnsupportedError, ValueError, IndexError):
         lower_node(graph, index, arithmetic, found)
         return [graph.tensors[graph.nodes[index].outputs[0]].shape]
@@ -173,6 +183,8 @@ def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
         state = [None] if found.stateful else []
         try:
             results = found.run(node.params, *arrays, *state)
+        except LimitError:
+            raise
         except (TflqError, ValueError, IndexError, TypeError):
             continue  # values that the kernel does not take say nothing about other values
         return [result.shape[1:] for result in results]
@@ -182,4 +194,5 @@ def _by_running(graph: Graph, node: Node, found: Kernel) -> list[Shape] | None:
 def _filled(tensor: Tensor, fill: int) -> Array:
     if tensor.data is not None:
         return shared(tensor.data)
-    return np.full((1, *tensor.shape), fill, tensor.dtype.storage)
+    # Zeros that nobody reads take no memory.
+    return (np.ones if fill else np.zeros)((1, *tensor.shape), tensor.dtype.storage)

@@ -14,10 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.errors import GraphError
 from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate.window import window_of
 from tflq.interpreter.operands.batch_matmul import require_product
+from tflq.interpreter.operands.checks import constant_integers, resolve_axis
 from tflq.interpreter.operands.fully_connected import check_shapes
+from tflq.interpreter.operands.reduction_axes import lower_reduction, reduced_shape
+from tflq.interpreter.operands.resized import resized_shape
 from tflq.interpreter.operands.transpose_conv import transposed_window
 from tflq.interpreter.operands.windows import pool_window
 
@@ -34,6 +38,7 @@ _BROADCAST = """
 add atan2 bitwise_xor div equal floor_div floor_mod greater greater_equal less less_equal logical_and logical_or
 maximum minimum mul not_equal pow prelu right_shift squared_difference sub
 """
+_REDUCED = "mean reduce_all reduce_any reduce_max reduce_min reduce_prod sum"
 
 
 def same_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
@@ -84,6 +89,32 @@ def pooled_shape(node: Node, operands: Operands) -> Shape:
     return (shape[0], *window.output_size(size), shape[3])
 
 
+def joined_shape(node: Node, operands: Operands) -> Shape:
+    """Return the shape of tensors that are put one behind the other along an axis, equal along all others."""
+    shapes = [operands.input(i).shape for i in range(len(operands.inputs))]
+    axis = resolve_axis(node.attributes.integer("axis", 0), len(shapes[0]))
+    if len({(len(s), s[:axis], s[axis + 1 :]) for s in shapes}) > 1:
+        raise GraphError(f"shapes {shapes} differ elsewhere than along axis {axis}")
+    return (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
+
+
+def tiled_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
+    """Return the shape repeated along each axis as often as input 1 says."""
+    times = constant_integers(operands, 1).reshape(-1).tolist()
+    return tuple(size * count for size, count in zip(operands.input(0).shape, times, strict=True))
+
+
+def enlarged_shape(node: Node, operands: Operands) -> Shape:  # noqa: ARG001
+    """Return [N, height, width, C] of a resized image [N, H, W, C]."""
+    shape = operands.input(0).shape
+    return (shape[0], *resized_shape(operands), shape[3])
+
+
+def without_axes(node: Node, operands: Operands) -> Shape:
+    """Return the shape without the axes that are reduced, or with 1 for each of them."""
+    return reduced_shape(lower_reduction(node, operands), operands.input(0).shape)
+
+
 def _convolved(node: Node, operands: Operands, outputs: int) -> Shape:
     (images, height, width, _), weights = operands.input(0).shape, operands.input(1).shape
     window = window_of(node.attributes, (height, width), (weights[1], weights[2]))
@@ -95,10 +126,15 @@ SHAPE_RULES: dict[str, ShapeRule] = {
     **dict.fromkeys(_BROADCAST.split(), broadcast_shape),
     "average_pool_2d": pooled_shape,
     "batch_matmul": matrices_shape,
+    "concatenation": joined_shape,
     "conv_2d": convolved_shape,
     "depthwise_conv_2d": depthwise_shape,
     "fully_connected": product_shape,
     "l2_pool_2d": pooled_shape,
     "max_pool_2d": pooled_shape,
+    **dict.fromkeys(_REDUCED.split(), without_axes),
+    "resize_bilinear": enlarged_shape,
+    "resize_nearest_neighbor": enlarged_shape,
+    "tile": tiled_shape,
     "transpose_conv": transposed_shape,
 }

@@ -40,7 +40,11 @@ def lower_reduction(node: Node, operands: Operands) -> Reduction:
 
 def shape_of_result(reduction: Reduction, x: Array) -> tuple[int, ...]:
     """Return the shape of the result for x[S, *shape], sample axis included."""
-    axes = {axis + 1 for axis in reduction.axes}
+    return (x.shape[0], *reduced_shape(reduction, x.shape[1:]))
+
+
+def reduced_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result for an input of this shape, both without the sample axis."""
     if reduction.keep_dims:
-        return tuple(1 if i in axes else size for i, size in enumerate(x.shape))
-    return tuple(size for i, size in enumerate(x.shape) if i not in axes)
+        return tuple(1 if i in reduction.axes else size for i, size in enumerate(shape))
+    return tuple(size for i, size in enumerate(shape) if i not in reduction.axes)

@@ -23,8 +23,6 @@ def require_result(shape: Sequence[int], dtype: DType, what: str = "a result") -
         what: names it in messages.
 
     Raises:
-        UnsupportedError: it is larger than `max_bytes`.
+        LimitError: it is larger than `max_bytes`, or than what `max_memory` leaves beside all that is alive.
     """
-    limits.current().require(
-        "max_bytes", size_in_bytes(shape, dtype), f"bytes of one sample of {what} of shape {tuple(shape)}"
-    )
+    limits.require_room(size_in_bytes(shape, dtype), f"{what} of shape {tuple(shape)}")

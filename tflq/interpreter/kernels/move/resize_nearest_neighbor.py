@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import GraphError
-from tflq.graph import Array, DType, Node, Operands
+from tflq.graph import Array, Node, Operands
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.interpreter.operands.movable import FIXED_SIZE, constant_vector, require_movable
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.movable import FIXED_SIZE, require_movable
+from tflq.interpreter.operands.resized import resized_shape
 
 TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
 
@@ -52,17 +51,6 @@ def lower(node: Node, operands: Operands) -> ResizeNearestNeighbor:
 def run(params: ResizeNearestNeighbor, x: Array, *_size: Array) -> tuple[Array, ...]:
     """Run RESIZE_NEAREST_NEIGHBOR: T[S, N, H, W, C] -> T[S, N, rows, columns, C]."""
     return (np.take(np.take(x, params.rows, 2), params.columns, 3),)
-
-
-def resized_shape(operands: Operands) -> tuple[int, int]:
-    """Return height and width of the output; errors as `lower`."""
-    shape, sizes = operands.input(0).shape, constant_vector(operands, 1, (DType.INT32,))
-    if len(shape) != 4 or len(sizes) != 2 or min(sizes) < 1 or 0 in shape[1:3]:
-        raise GraphError(
-            f"an input of shape {shape} is resized to {sizes}; 4 axes and two sizes of 1 or more are needed"
-        )
-    require_result((shape[0], *sizes, shape[3]), operands.output().dtype)
-    return sizes[0], sizes[1]
 
 
 def _nearest(size: int, wanted: int, align: bool, centers: bool) -> tuple[int, ...]:
