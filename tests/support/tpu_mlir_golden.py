@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from tflq.converters.settings import parse_settings, read_options
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.quantise import quantise_network
-from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table, tensor_names
+from tflq.converters.tpu_mlir.tables import CalibrationTable, parse_calibration_table
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter import Engine, lower
 
@@ -81,10 +81,11 @@ def quantised(model: str, mode: str, *sets: str) -> Graph:
     """Return tflq's graph for a golden model and its own calibration table."""
     graph = network(model)
     settings = parse_settings(TPU_MLIR.settings, [f"asymmetric={str(mode == 'asym').lower()}", *sets])
-    names = tensor_names(translate(graph))
-    return lower(
-        quantise_network(graph, names, table_for(model, mode), read_options(LayerOptions, graph, settings)), "tpu_mlir"
-    )
+    options = read_options(LayerOptions, graph, settings)
+    written = translate(graph)
+    # the golden networks flatten in the order (c, h, w): nothing is permuted
+    written = replace(written, nodes=tuple(node for node in written.nodes if node.op_type != "Transpose"))
+    return lower(quantise_network(graph, written, table_for(model, mode), options), "tpu_mlir")
 
 
 @cache

@@ -49,7 +49,8 @@ def _check_names(content: bytes, table: str) -> None:
     network = onnx.load_from_string(content).graph
     allowed = {value.name for value in network.input}
     allowed |= {f"{value}_{node.op_type}" for node in network.node for value in node.output}
-    lines = {line.name for line in parse_calibration_table(table, allowed).lines}
+    lines = {line.name for line in parse_calibration_table(table).lines}
+    assert lines <= allowed
     fused = {node.input[0] for node in network.node if node.op_type == "Relu"}
     needed = {
         f"{node.output[0]}_{node.op_type}"

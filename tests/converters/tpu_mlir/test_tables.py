@@ -26,7 +26,7 @@ def test_calibration_table_parses_back(rows: dict[str, tuple[float, float, float
     lines = tuple(CalibrationLine(n, t, min(a, b), max(a, b)) for n, (t, a, b) in rows.items())
     text = format_calibration_table(CalibrationTable(lines))
     assert "e" not in "".join(row.split(" ", 1)[1] for row in text.splitlines()[1:])
-    assert parse_calibration_table(text, rows).lines == lines
+    assert parse_calibration_table(text).lines == lines
 
 
 @pytest.mark.parametrize("name", ["mini_cali", "ops_cali", "ties_sym_cali", "ties_asym_cali"])
@@ -49,7 +49,6 @@ def test_the_tools_own_tables(name: str) -> None:
         ("x 1.0 -1.0 inf", "line 3: max of 'x' is 'inf'"),
         ("x 0.0 -1.0 1.0", "line 3: threshold of 'x' is 0.0; it must be above 0"),
         ("x 1.0 2.0 1.0", "line 3: min of 'x' is 2.0, above max 1.0"),
-        ("z_Conv 1.0 -1.0 1.0", "line 3: the network has no tensor 'z_Conv'; it has x, y_Conv"),
         ("y_Conv 1.0 -1.0 1.0", "line 3: tensor 'y_Conv' has a line already"),
         ("#int4_th", "line 3: section #int4_th is not read"),
     ],
@@ -57,7 +56,7 @@ def test_the_tools_own_tables(name: str) -> None:
 def test_wrong_lines(row: str, message: str) -> None:
     text = f"# a comment\ny_Conv 1.0 -1.0 1.0\n{row}\n"
     with pytest.raises(FormatError, match=f"^cali: {message}"):
-        parse_calibration_table(text, ["x", "y_Conv"], "cali")
+        parse_calibration_table(text, "cali")
 
 
 def test_quantisation_table_has_a_line_for_each_layer() -> None:

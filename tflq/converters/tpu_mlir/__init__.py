@@ -32,7 +32,7 @@ TPU_MLIR = Target(
     settings=settings_of(LayerOptions),
     check=_check,
     quantise=quantise_graph,
-    # sat(round half away(x / f32(S)) + Z)
+    # sat(round half away(f32(x * f32(1 / S))) + Z)
     encode=lambda real, tensor: encode(np.asarray(real, np.float32), tensor.affine, tensor.dtype),
     emit=artefacts_of,
 )

@@ -6,16 +6,32 @@ from collections.abc import Callable
 
 from tflq.converters import onnx
 from tflq.converters.passes.fuse_activations import fusable_activation
-from tflq.converters.passes.patterns import constant_operand, fused_activation
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import collect_problems, refuse_custom
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 RECTIFIERS = ("relu", "relu6")
 FUSING = operators_of("fused_activations", "operators")
-_CURVES = ("elu", "exp", "hard_swish", "logistic", "sqrt", "tanh")
+_CURVES = ("abs", "elu", "exp", "hard_swish", "logistic", "neg", "sqrt", "tanh")
 _MOVES = ("expand_dims", "pad", "padv2", "reshape", "squeeze", "transpose")
-_PLAIN = ("concatenation", "leaky_relu", "max_pool_2d", "quantize", "dequantize", "softmax", *_CURVES, *_MOVES)
+_PLAIN = (
+    "add",
+    "concatenation",
+    "div",
+    "maximum",
+    "minimum",
+    "mul",
+    "sub",
+    "leaky_relu",
+    "max_pool_2d",
+    "mean",
+    "quantize",
+    "dequantize",
+    "softmax",
+    *_CURVES,
+    *_MOVES,
+)
 
 
 def rectified_by(graph: Graph, index: int) -> int | None:
@@ -56,28 +72,10 @@ def _filter(graph: Graph, node: Node) -> str:
     return ""
 
 
-def _pair(graph: Graph, node: Node) -> str:
-    position = constant_operand(graph, node)
-    if position is None:
-        return ""
-    constant, other = (graph.tensors[node.inputs[p]] for p in (position, 1 - position))
-    if node.operator == "sub":
-        return "one operand is a constant; write it as an addition of the negated constant"
-    channels = other.shape[-1] if len(other.shape) == 4 else 0
-    if constant.size != channels or constant.shape[-1:] != (channels,):
-        return (
-            f"a constant of shape {constant.shape} beside {other.shape}; one number for each channel of an image "
-            f"becomes a depthwise convolution, others are not known: fold it into a neighbouring layer's weights"
-        )
-    return ""
-
-
 def _rectifier(graph: Graph, node: Node) -> str:
     writer = graph.producers().get(node.inputs[0])
     if writer is not None and graph.nodes[writer].operator == "concatenation":
         return "it follows a concatenation, and TPU-MLIR would move it and rename tensors: put it in front of that"
-    if node.operator == "relu6":
-        return f"a relu6 that does not directly follow {', '.join(FUSING)}: TPU-MLIR stores no bound of 6 there"
     return ""
 
 
@@ -90,26 +88,16 @@ def _average_pool(_graph: Graph, node: Node) -> str:
     return f"a stride of {far[0]}; TPU-MLIR's code generation takes up to {limit}" if far else ""
 
 
-def _mean(graph: Graph, node: Node) -> str:
-    rank, data = len(graph.tensors[node.inputs[0]].shape), graph.tensors[node.inputs[1]].data
-    axes = sorted({int(a) % rank for a in data.reshape(-1)}) if data is not None else None
-    return "" if rank == 4 and axes == [1, 2] else f"mean over axes {axes} of rank {rank}; known are 1 and 2 of rank 4"
-
-
 def _prelu(graph: Graph, node: Node) -> str:
     return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
 
 
 _RULES: dict[str, Callable[[Graph, Node], str]] = {
-    "add": _pair,
     "average_pool_2d": _average_pool,
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,
     "fully_connected": _filter,
-    "mean": _mean,
-    "mul": _pair,
     "prelu": _prelu,
     "relu": _rectifier,
     "relu6": _rectifier,
-    "sub": _pair,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflq.converters.onnx import OnnxGraph, translate
@@ -14,18 +13,22 @@ from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
-from tflq.converters.tpu_mlir.passes.constants import constants_to_depthwise
-from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of, unify
-from tflq.converters.tpu_mlir.tables import CalibrationTable, tensor_names
+from tflq.converters.tpu_mlir.passes.assembly import Ranges
+from tflq.converters.tpu_mlir.passes.fusions import fold_constants, fuse_silu, fuse_softsign
+from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of
+from tflq.converters.tpu_mlir.passes.unify import spans_of
+from tflq.converters.tpu_mlir.tables import CalibrationTable, permuted_tensors, tensor_names
 from tflq.errors import OptionError
 from tflq.graph import Graph, validate
 
 _PASSES = (
+    Pass(fuse_silu, "x * logistic(x) is one table"),
+    Pass(fuse_softsign, "x / (1 + |x|) is one table"),
+    Pass(fold_constants, "one number a channel goes into a convolution, or is one of 1x1"),
     Pass(
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
     ),
-    Pass(constants_to_depthwise, "TPU-MLIR runs one number a channel as a 1x1 depthwise convolution"),
 )
 """What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
 
@@ -49,7 +52,16 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
     """
     network = with_ranges(graph)
     refuse(problems_of(network))
-    return network, translate(network)
+    return network, for_the_tool(translate(network))
+
+
+def for_the_tool(network: OnnxGraph) -> OnnxGraph:
+    """Return the ONNX graph with the attributes that TPU-MLIR reads wrongly where they are left to ONNX's default.
+
+    It takes Elu without alpha for one whose alpha is 0.
+    """
+    nodes = (replace(n, attributes={"alpha": 1.0, **n.attributes}) if n.op_type == "Elu" else n for n in network.nodes)
+    return replace(network, nodes=tuple(nodes))
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
@@ -63,20 +75,19 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = read_options(LayerOptions, graph, settings)
     network, written = float_network(graph)
-    names = tensor_names(written)
     path = options.whole.calibration_table
-    table = read_table(path, names) if path else None
-    return quantise_network(network, names, table, options)
+    table = read_table(path, tensor_names(written)) if path else None
+    return quantise_network(network, written, table, options)
 
 
 def quantise_network(
-    network: Graph, names: Mapping[int, str], table: CalibrationTable | None, options: Options[LayerOptions]
+    network: Graph, written: OnnxGraph, table: CalibrationTable | None, options: Options[LayerOptions]
 ) -> Graph:
     """Return the quantised graph of a float network.
 
     Args:
         network: float32, with ranges where there is no table.
-        names: tensor -> what TPU-MLIR calls it.
+        written: the ONNX graph that goes with it.
         table: the ranges; None for those of the network.
         options: of the target.
 
@@ -84,10 +95,12 @@ def quantise_network(
         UnsupportedError, OptionError: as `quantise_graph`.
     """
     _refuse_modes_of_fused(network, options)
+    names = tensor_names(written)
     fused = run_passes(network, _PASSES)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
-    types = types_of(fused, unify(fused, own, options.whole.asymmetric), options.whole)
-    result = assemble(fused, names, types, options)
+    spans = spans_of(fused, own, options.whole.asymmetric)
+    types = types_of(fused, spans, options.whole)
+    result = assemble(fused, Ranges(names, permuted_tensors(written), spans, types), options)
     validate(result, "tpu-mlir graph")
     return replace(result, extra=TableOrigin(CalibrationTable(tuple(own.values()))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,22 @@ def tensor_names(network: OnnxGraph) -> dict[int, str]:
     """Return tensor of the model -> TPU-MLIR's name of the value that holds it."""
     named = tool_names(network)
     return {t: named[value] for t, value in network.values.items() if value in named}
+
+
+def permuted_tensors(network: OnnxGraph) -> frozenset[int]:
+    """Return the tensors of the model that ONNX reaches through a Transpose which the model does not have.
+
+    TPU-MLIR reshapes reals where it finds them, but it permutes quantized values.
+    """
+    writers, own = network.producers, set(network.values.values())
+
+    def is_permuted(value: str) -> bool:
+        node = writers.get(value)
+        if node is None:
+            return False
+        return node.op_type == "Transpose" or any(x not in own and is_permuted(x) for x in node.inputs[:1])
+
+    return frozenset(t for t, value in network.values.items() if is_permuted(value))
 
 
 _FIELDS = "name threshold min max"
@@ -75,17 +91,16 @@ def format_calibration_table(table: CalibrationTable) -> str:
     return "\n".join([_HEADER, *rows, ""])
 
 
-def parse_calibration_table(text: str, known: Collection[str] | None = None, source: str = "") -> CalibrationTable:
+def parse_calibration_table(text: str, source: str = "") -> CalibrationTable:
     """Read a table; lines that begin with # are comments.
 
     Args:
         text: of the file.
-        known: names that may occur; None for any.
         source: the file's name, for messages.
 
     Raises:
         FormatError: with the number of the line: another number of fields, no number, a threshold that is not positive,
-            min above max, an unknown name, a name twice, or a section that is not read (#int4_th, #asym_op).
+            min above max, a name twice, or a section that is not read (#int4_th, #asym_op).
     """
     lines: dict[str, CalibrationLine] = {}
     for number, row in enumerate(text.splitlines(), 1):
@@ -95,8 +110,6 @@ def parse_calibration_table(text: str, known: Collection[str] | None = None, sou
         if not row.strip() or row.lstrip().startswith("#"):
             continue
         line = _parse_line(row, where)
-        if known is not None and line.name not in known:
-            raise FormatError(f"{where}: the network has no tensor '{line.name}'; it has {_few(known)}")
         if line.name in lines:
             raise FormatError(f"{where}: tensor '{line.name}' has a line already")
         lines[line.name] = line
@@ -128,7 +141,8 @@ def _number(value: float) -> str:
     return np.format_float_positional(value, trim="0")
 
 
-def _few(names: Iterable[str]) -> str:
+def few(names: Iterable[str]) -> str:
+    """Return the first names of many, for a message."""
     listed = list(names)
     return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")
 

@@ -104,9 +104,9 @@ def lower_mean(node: Node, operands: Operands, find: FindAverage) -> Mean:
 
 
 def run_mean(params: Mean, x: Array, *_axes: Array) -> tuple[Array, ...]:
-    """Run a mean: [S, *shape] -> [S, *shape without the axes, or with 1 there]."""
+    """Run a mean: [S, *shape] -> [S, *shape without the axes, or with 1 there]; reals are summed in float32."""
     axes = tuple(axis + 1 for axis in params.reduction.axes)
-    sums = x.sum(axis=axes, dtype=np.int64, keepdims=params.reduction.keep_dims)
+    sums = x.sum(axis=axes, dtype=np.int64 if x.dtype.kind in "iu" else np.float32, keepdims=params.reduction.keep_dims)
     return (params.average.apply(sums, params.reduction.count),)
 
 

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, code_type, kind_of
-from tflq.converters.tpu_mlir.passes.constants import convolution_constants, product_constants
-from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, SUMS, Engine, engine_of
+from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, Ranges, code_type, kind_of
+from tflq.converters.tpu_mlir.passes.constants import convolution_constants, operand_constants, product_constants
+from tflq.converters.tpu_mlir.passes.engines import AS_INPUT, F16, F32, INT8, Engine, engine_of
+from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
-F16_KERNELS = (*SUMS, "leaky_relu", "prelu")
+F16_KERNELS = ("add", "sub", "leaky_relu", "mean", "prelu")
 """Operators with a kernel of their own in float16; others run in float32 between two roundings."""
 
 _REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}
 
 
 def assemble(
-    source: Graph, names: Mapping[int, str], types: Mapping[int, Affine], options: Options[LayerOptions]
+    source: Graph,
+    ranges: Ranges,
+    options: Options[LayerOptions],
 ) -> Graph:
     """Return the graph: float32 inputs and outputs, as TPU-MLIR leaves them, and the layers between.
+
+    Args:
+        source: fused float graph.
+        ranges: names, ranges and types of its tensors.
+        options: of the target.
 
     Raises:
         UnsupportedError: constants that have no integers; the message names the operator.
     """
-    assembly = Assembly(source, names, types, options)
+    assembly = Assembly(source, ranges, options)
     graph = assembly.graph
     graph.name = source.name
     graph.inputs = tuple(assembly.add(t, DType.FLOAT32, None) for t in source.inputs)
     for index, node in enumerate(source.nodes):
-        engine = engine_of(source, node, types, options)
+        engine = engine_of(source, node, ranges.spans, options)
         try:
             _layer(assembly, node, engine)
         except UnsupportedError as error:
@@ -54,6 +61,8 @@ def _layer(assembly: Assembly, node: Node, engine: Engine) -> None:
         _filter(assembly, node)
     elif node.operator == "concatenation":
         _concatenation(assembly, node)
+    elif node.operator in PAIRS:
+        _pair(assembly, node)
     else:
         _integer_layer(assembly, node)
 
@@ -64,12 +73,15 @@ def _without_activation(node: Node) -> Attributes:
     return node.attributes if fused is None else node.attributes.updated(fused_activation_function="none")
 
 
-def _copied(assembly: Assembly, t: int) -> int:
-    """Bring a constant over as it is."""
+def _copied(assembly: Assembly, t: int, rounded: bool = False) -> int:
+    """Bring a constant over as it is, or its values rounded to float16."""
     if t == ABSENT:
         return ABSENT
-    tensor = assembly.source.tensors[t]
-    return assembly.graph.add_tensor(replace(tensor, range=None, extra=None))
+    tensor = replace(assembly.source.tensors[t], range=None, extra=None)
+    if rounded and tensor.data is not None and tensor.dtype is DType.FLOAT32:
+        with np.errstate(over="ignore"):
+            tensor = replace(tensor, data=tensor.data.astype(np.float16).astype(np.float32))
+    return assembly.graph.add_tensor(tensor)
 
 
 def _output(assembly: Assembly, node: Node) -> int:
@@ -82,10 +94,14 @@ def _is_computed(assembly: Assembly, t: int) -> bool:
 
 
 def _move(assembly: Assembly, node: Node) -> None:
+    """What moves data runs in the type that it finds, but what is permuted on the way becomes integers."""
     first, t = node.inputs[0], node.outputs[0]
-    source = assembly.native(first)
+    moved = assembly.made[first][0]
+    if t in assembly.ranges.permuted and assembly.graph.tensors[moved].dtype.is_floating:
+        moved = assembly.integers(first, assembly.names[t])
+    source = assembly.graph.tensors[moved]
     affine = source.quantisation if isinstance(source.quantisation, Affine) else None
-    inputs = (assembly.made[first][0], *(_copied(assembly, other) for other in node.inputs[1:]))
+    inputs = (moved, *(_copied(assembly, other) for other in node.inputs[1:]))
     output = assembly.add(t, source.dtype, affine)
     assembly.append(node.operator, inputs, output, node.name, Engine(kind_of(source.dtype)), node.attributes)
 
@@ -96,7 +112,26 @@ def _integer_layer(assembly: Assembly, node: Node) -> None:
     output = _output(assembly, node)
     if node.operator == "padv2":
         inputs[2] = _padding_value(assembly, node)
-    assembly.append(node.operator, tuple(inputs), output, node.name, Engine(INT8), _without_activation(node))
+    assembly.append(node.operator, tuple(inputs), output, node.name, Engine(INT8), node.attributes)
+
+
+def _pair(assembly: Assembly, node: Node) -> None:
+    """Two activations; beside a constant of several numbers that one in int8; one number stays as it is."""
+    name, form = assembly.names[node.outputs[0]], form_of(assembly.source, node)
+    inputs = []
+    for t in node.inputs:
+        tensor = assembly.source.tensors[t]
+        if _is_computed(assembly, t):
+            inputs.append(assembly.integers(t, name))
+        elif form is Form.SCALAR or node.operator == "div":
+            inputs.append(_copied(assembly, t))
+        else:
+            assert tensor.data is not None
+            # what is subtracted has the scale of the result, so that its multiplier is 1
+            scale = float(assembly.types[node.outputs[0]].scale[0]) if node.operator == "sub" else None
+            codes, affine = operand_constants(tensor.data.astype(np.float32), scale)
+            inputs.append(assembly.constant(f"{tensor.name}_i8", codes, DType.INT8, affine))
+    assembly.append(node.operator, tuple(inputs), _output(assembly, node), node.name, Engine(INT8), node.attributes)
 
 
 def _padding_value(assembly: Assembly, node: Node) -> int:
@@ -164,9 +199,11 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     dtype = _REALS[engine.kind]
     own = engine.kind == F16 and node.operator in F16_KERNELS
     inputs = []
-    for source in node.inputs:
+    for position, source in enumerate(node.inputs):
         if source == ABSENT or not _is_computed(assembly, source):
-            inputs.append(_copied(assembly, source))
+            # biases of convolutions stay float32
+            keeps = own or engine.kind == F32 or (position == 2 and node.operator != "fully_connected")
+            inputs.append(_copied(assembly, source, not keeps))
             continue
         x = assembly.fetch(source, dtype, None, name)
         inputs.append(x if own or engine.kind == F32 else _widened(assembly, x, f"{assembly.names[source]}{name}_wide"))

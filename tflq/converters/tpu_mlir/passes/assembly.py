@@ -11,6 +11,7 @@ from tflq.converters.passes.rewrite import constant
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
+from tflq.converters.tpu_mlir.passes.unify import Span
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
@@ -28,25 +29,50 @@ def kind_of(dtype: DType) -> str:
     return {DType.FLOAT16: F16, DType.FLOAT32: F32}.get(dtype, INT8)
 
 
+@dataclass(frozen=True)
+class Ranges:
+    """What is known of a fused graph's tensors.
+
+    Attributes:
+        names: tensor -> what TPU-MLIR calls it.
+        permuted: tensors that ONNX reaches through a Transpose which the model does not have.
+        spans: ranges after unification.
+        types: what they become in integers.
+    """
+
+    names: Mapping[int, str]
+    permuted: frozenset[int]
+    spans: Mapping[int, Span]
+    types: Mapping[int, Affine]
+
+
 @dataclass
 class Assembly:
     """A graph under construction.
 
     Attributes:
         source: fused float graph.
-        names: tensor of the source -> what TPU-MLIR calls it.
-        types: tensor of the source -> its type in integers.
+        ranges: names, ranges and types of its tensors.
         options: of the target.
         graph: what is being built.
         made: tensor of the source -> the tensors that hold it, in one type each; first the one that its layer writes.
     """
 
     source: Graph
-    names: Mapping[int, str]
-    types: Mapping[int, Affine]
+    ranges: Ranges
     options: Options[LayerOptions]
     graph: Graph = field(default_factory=lambda: Graph([], [], (), ()))
     made: dict[int, list[int]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Tensor of the source -> what TPU-MLIR calls it."""
+        return self.ranges.names
+
+    @property
+    def types(self) -> Mapping[int, Affine]:
+        """Tensor of the source -> its type in integers."""
+        return self.ranges.types
 
     def add(self, t: int, dtype: DType, affine: Affine | None, name: str = "") -> int:
         """Add a tensor that holds a computed tensor of the source in a type."""
@@ -54,10 +80,6 @@ class Assembly:
         new = self.graph.add_tensor(Tensor(name or self.names[t], old.shape, dtype, affine, old.range))
         self.made.setdefault(t, []).append(new)
         return new
-
-    def native(self, t: int) -> Tensor:
-        """Return the tensor that the layer itself writes."""
-        return self.graph.tensors[self.made[t][0]]
 
     def fetch(self, t: int, dtype: DType, affine: Affine | None, reader: str) -> int:
         """Return the tensor in a type; a conversion in front of its first reader where it is not there yet."""

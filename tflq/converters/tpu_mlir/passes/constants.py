@@ -1,16 +1,15 @@
-"""Constants: operands that become depthwise convolutions, weights and biases as integers (docs/tpu_mlir.md, 4)."""
+"""Constants as integers: weights, biases and the operands of pairs (docs/tpu_mlir.md, 4 and 5)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.passes.patterns import constant_operand
-from tflq.converters.passes.rewrite import channel_maxima, constant
+from tflq.converters.passes.rewrite import channel_maxima
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, DType, Graph
+from tflq.graph import Affine, DType
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
 
 LEAST_SCALE = 1e-5
@@ -36,32 +35,10 @@ class FilterConstants:
     bias: Integers
 
 
-def constants_to_depthwise(graph: Graph) -> Graph:
-    """Return the graph with x + c and x * c, c one number a channel, as 1x1 depthwise convolutions.
-
-    x + c has weights of 1 and the bias c; x * c has the weights c and no bias.
-    """
-    result = graph.copy()
-    for index, node in enumerate(graph.nodes):
-        position = constant_operand(graph, node) if node.operator in ("add", "mul") else None
-        if position is None:
-            continue
-        operand = graph.tensors[node.inputs[position]]
-        assert operand.data is not None
-        values = operand.data.astype(np.float32).reshape(-1)
-        weights, bias = (np.ones_like(values), values) if node.operator == "add" else (values, np.zeros_like(values))
-        inputs = (
-            node.inputs[1 - position],
-            result.add_tensor(constant(f"{operand.name}_weights", weights.reshape(1, 1, 1, -1))),
-            result.add_tensor(constant(f"{operand.name}_bias", bias)),
-        )
-        attributes = node.attributes.updated(padding="valid", stride_h=1, stride_w=1, depth_multiplier=1)
-        result.nodes[index] = replace(node, operator="depthwise_conv_2d", inputs=inputs, attributes=attributes)
-    return result
-
-
 def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affine) -> FilterConstants:
     """Quantise a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
+
+    Weights are unsigned where none of the whole filter is negative and the layer has no bias.
 
     Where all weights are integers after multiplication by one 2^k, k = 0..6, and fit the type, s_w = 2^-k instead.
 
@@ -75,7 +52,7 @@ def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affi
         UnsupportedError: weights or biases that are not finite, or a bias beyond int32.
     """
     _require_finite(weights, bias)
-    dtype = DType.UINT8 if np.all(weights >= 0) else DType.INT8
+    dtype = DType.UINT8 if np.all(weights >= 0) and bias is None else DType.INT8
     first = np.moveaxis(weights, axis, 0)
     flat = first.reshape(first.shape[0], -1)
     scale = _exact_scale(flat, dtype)
@@ -97,6 +74,18 @@ def product_constants(weights: Reals, bias: Reals | None, x: Affine) -> FilterCo
     if largest == 0:
         raise UnsupportedError("all weights are 0, so that they have no scale; remove the layer")
     return _quantised(weights, bias, 0, np.full(1, largest / DType.INT8.maximum), DType.INT8, x)
+
+
+def operand_constants(values: Reals, scale: float | None = None) -> tuple[Integers, Affine]:
+    """Quantise a constant beside an activation: int8, S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
+
+    Raises:
+        UnsupportedError: values that are not finite.
+    """
+    _require_finite(values, None)
+    found = float(np.abs(values).max(initial=0)) / DType.INT8.maximum if scale is None else scale
+    codes = np.clip(round_half_away(values.astype(np.float64) / found), DType.INT8.minimum, DType.INT8.maximum)
+    return codes.astype(np.int64), Affine.per_tensor(np.float64(found), 0)
 
 
 def _exact_scale(flat: Reals, dtype: DType) -> NDArray[np.float64] | None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.graph import Affine, Graph, Node
+from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool
+from tflq.converters.tpu_mlir.passes.unify import Span, is_upsampled
+from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-MOVES = ("reshape", "squeeze", "expand_dims", "transpose")
+MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to")
 """Operators that move whatever comes in."""
-SUMS = ("add", "sub")
 
 
 @dataclass(frozen=True)
@@ -32,32 +34,101 @@ class Engine:
     is_asked: bool = False
 
 
-def engine_of(graph: Graph, node: Node, types: Mapping[int, Affine], options: Options[LayerOptions]) -> Engine:
+Spans = Mapping[int, Span]
+
+
+def engine_of(graph: Graph, node: Node, spans: Spans, options: Options[LayerOptions]) -> Engine:
     """Return what a layer of a fused graph computes in."""
     mode = options.of(node.name).mode
     if mode != INT8:
         return Engine(mode, f"mode={mode}", True)
     if node.operator in MOVES:
         return Engine(AS_INPUT)
-    if node.operator in SUMS:
-        ratios = [_ratio(types[t], types[node.outputs[0]]) for t in node.inputs if not graph.tensors[t].is_constant]
-        limit = _largest_ratio()
-        far = [r for r in ratios if not 1 / limit <= r <= limit]
-        if far and not (node.operator == "sub" and options.whole.asymmetric):
-            return Engine(F16, f"scales of input and output differ by {max(far[0], 1 / far[0]):.3g}, above {limit:g}")
-    if options.whole.asymmetric:
-        for kind in (F32, F16):
-            if node.operator in operators_of("float_operators", "asymmetric", kind):
-                return Engine(kind, f"{node.operator} in the asymmetric mode")
+    asymmetric = options.whole.asymmetric
+    rule = _RULES.get(node.operator)
+    if rule is not None:
+        found = rule(graph, node, spans, asymmetric)
+        if found.kind != INT8:
+            return found
+    for kind in (F32, F16):
+        if node.operator in operators_of("float_operators", "always", kind):
+            return Engine(kind, f"{node.operator} has no integers")
+        if asymmetric and node.operator in operators_of("float_operators", "asymmetric", kind):
+            return Engine(kind, f"{node.operator} in the asymmetric mode")
     return Engine(INT8)
 
 
-def _ratio(x: Affine, y: Affine) -> float:
-    return float(x.scale[0]) / float(y.scale[0])
+def _addition(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
+    form = form_of(graph, node)
+    if form is Form.TWO:
+        return _far_apart(node, spans)
+    if form is Form.SCALAR and asymmetric:
+        return Engine(F16, "one number is added in the asymmetric mode")
+    return Engine(INT8)
+
+
+def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
+    if form_of(graph, node) is not Form.TWO:
+        if is_constant_first(graph, node):
+            return Engine(F16, "subtraction from a constant")
+        return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)
+    if all(spans[t].is_unsigned for t in node.inputs):
+        return Engine(F16, "subtraction of two tensors without negative values")
+    if not asymmetric:
+        return _far_apart(node, spans)
+    return Engine(F32 if fused_activation(node) == "none" else F16, "sub in the asymmetric mode")
+
+
+def _far_apart(node: Node, spans: Spans) -> Engine:
+    """A sum is in float16 where the magnitudes of its operands are far apart."""
+    limit = _largest_ratio()
+    low, high = sorted(spans[t].magnitude for t in node.inputs)
+    if high > limit * low:
+        return Engine(F16, f"ranges of the operands differ by {high / low:.3g}, above {limit:g}")
+    return Engine(INT8)
+
+
+def _quotient(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    return Engine(F32, "division of two activations") if form_of(graph, node) is Form.TWO else Engine(INT8)
+
+
+def _reduction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    return Engine(INT8) if is_pool(graph, node) else Engine(F16, "a reduction that is no pool")
+
+
+def _softmax(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    rank = len(graph.tensors[node.inputs[0]].shape)
+    return Engine(INT8) if rank in (2, 4) else Engine(F16, f"a softmax of rank {rank}")
+
+
+def _nearest(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    return Engine(INT8) if is_upsampled(graph, node) else Engine(F16, "a resize by other factors than 2 and 2")
+
+
+def _gather(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    return Engine(INT8) if graph.tensors[node.inputs[1]].size == 1 else Engine(F16, "several indices")
+
+
+def _concatenation(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    constant = any(graph.tensors[t].is_constant for t in node.inputs)
+    return Engine(F16, "a constant is joined") if constant else Engine(INT8)
+
+
+_RULES: dict[str, Callable[[Graph, Node, Spans, bool], Engine]] = {
+    "add": _addition,
+    "sub": _subtraction,
+    "div": _quotient,
+    "mean": _reduction,
+    "reduce_max": _reduction,
+    "softmax": _softmax,
+    "resize_nearest_neighbor": _nearest,
+    "gather": _gather,
+    "concatenation": _concatenation,
+}
 
 
 def _largest_ratio() -> float:
     found = specification()["float_operators"]
-    limit = found["largest_ratio_of_sum_scales"] if isinstance(found, dict) else 64
+    limit = found["largest_ratio_of_sum_magnitudes"] if isinstance(found, dict) else 64
     assert isinstance(limit, int)
     return float(limit)

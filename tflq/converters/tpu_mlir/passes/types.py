@@ -1,20 +1,22 @@
-"""From ranges to types (docs/tpu_mlir.md, 1 and 3): a line for each tensor, those that neighbours share, integers."""
+"""From ranges to types (docs/tpu_mlir.md, 1): a line for each tensor, then integers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, parse_calibration_table
+from tflq.converters.tpu_mlir.passes.unify import Span
+from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, few, parse_calibration_table
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
-from tflq.graph import Affine, Graph, Node, Range
+from tflq.graph import Affine, DType, Graph, Node, Range
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.schemas.tpu_mlir import operators_of
+
+Lines = dict[int, CalibrationLine]
 
 
 def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
@@ -40,21 +42,31 @@ def lines_of_table(graph: Graph, names: Mapping[int, str], table: CalibrationTab
 
 
 def read_table(path: str, names: Mapping[int, str]) -> CalibrationTable:
-    """Read the file of a calibration table.
+    """Read the file of a calibration table; lines of tensors that the network does not have are not used.
 
     Raises:
         InputError: the file cannot be read.
-        FormatError: with file and line; the table must name tensors of the network only.
+        FormatError: with file and line, or a table that names no tensor of the network.
     """
     try:
         text = bytes(read_bytes(path)).decode("utf-8")
     except UnicodeDecodeError:
         raise FormatError(f"{path}: is no text; a calibration table is lines of name, threshold, min, max") from None
-    return parse_calibration_table(text, list(names.values()), path)
+    table = parse_calibration_table(text, path)
+    known = set(names.values())
+    if not any(line.name in known for line in table.lines):
+        raise FormatError(f"{path}: names no tensor of the network; it has {few(names.values())}")
+    return table
+
+
+LEAST_THRESHOLD = 1e-5
+"""Threshold of a tensor that is always 0."""
 
 
 def _line(name: str, found: Range) -> CalibrationLine:
     low, high = float(found.minimum.min()), float(found.maximum.max())
+    if low == high == 0:
+        return CalibrationLine(name, LEAST_THRESHOLD, 0.0, LEAST_THRESHOLD)
     return CalibrationLine(name, max(abs(low), abs(high)), low, high)
 
 
@@ -67,100 +79,50 @@ def _clamped(line: CalibrationLine, node: Node) -> CalibrationLine:
     return CalibrationLine(line.name, max(high, 0.0), max(line.minimum, 0.0), max(high, 0.0))
 
 
-Lines = dict[int, CalibrationLine]
-
-JOINED = operators_of("ranges", "joined")
-FROM_OUTPUT = operators_of("ranges", "from_output")
-FROM_INPUT = operators_of("ranges", "from_input")
-SYMMETRIC = operators_of("ranges", "symmetric_in_the_asymmetric_mode")
-RAW = (*JOINED, *FROM_OUTPUT, *FROM_INPUT)
-"""Operators whose input and output have one type."""
-
-
-def unify(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Lines:
-    """Return the range of each tensor after unification; tensors keep the names of their own lines.
-
-    First, in the asymmetric mode: signed products and differences reach from -threshold to threshold.
-    Backwards: the input of a max pool takes the range of its output; input and output of a leaky ReLU both take the
-    minimum of the input and the maximum of the output. Neither where the input has other readers. Forwards: the output
-    of these, and of operators that do not change values, takes the range of the input.
-    """
-    result: Lines = dict(lines)
-    for node in graph.nodes if asymmetric else ():
-        line = result.get(node.outputs[0])
-        if node.operator in SYMMETRIC and line is not None and line.minimum < 0:
-            result[node.outputs[0]] = replace(line, minimum=-line.threshold, maximum=line.threshold)
-    uses = graph.consumers()
-    for node in reversed(graph.nodes):
-        x, y = node.inputs[0], node.outputs[0]
-        alone = len(uses.get(x, [])) == 1 and x not in graph.outputs
-        if node.operator in (*JOINED, *FROM_OUTPUT) and alone and x in result and y in result:
-            result[x] = _joined(result[x], result[y], node)
-    for node in graph.nodes:
-        x, y = node.inputs[0], node.outputs[0]
-        if node.operator in RAW and x in result:
-            result[y] = result[x]
-    return result
-
-
-def _joined(x: CalibrationLine, y: CalibrationLine, node: Node) -> CalibrationLine:
-    if node.operator in FROM_OUTPUT:
-        return replace(y, name=x.name)
-    threshold = max(abs(x.minimum), abs(y.maximum))
-    return replace(x, threshold=threshold, maximum=y.maximum)
-
-
 FIXED = operators_of("fixed_outputs", "operators")
 """Operators that always write uint8 with S = 1/255."""
 
 
-def type_of(line: CalibrationLine, options: LayerOptions) -> Affine:
-    """Return the type of a range.
+def type_of(span: Span, name: str, options: LayerOptions) -> Affine:
+    """Return the type of a range after unification.
 
-    min >= 0 (also -0): uint8, Z = 0, S = threshold / 255. Else symmetric int8, S = threshold / 127 (the manual: 128),
-    or asymmetric int8, S = (max - min) / 255, Z = round half away(-128 - min / S). All in float64.
+    min >= 0 (also -0): uint8, Z = 0, S = max / 255. Else symmetric int8, S = max(|min|, |max|) / 127 (the manual: 128),
+    or asymmetric int8 over low = min(min, 0), high = max(max, 0): S = (high - low) / 255, Z = rha(-128 - low / S). All
+    in float64.
 
     Raises:
-        UnsupportedError: a range without a scale: threshold 0, not finite, or entirely below 0 in the asymmetric mode.
+        UnsupportedError: a range without a scale: all 0, or not finite.
     """
-    numbers = (line.threshold, line.minimum, line.maximum)
-    if not np.all(np.isfinite(numbers)) or line.threshold <= 0:
+    if not np.all(np.isfinite(span)) or span.magnitude == 0:
         raise UnsupportedError(
-            f"tensor '{line.name}' has threshold {line.threshold:g}, range {line.minimum:g}..{line.maximum:g}: no "
-            f"scale above 0 stands for it; calibrate on samples for which it changes"
+            f"tensor '{name}' has the range {span.minimum:g}..{span.maximum:g}: no scale above 0 stands for it; "
+            f"calibrate on samples for which it changes"
         )
-    if line.minimum >= 0:
-        return Affine.per_tensor(np.float64(line.threshold) / 255, 0, 8, signed=False)
+    if span.is_unsigned:
+        return Affine.per_tensor(np.float64(span.maximum) / 255, 0, 8, signed=False)
     if not options.asymmetric:
-        return Affine.per_tensor(np.float64(line.threshold) / (128 if options.manual else 127), 0)
-    if line.maximum < 0 or line.maximum <= line.minimum:
-        raise UnsupportedError(
-            f"tensor '{line.name}' has the range {line.minimum:g}..{line.maximum:g}; the asymmetric mode needs one "
-            f"that holds 0: widen it to 0, or use the symmetric mode"
-        )
-    scale = (np.float64(line.maximum) - line.minimum) / 255
-    return Affine.per_tensor(scale, int(round_half_away(-128 - line.minimum / scale)))
+        return Affine.per_tensor(np.float64(span.magnitude) / (128 if options.manual else 127), 0)
+    low, high = min(span.minimum, 0.0), max(span.maximum, 0.0)
+    scale = (np.float64(high) - low) / 255
+    return Affine.per_tensor(scale, int(round_half_away(-128 - low / scale)))
 
 
-def types_of(graph: Graph, lines: Mapping[int, CalibrationLine], options: LayerOptions) -> dict[int, Affine]:
-    """Return the type of each input and computed tensor of a fused graph.
+def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> dict[int, Affine]:
+    """Return the type of each input and computed tensor of real numbers of a fused graph.
 
     Raises:
         UnsupportedError: tensors without a range, all at once; ranges without a scale.
     """
-    missing = [t for t in graph.inputs if t not in lines]
-    types = {t: type_of(lines[t], options) for t in graph.inputs if t in lines}
-    for node in graph.nodes:
-        x, y = node.inputs[0], node.outputs[0]
-        if node.operator in FIXED:
-            types[y] = Affine.per_tensor(np.float64(1) / 255, 0, 8, signed=False)
-        elif node.operator in RAW:
-            if x in types:
-                types[y] = types[x]
-        elif y in lines:
-            types[y] = type_of(lines[y], options)
-        else:
-            missing.append(y)
+    missing: list[int] = []
+    types: dict[int, Affine] = {}
+    fixed = {node.outputs[0] for node in graph.nodes if is_fixed(graph, node)}
+    for t in (*graph.inputs, *(t for node in graph.nodes for t in node.outputs)):
+        if t in fixed:
+            types[t] = Affine.per_tensor(np.float64(1) / 255, 0, 8, signed=False)
+        elif t in spans:
+            types[t] = type_of(spans[t], graph.tensors[t].name, options)
+        elif graph.tensors[t].dtype is DType.FLOAT32:
+            missing.append(t)
     if missing:
         names = ", ".join(f"'{graph.tensors[t].name}'" for t in missing[:3])
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -169,3 +131,8 @@ def types_of(graph: Graph, lines: Mapping[int, CalibrationLine], options: LayerO
             f"a calibration_table"
         )
     return types
+
+
+def is_fixed(graph: Graph, node: Node) -> bool:
+    """Whether a layer always writes uint8 with S = 1/255; a softmax does where it runs in integers."""
+    return node.operator in FIXED and (node.operator != "softmax" or len(graph.tensors[node.inputs[0]].shape) in (2, 4))

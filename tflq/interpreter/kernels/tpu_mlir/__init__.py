@@ -9,10 +9,14 @@ _OWN = places(
     __name__,
     "softmax",
     conversions="quantize dequantize",
-    curves="elu exp hard_swish logistic relu sqrt tanh",
-    elementwise="add mul sub",
+    curves="""
+    abs ceil cos elu exp floor gelu hard_swish log logistic relu relu6 relu_0_to_1 round sign silu sin softsign sqrt
+    tanh
+    """,
+    elementwise="add maximum minimum mul sub",
     linear="conv_2d depthwise_conv_2d fully_connected",
-    pooling="average_pool_2d max_pool_2d mean",
+    scalars="div neg pow",
+    pooling="average_pool_2d max_pool_2d mean reduce_max",
     slopes="leaky_relu prelu",
 )
 ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

@@ -1,7 +1,8 @@
 """QUANTIZE and DEQUANTIZE: into integers, from one integer type to another, out of integers (docs/tpu_mlir.md, 2, 5).
 
 Into integers:
-float32: sat(rha(x / f32(S)) + Z). float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16.
+float32: sat(rha(f32(x * f32(1 / S))) + Z), a product as ties show.
+float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16.
 8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
 Out of integers, and between the two widths of reals:
 8 bits -> float32: f32(q - Z) * f32(S). 8 bits -> float16: f16((q - Z) * f16(S)). Reals: one rounding.
@@ -75,11 +76,9 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
 def encode(real: Array, affine: Affine, dtype: DType) -> Array:
     """Return the quantized values of float32 or float16 numbers."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if real.dtype == np.float16:
-            inverse = np.float16(1.0 / np.float64(affine.scale[0]))
-            steps = np.multiply(real, inverse, dtype=np.float16).astype(np.float32)
-        else:
-            steps = real.astype(np.float32) / np.float32(affine.scale[0])
+        kind = np.float16 if real.dtype == np.float16 else np.float32
+        inverse = kind(1.0 / np.float64(affine.scale[0]))
+        steps = np.multiply(real.astype(kind), inverse, dtype=kind).astype(np.float32)
     return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
 
 
@@ -119,6 +118,6 @@ def run_dequantize(params: DequantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize, "sat(rha(x / f32(S)) + Z)", "docs/tpu_mlir.md, 2 and 5"),
+    "quantize": Kernel(lower_quantize, run_quantize, "sat(rha(f32(x * f32(1 / S))) + Z)", "docs/tpu_mlir.md, 2 and 5"),
     "dequantize": Kernel(lower_dequantize, run_dequantize, "f32(q - Z) * f32(S)", "docs/tpu_mlir.md, 2"),
 }

@@ -5,6 +5,7 @@ RELU that stays alone is symmetric: max(q, 0) in the input's scale (docs/tpu_mli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -33,28 +34,28 @@ class TableParams:
     table: Table
 
 
-def table_of(rule: Callable[[Integers], Array], operands: Operands) -> TableParams:
-    """Return sat(rule(q)) for every quantized value q of the input, stored as the output; read-only.
+def table_of(rule: Callable[[Integers], Array], operands: Operands, position: int = 0) -> TableParams:
+    """Return sat(rule(q)) for every quantized value q of an input, stored as the output; read-only.
 
     Raises:
         UnsupportedError: a type of more than 8 bits.
     """
-    source, output = operands.input(0), operands.output()
+    source, output = operands.input(position), operands.output()
     for tensor in (source, output):
         require_type(tensor, EIGHT_BITS)
     return TableParams(make_table(lambda codes: saturate(rule(codes), output.dtype), source.dtype, output.dtype))
 
 
-def lower_curve(node: Node, operands: Operands, function: Function) -> TableParams:  # noqa: ARG001
+def lower_curve(node: Node, operands: Operands, function: Function, position: int = 0) -> TableParams:  # noqa: ARG001
     """Return the table of a real function; raises as `table_of`."""
-    x, y = operands.input(0).affine, operands.output().affine
+    x, y = operands.input(position).affine, operands.output().affine
 
     def rule(codes: Integers) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             real = function((codes - x.zero_point[0]) * np.float64(x.scale[0]))
             return np.asarray(round_half_away(real / np.float64(y.scale[0])) + y.zero_point[0])
 
-    return table_of(rule, operands)
+    return table_of(rule, operands, position)
 
 
 def run_curve(params: TableParams, x: Array) -> tuple[Array, ...]:
@@ -67,15 +68,43 @@ def lower_relu(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
     return table_of(lambda codes: np.maximum(codes, 0), operands)
 
 
+def lower_abs(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
+    """Return the table of ABS, which takes no zero point off: a flaw of TPU-MLIR; raises as `table_of`."""
+    return table_of(np.abs, operands)
+
+
+def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.nan_to_num(np.log(x), nan=0.0, neginf=-np.inf))
+
+
+def _gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    errors = np.array([math.erf(value / math.sqrt(2.0)) for value in x.reshape(-1)]).reshape(x.shape)
+    return 0.5 * x * (1.0 + errors)
+
+
 _FUNCTIONS: dict[str, tuple[Function, str]] = {
+    "ceil": (np.ceil, "the next integer above"),
+    "cos": (np.cos, "cos(x)"),
     "elu": (lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0.0)), x), "x where x >= 0, else exp(x) - 1"),
     "exp": (np.exp, "exp(x)"),
+    "floor": (np.floor, "the next integer below"),
+    "gelu": (_gelu, "x / 2 * (1 + erf(x / sqrt(2)))"),
     "hard_swish": (lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), "x * clip(x / 6 + 1 / 2, 0, 1)"),
+    "log": (_log, "log(x), 0 where x is negative"),
     "logistic": (lambda x: 1.0 / (1.0 + np.exp(-x)), "1 / (1 + exp(-x))"),
+    "round": (np.rint, "the nearest integer, ties to even"),
+    "sign": (np.sign, "-1, 0 or 1"),
+    "silu": (lambda x: x / (1.0 + np.exp(-x)), "x / (1 + exp(-x))"),
+    "sin": (np.sin, "sin(x)"),
+    "softsign": (lambda x: x / (1.0 + np.abs(x)), "x / (1 + |x|)"),
     "sqrt": (lambda x: np.sqrt(np.maximum(x, 0.0)), "sqrt(x), 0 where x is negative"),
     "tanh": (np.tanh, "tanh(x)"),
 }
+_RECTIFIERS = ("relu", "relu6", "relu_0_to_1")
 KERNELS = {
     operator: Kernel(partial(lower_curve, function=function), run_curve, formula, "docs/tpu_mlir.md, 7")
     for operator, (function, formula) in _FUNCTIONS.items()
-} | {"relu": Kernel(lower_relu, run_curve, "max(q, 0)", "docs/tpu_mlir.md, 5")}
+}
+KERNELS |= {operator: Kernel(lower_relu, run_curve, "max(q, 0)", "docs/tpu_mlir.md, 5") for operator in _RECTIFIERS}
+KERNELS["abs"] = Kernel(lower_abs, run_curve, "|q| of the raw quantized value", "docs/tpu_mlir.md, 5")

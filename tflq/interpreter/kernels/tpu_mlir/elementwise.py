@@ -1,9 +1,11 @@
-"""ADD, SUB and MUL of two activations of 8 bits, executed as tables of all pairs (docs/tpu_mlir.md, 5).
+"""ADD, SUB, MUL, MAXIMUM and MINIMUM of two tensors of 8 bits, executed as tables of all pairs (docs/tpu_mlir.md, 5).
 
 A sum gives each input its own 8-bit multiplier and its own rounding:
-y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb, sb) + Zy). In float16 y = f16(a +- b).
+y = sat(up((qa - Za) * ma, sa) +- up((qb - Zb) * mb, sb) + Zy). In float16 y = f16(f32(a) +- f32(b)).
 The manual's formulas: symmetric y = sat(up(qa * ma +- qb * mb, s)) with one shift; asymmetric in float32.
 A product: y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy), 8-bit m, s may be negative.
+A fused rectifier clamps at Zy. Maxima and minima compare raw quantized values. One operand may be one number
+(scalars.py).
 """
 
 from __future__ import annotations
@@ -18,9 +20,17 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.scalars import (
+    ScalarParams,
+    is_scalar,
+    lower_added_number,
+    lower_bound,
+    lower_factor,
+    run_scalar,
+)
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
-from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_same_type, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
@@ -39,7 +49,8 @@ class SumParams:
         rescale: m and s of both inputs; None in float16 and in the manual's asymmetric form.
         one_shift: whether the products are added before they are rounded, as in the manual's symmetric form.
         table: all pairs of quantized values; None in float16.
-        rectifies: whether a rectifier is fused, in float16; in integers it is the saturation of an unsigned output.
+        rectifies: whether a rectifier is fused, in float16.
+        floor: least result in integers: Zy where a rectifier is fused.
     """
 
     sign: int
@@ -50,18 +61,20 @@ class SumParams:
     one_shift: bool = False
     table: Array | None = None
     rectifies: bool = False
+    floor: int = -128
 
     def exact(self, first: Integers, second: Integers) -> Array:
         """The rule itself, in integers or in float32."""
         z_a, z_b, z_y = self.zero_points
         a, b = first - z_a, second - z_b
         if self.rescale is None:
-            return saturate(self._in_reals(a, b) + z_y, self.dtype)
+            return saturate(np.maximum(self._in_reals(a, b) + z_y, self.floor), self.dtype)
         (m_a, m_b), (s_a, s_b) = self.rescale.multiplier, self.rescale.shift
         if self.one_shift:
-            return saturate(shift_half_up(a * m_a + self.sign * (b * m_b), s_a) + z_y, self.dtype)
-        scaled = shift_half_up(a * m_a, s_a) + self.sign * shift_half_up(b * m_b, s_b)
-        return saturate(scaled + z_y, self.dtype)
+            scaled = shift_half_up(a * m_a + self.sign * (b * m_b), s_a)
+        else:
+            scaled = shift_half_up(a * m_a, s_a) + self.sign * shift_half_up(b * m_b, s_b)
+        return saturate(np.maximum(scaled + z_y, self.floor), self.dtype)
 
     def _in_reals(self, a: Integers, b: Integers) -> Integers:
         assert self.scales is not None
@@ -78,22 +91,36 @@ class MulParams:
         rescale: m and s about Sa * Sb / Sy.
         zero_points: Za, Zb, Zy.
         dtype: of the output.
+        floor: least result: Zy where a rectifier is fused.
         table: all pairs of quantized values.
     """
 
     rescale: Multiplier
     zero_points: tuple[int, int, int]
     dtype: DType
+    floor: int
     table: Array | None = None
 
     def exact(self, first: Integers, second: Integers) -> Array:
         """The rule itself."""
         z_a, z_b, z_y = self.zero_points
         product = (first - z_a) * (second - z_b) * self.rescale.multiplier[0]
-        return saturate(shift_half_up(product, self.rescale.shift[0]) + z_y, self.dtype)
+        scaled = shift_half_up(product, self.rescale.shift[0]) + z_y
+        return saturate(np.maximum(scaled, self.floor), self.dtype)
 
 
-def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
+@dataclass(frozen=True, eq=False)
+class ExtremeParams:
+    """The params of one maximum or minimum of raw quantized values.
+
+    Attributes:
+        table: all pairs of quantized values.
+    """
+
+    table: Array
+
+
+def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams | ScalarParams:
     """Decide the params of ADD or SUB.
 
     Raises:
@@ -102,40 +129,65 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
     """
     output = operands.output()
     if output.dtype is DType.FLOAT16:
-        require_same_type(output, operands.input(0), operands.input(1))
-        fused = node.attributes.text("fused_activation_function", "none")
-        return SumParams(sign, output.dtype, rectifies=fused != "none")
+        return SumParams(sign, output.dtype, rectifies=_is_rectified(node))
+    if is_scalar(operands):
+        return lower_added_number(operands, sign, _floor(node, operands))
     (s_a, s_b, s_y), zero_points = _parameters(operands)
+    floor = _floor(node, operands)
     if is_manual(node) and node.attributes.boolean("asymmetric"):
-        params = SumParams(sign, output.dtype, zero_points, np.array([s_a, s_b, s_y], np.float32))
+        params = SumParams(sign, output.dtype, zero_points, np.array([s_a, s_b, s_y], np.float32), floor=floor)
     else:
         ratios = [s_a / s_y, s_b / s_y]
         found = _one_shift(ratios) if is_manual(node) else find_multiplier(ratios, MULTIPLIER_BITS, 0)
-        params = SumParams(sign, output.dtype, zero_points, None, found, is_manual(node))
+        params = SumParams(sign, output.dtype, zero_points, None, found, is_manual(node), floor=floor)
     return replace(params, table=_table(params.exact, operands))
 
 
-def lower_product(node: Node, operands: Operands) -> MulParams:  # noqa: ARG001
+def lower_product(node: Node, operands: Operands) -> MulParams | ScalarParams:
     """Decide the params of MUL.
 
     Raises:
         UnsupportedError: other types, or a ratio of scales without multiplier.
         GraphError: shapes that do not broadcast.
     """
+    if is_scalar(operands):
+        return lower_factor(operands, _floor(node, operands))
     (s_a, s_b, s_y), zero_points = _parameters(operands)
-    params = MulParams(find_multiplier(s_a * s_b / s_y, MULTIPLIER_BITS), zero_points, operands.output().dtype)
+    found = find_multiplier(s_a * s_b / s_y, MULTIPLIER_BITS)
+    params = MulParams(found, zero_points, operands.output().dtype, _floor(node, operands))
     return replace(params, table=_table(params.exact, operands))
 
 
-def run_pair(params: SumParams | MulParams, first: Array, second: Array) -> tuple[Array, ...]:
-    """Run it: quantized values or float16 [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
+def lower_extreme(node: Node, operands: Operands, choose: np.ufunc) -> ExtremeParams | ScalarParams:
+    """Decide the params of MAXIMUM or MINIMUM; raises as `lower_product`."""
+    if is_scalar(operands):
+        return lower_bound(operands, choose, node.attributes.boolean("asymmetric"))
+    dtype = operands.output().dtype
+    return ExtremeParams(_table(lambda a, b: saturate(choose(a, b), dtype), operands))
+
+
+def run_pair(
+    params: SumParams | MulParams | ExtremeParams | ScalarParams, first: Array, second: Array
+) -> tuple[Array, ...]:
+    """Run it: quantized values or reals [S or 1, *shape] twice, shapes broadcast -> [S, *shape]."""
+    if isinstance(params, ScalarParams):
+        return run_scalar(params, first, second)
     if params.table is not None:
         return (run_pairs(params.table, first, second),)
     assert isinstance(params, SumParams)
-    a, b = (array.astype(np.float16, copy=False) for array in align(first, second))
+    a, b = (array.astype(np.float32, copy=False) for array in align(first, second))
     with np.errstate(over="ignore", invalid="ignore"):
-        y = a + b if params.sign > 0 else a - b
+        y = (a + b if params.sign > 0 else a - b).astype(np.float16)
         return (np.maximum(y, np.float16(0)) if params.rectifies else y,)
+
+
+def _is_rectified(node: Node) -> bool:
+    return node.attributes.text("fused_activation_function", "none") != "none"
+
+
+def _floor(node: Node, operands: Operands) -> int:
+    output = operands.output()
+    return int(output.affine.zero_point[0]) if _is_rectified(node) else output.dtype.minimum
 
 
 def _parameters(operands: Operands) -> tuple[tuple[float, float, float], tuple[int, int, int]]:
@@ -166,4 +218,6 @@ KERNELS = {
     "add": Kernel(partial(lower_sum, sign=1), run_pair, _SUM.format("+"), _SOURCE),
     "sub": Kernel(partial(lower_sum, sign=-1), run_pair, _SUM.format("-"), _SOURCE),
     "mul": Kernel(lower_product, run_pair, "y = sat(up((qa - Za) * (qb - Zb) * m, s) + Zy)", _SOURCE),
+    "maximum": Kernel(partial(lower_extreme, choose=np.maximum), run_pair, "max(qa, qb)", _SOURCE),
+    "minimum": Kernel(partial(lower_extreme, choose=np.minimum), run_pair, "min(qa, qb)", _SOURCE),
 }

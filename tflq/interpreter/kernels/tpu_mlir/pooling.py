@@ -11,7 +11,7 @@ output share one type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multip
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.operands.reduction_axes import lower_reduction
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Kernel
 
@@ -37,6 +38,7 @@ class AverageParams:
         scale: float32 of the asymmetric mode.
         offset: float32 of the asymmetric mode.
         dtype: of the output.
+        floor: least result: Zy where a rectifier is fused.
     """
 
     taps: int
@@ -44,15 +46,17 @@ class AverageParams:
     scale: np.float32
     offset: np.float32
     dtype: DType
+    floor: int
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """Return quantized values of exact sums of `counts` elements inside the image."""
         total = sums.astype(np.float64) * self.taps / np.asarray(counts)
         if self.rescale is not None:
             whole = round_half_away(total).astype(np.int64)
-            return saturate(shift_half_up(whole * self.rescale.multiplier[0], self.rescale.shift[0]), self.dtype)
+            scaled = shift_half_up(whole * self.rescale.multiplier[0], self.rescale.shift[0])
+            return saturate(np.maximum(scaled, self.floor), self.dtype)
         real = total.astype(np.float32) * self.scale + self.offset
-        return saturate(round_half_away(real), self.dtype)
+        return saturate(np.maximum(round_half_away(real), self.floor), self.dtype)
 
 
 def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
@@ -62,7 +66,9 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
         UnsupportedError: a ratio of scales without multiplier, or padding beside a zero point other than 0.
     """
     x, output = operands.input(0).affine, operands.output()
+    fused = node.attributes.text("fused_activation_function", "none") != "none"
     y = output.affine
+    floor = int(y.zero_point[0]) if fused else output.dtype.minimum
     ratio = float(x.scale[0]) / float(y.scale[0])
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
     if is_padded and z_x:
@@ -72,18 +78,36 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
         )
     if not node.attributes.boolean("asymmetric"):
         found = find_multiplier(ratio / taps, MULTIPLIER_BITS)
-        return AverageParams(taps, found, np.float32(0), np.float32(0), output.dtype)
+        return AverageParams(taps, found, np.float32(0), np.float32(0), output.dtype, floor)
     offset = z_y - ratio * z_x
     sign = -1 if is_manual(node) else 1
-    return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype)
+    return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype, floor)
 
 
-def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
+@dataclass(frozen=True, eq=False)
+class HalfAverage:
+    """An average in float16: f16(sum * f16(1 / n)), the sum in float32.
+
+    Attributes:
+        factor: 1 / n in float16.
+    """
+
+    factor: np.float16
+
+    def apply(self, sums: Array, counts: Integers | int) -> Array:  # noqa: ARG002 - as `Average`
+        """Return the averages of exact sums."""
+        with np.errstate(over="ignore"):
+            return np.asarray(sums.astype(np.float32) * np.float32(self.factor)).astype(np.float16)
+
+
+def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams | HalfAverage:
     """Decide the params of MEAN.
 
     Raises:
-        UnsupportedError: other axes than 1 and 2 of a tensor of rank 4; else as `lower_average`.
+        UnsupportedError: in integers, other axes than 1 and 2 of a tensor of rank 4; else as `lower_average`.
     """
+    if operands.output().dtype is DType.FLOAT16:
+        return HalfAverage(np.float16(1.0 / taps))
     shape = operands.input(0).shape
     axes = sorted(int(a) % len(shape) for a in operands.constant(1).reshape(-1))
     if len(shape) != 4 or axes != [1, 2]:
@@ -92,13 +116,45 @@ def find_mean(node: Node, operands: Operands, taps: int, is_padded: bool) -> Ave
 
 
 def lower_max_pool(node: Node, operands: Operands) -> MaxPool:
-    """Decide the window; raises as `pool_window`."""
-    return MaxPool(pool_window(node, operands)[0], operands.input(0).dtype.minimum)
+    """Decide the window; a fused rectifier is max(q, 0) of the raw value. Raises as `pool_window`."""
+    dtype = operands.input(0).dtype
+    fused = node.attributes.text("fused_activation_function", "none") != "none"
+    bounds = (0, dtype.maximum) if fused else None
+    return MaxPool(pool_window(_without(node), operands)[0], dtype.minimum, bounds=bounds)
+
+
+def _without(node: Node) -> Node:
+    return replace(node, attributes=node.attributes.updated(fused_activation_function="none"))
+
+
+@dataclass(frozen=True, eq=False)
+class MaximumParams:
+    """The params of one REDUCE_MAX.
+
+    Attributes:
+        axes: of the samples' arrays.
+        keep_dims: whether they stay, with length 1.
+    """
+
+    axes: tuple[int, ...]
+    keep_dims: bool
+
+
+def lower_maximum(node: Node, operands: Operands) -> MaximumParams:
+    """Decide the axes; raises as `lower_reduction`."""
+    found = lower_reduction(node, operands)
+    return MaximumParams(tuple(axis + 1 for axis in found.axes), found.keep_dims)
+
+
+def run_maximum(params: MaximumParams, x: Array, *_axes: Array) -> tuple[Array, ...]:
+    """Run REDUCE_MAX: [S, *shape] -> [S, *shape without the axes, or with 1 there]."""
+    return (x.max(axis=params.axes, keepdims=params.keep_dims),)
 
 
 _RULE, _SOURCE = "y = sat(up(sum * m, s)), asymmetric y = sat(rha(sum * f + c))", "docs/tpu_mlir.md, 6"
 KERNELS = {
     "average_pool_2d": average_pool_kernel(lower_average, f"{_RULE}; the padding is not counted", _SOURCE),
     "max_pool_2d": Kernel(lower_max_pool, run_max_pool, "the largest value inside the image", "docs/tpu_mlir.md, 3"),
+    "reduce_max": Kernel(lower_maximum, run_maximum, "the largest value", "docs/tpu_mlir.md, 3"),
     "mean": mean_kernel(find_mean, f"{_RULE}, over height and width", _SOURCE),
 }

@@ -45,14 +45,16 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     """Decide the params of LEAKY_RELU.
 
     Raises:
-        UnsupportedError: alpha is not positive, or the types differ.
+        UnsupportedError: alpha is negative, or the types differ.
     """
     alpha = np.float32(node.attributes.real("alpha"))
-    if not 0 < alpha < np.inf:
-        raise UnsupportedError(f"alpha is {alpha}; positive slopes are known: write a negative one as prelu or mul")
+    if not 0 <= alpha < np.inf:
+        raise UnsupportedError(f"alpha is {alpha}; slopes from 0 are known: write a negative one as prelu or mul")
     require_same_type(operands.output(), operands.input(0))
     if operands.output().dtype is DType.FLOAT16:
         return LeakyReluParams(alpha)
+    if alpha == 0:
+        return LeakyReluParams(alpha, None, table_of(lambda q: np.maximum(q, 0), operands))
     found = find_multiplier(float(alpha), MULTIPLIER_BITS)
     table = table_of(
         lambda q: np.where(q >= 0, q, shift_half_up(q * found.multiplier[0], found.shift[0])),
@@ -88,19 +90,19 @@ def lower_prelu(node: Node, operands: Operands) -> PReluParams:  # noqa: ARG001
     """Decide slopes and shift.
 
     Raises:
-        UnsupportedError: a negative or infinite slope, all slopes 0, other types, or an unsigned input.
+        UnsupportedError: an infinite slope, all slopes 0, other types, or an unsigned input.
         GraphError: alpha does not broadcast to the input, or is computed at run time.
     """
     source, alpha = operands.input(0), np.asarray(operands.constant(1), np.float64)
     require_alpha_fits(operands)
     require_same_type(operands.output(), source)
-    if not np.all((alpha >= 0) & np.isfinite(alpha)):
-        raise UnsupportedError("a slope is negative or not finite; what TPU-MLIR does there is not known")
+    if not np.all(np.isfinite(alpha)):
+        raise UnsupportedError("a slope is not finite; train or export the model anew")
     if source.dtype is DType.FLOAT16:
         return PReluParams(alpha.astype(np.float16), 0, source.dtype)
     if source.dtype is not DType.INT8:
         raise UnsupportedError(f"input '{source.name}' is {source.dtype.value}, never negative: remove the prelu")
-    largest = float(alpha.max(initial=0.0))
+    largest = float(np.abs(alpha).max(initial=0.0))
     shift = next((r for r in range(_LARGEST_SHIFT + 1) if largest * 2.0 ** (r + 1) >= _LARGEST_SLOPE), None)
     if shift is None or np.trunc(largest * 2.0**shift) > _LARGEST_SLOPE:
         raise UnsupportedError(f"the largest slope is {largest:.6g}; 2^-25 to below 128 fit 8 bits and a shift")

@@ -1,0 +1,70 @@
+"""How TPU-MLIR sees an operator: what its constant operand is, and what it reduces (docs/tpu_mlir.md, 4 and 5)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.passes.patterns import constant_operand
+from tflq.graph import Graph, Node
+
+PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
+
+
+class Form(Enum):
+    """The operands of an operator of two tensors."""
+
+    TWO = "two activations"
+    SCALAR = "one number"  # also a constant whose values are all equal
+    CHANNEL = "one number for each channel of an image"
+    FULL = "any other constant"
+
+
+def form_of(graph: Graph, node: Node) -> Form:
+    """Return what the constant operand of an operator of two tensors is."""
+    found = constant_of(graph, node)
+    if found is None:
+        return Form.TWO
+    value, other = found
+    if value.size and np.all(value == value.reshape(-1)[0]):
+        return Form.SCALAR
+    shape = (1,) * (len(other) - value.ndim) + value.shape
+    is_channel = len(other) == 4 and len(shape) == 4 and shape[:3] == (1, 1, 1) and shape[3] == other[3]
+    return Form.CHANNEL if is_channel else Form.FULL
+
+
+def constant_of(graph: Graph, node: Node) -> tuple[NDArray[np.float32], tuple[int, ...]] | None:
+    """Return the constant operand, float32, and the shape of the other one; None where both are computed."""
+    position = constant_operand(graph, node)
+    if position is None:
+        return None
+    value, other = (graph.tensors[node.inputs[p]] for p in (position, 1 - position))
+    assert value.data is not None
+    return value.data.astype(np.float32), other.shape
+
+
+def scalar_of(graph: Graph, node: Node) -> float:
+    """Return the one number of a scalar operand."""
+    found = constant_of(graph, node)
+    assert found is not None
+    return float(found[0].reshape(-1)[0])
+
+
+def is_constant_first(graph: Graph, node: Node) -> bool:
+    """Whether the constant stands in front: c - x, c / x."""
+    return constant_operand(graph, node) == 0
+
+
+def reduced_axes(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return the axes that a reduction removes, counted from the front; all of them where they are not known."""
+    rank, data = len(graph.tensors[node.inputs[0]].shape), graph.tensors[node.inputs[1]].data
+    return tuple(range(rank)) if data is None else tuple(sorted({int(a) % rank for a in data.reshape(-1)}))
+
+
+def is_pool(graph: Graph, node: Node) -> bool:
+    """Whether a mean or maximum is a pool over the whole image: axes 1 and 2 of [N, H, W, C]."""
+    if node.operator not in ("mean", "reduce_max"):
+        return False
+    return len(graph.tensors[node.inputs[0]].shape) == 4 and reduced_axes(graph, node) == (1, 2)

@@ -1,0 +1,150 @@
+"""What TPU-MLIR makes of several nodes before it reads the calibration table (docs/tpu_mlir.md, 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
+from tflq.converters.passes.rewrite import constant, without_nodes
+from tflq.converters.tpu_mlir.passes.forms import Form, constant_of, form_of, is_constant_first, scalar_of
+from tflq.graph import ABSENT, Graph, Node
+
+Reals = NDArray[np.float32]
+CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
+
+
+def fuse_silu(graph: Graph) -> Graph:
+    """Return the graph with x * logistic(x) as one operator `silu`, where nothing else reads the gate."""
+    result, writers, gone = graph.copy(), graph.producers(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        gate = _gate(graph, writers, node)
+        if gate is not None:
+            result.nodes[index] = replace(node, operator="silu", inputs=(graph.nodes[gate].inputs[0],))
+            gone.add(gate)
+    return without_nodes(result, gone)
+
+
+def _gate(graph: Graph, writers: dict[int, int], node: Node) -> int | None:
+    """Return the logistic function of one factor that the other factor is multiplied with."""
+    if node.operator != "mul" or fused_activation(node) != "none":
+        return None
+    for gated, x in (node.inputs, node.inputs[::-1]):
+        writer = writers.get(gated)
+        if writer is None or graph.nodes[writer].operator != "logistic":
+            continue
+        if graph.nodes[writer].inputs[0] == x and only_reader(graph, gated) is not None:
+            return writer
+    return None
+
+
+def fuse_softsign(graph: Graph) -> Graph:
+    """Return the graph with x / (1 + |x|) as one operator `softsign`, where nothing else reads what is between."""
+    result, gone = graph.copy(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        if node.operator != "div" or fused_activation(node) != "none":
+            continue
+        total = _writer(graph, node.inputs[1], "add")
+        if total is None or form_of(graph, graph.nodes[total]) is not Form.SCALAR:
+            continue
+        magnitude = _writer(
+            graph, graph.nodes[total].inputs[1 - (constant_operand(graph, graph.nodes[total]) or 0)], "abs"
+        )
+        if magnitude is None or scalar_of(graph, graph.nodes[total]) != 1:
+            continue
+        if graph.nodes[magnitude].inputs[0] == node.inputs[0]:
+            result.nodes[index] = replace(node, operator="softsign", inputs=node.inputs[:1])
+            gone.update((total, magnitude))
+    return without_nodes(result, gone)
+
+
+def _writer(graph: Graph, t: int, operator: str) -> int | None:
+    """Return the node of an operator that writes a tensor which one node alone reads."""
+    found = graph.producers().get(t)
+    if found is None or graph.nodes[found].operator != operator or only_reader(graph, t) is None:
+        return None
+    return found if fused_activation(graph.nodes[found]) == "none" else None
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Return the graph without products and sums of one constant for each channel of an image.
+
+    Behind a convolution without activation, which nothing else reads, they go into its weights and bias, in float32,
+    and so does a product with one number; elsewhere they are a 1x1 depthwise convolution, into which the next ones go.
+    """
+    result, gone = graph.copy(), set[int]()
+    for index in range(len(graph.nodes)):
+        node = result.nodes[index]
+        found = _scale_and_offset(result, node)
+        if found is None:
+            continue
+        host = _host(result, node)
+        if host is not None:
+            result.nodes[index] = _folded(result, result.nodes[host], node, *found)
+            gone.add(host)
+        elif form_of(result, node) is Form.CHANNEL:
+            result.nodes[index] = _depthwise(result, node, *found)
+    return without_nodes(result, gone)
+
+
+def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | None:
+    """Return float32 c, d of a node x * c + d, one number for each channel, or one in all for a product without d."""
+    if node.operator not in ("add", "mul", "div") or form_of(graph, node) not in (Form.CHANNEL, Form.SCALAR):
+        return None
+    operand = constant_of(graph, node)
+    assert operand is not None
+    value = operand[0].reshape(-1)
+    if node.operator == "add":
+        return (np.ones_like(value), value) if form_of(graph, node) is Form.CHANNEL else None
+    if node.operator == "div":
+        if is_constant_first(graph, node) or not np.all(value):
+            return None
+        value = np.float32(1) / value
+    return value, None
+
+
+def _host(graph: Graph, node: Node) -> int | None:
+    position = constant_operand(graph, node)
+    assert position is not None
+    x = node.inputs[1 - position]
+    writer = graph.producers().get(x)
+    if writer is None or graph.nodes[writer].operator not in CONVOLUTIONS or only_reader(graph, x) is None:
+        return None
+    host = graph.nodes[writer]
+    given = [t for t in host.inputs[1:] if t != ABSENT]
+    return writer if fused_activation(host) == "none" and all(graph.tensors[t].is_constant for t in given) else None
+
+
+def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | None) -> Node:
+    """Return the convolution with w * c and b * c + d in place of w and b."""
+    weights = graph.tensors[host.inputs[1]]
+    assert weights.data is not None
+    depthwise = host.operator == "depthwise_conv_2d"
+    factor = scale if depthwise or scale.size == 1 else scale.reshape(-1, 1, 1, 1)
+    channels = weights.shape[3 if depthwise else 0]
+    has_bias = len(host.inputs) > 2 and host.inputs[2] != ABSENT
+    old = graph.tensors[host.inputs[2]].data if has_bias else None
+    bias = np.zeros(channels, np.float32) if old is None else old.astype(np.float32)
+    total = (bias * scale + (np.float32(0) if offset is None else offset)).astype(np.float32)
+    inputs = (
+        host.inputs[0],
+        graph.add_tensor(constant(weights.name, (weights.data.astype(np.float32) * factor).astype(np.float32))),
+        ABSENT if old is None and offset is None else graph.add_tensor(constant(f"{weights.name}_bias", total)),
+    )
+    attributes = host.attributes.updated(fused_activation_function=fused_activation(node))
+    return replace(host, inputs=inputs, outputs=node.outputs, attributes=attributes, name=node.name)
+
+
+def _depthwise(graph: Graph, node: Node, scale: Reals, offset: Reals | None) -> Node:
+    position = constant_operand(graph, node)
+    assert position is not None
+    name = graph.tensors[node.inputs[position]].name
+    inputs = (
+        node.inputs[1 - position],
+        graph.add_tensor(constant(f"{name}_weights", scale.reshape(1, 1, 1, -1))),
+        ABSENT if offset is None else graph.add_tensor(constant(f"{name}_bias", offset)),
+    )
+    attributes = node.attributes.updated(padding="valid", stride_h=1, stride_w=1, depth_multiplier=1)
+    return replace(node, operator="depthwise_conv_2d", inputs=inputs, attributes=attributes)

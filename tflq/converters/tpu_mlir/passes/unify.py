@@ -1,0 +1,242 @@
+"""Ranges that neighbours share, before they become types (docs/tpu_mlir.md, 3).
+
+In the symmetric mode a range is (-threshold, threshold), or (0, threshold) where the minimum is not negative. In the
+asymmetric mode it is (minimum, maximum), but for products and differences of two activations and for absolute values,
+which TPU-MLIR treats as in the symmetric mode. "Alone" is a tensor that one layer reads, once, and that is no output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool, scalar_of
+from tflq.converters.tpu_mlir.tables import CalibrationLine
+from tflq.graph import Graph, Node
+from tflq.schemas.tpu_mlir import operators_of
+
+SIGN_SHARE = -0.1
+"""What a minimum becomes, as a share of the maximum, where an operator keeps the sign of its input."""
+
+RESHAPES = operators_of("ranges", "reshapes")
+POOLS = operators_of("ranges", "sign_kept")
+JOINED = operators_of("ranges", "joined")
+FROM_OUTPUT = operators_of("ranges", "from_output")
+KEEPS_MINIMUM = operators_of("ranges", "keeps_minimum")
+FROM_INPUT = operators_of("ranges", "from_input")
+
+
+class Span(NamedTuple):
+    """A range."""
+
+    minimum: float
+    maximum: float
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether it becomes uint8; -0 counts as 0."""
+        return self.minimum >= 0
+
+    @property
+    def magnitude(self) -> float:
+        """The larger of |minimum| and |maximum|."""
+        return max(abs(self.minimum), abs(self.maximum))
+
+
+Spans = dict[int, Span]
+
+
+def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+    """Return the range of each tensor that has a line, after unification."""
+    found = _Unification(graph, lines, asymmetric)
+    for step in (
+        found.reshape,
+        found.keep_sign,
+        found.product,
+        found.difference,
+        found.join,
+        found.take_output,
+        found.sum_of_products,
+        found.take_input,
+        found.keep_sign,
+    ):
+        found.repeat(step)
+    return found.spans
+
+
+def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
+    by_threshold = {n.outputs[0] for n in graph.nodes if not asymmetric or _is_by_threshold(graph, n)}
+    if not asymmetric:
+        by_threshold |= set(graph.inputs)
+    spans = {}
+    for t, line in lines.items():
+        if t not in by_threshold:
+            spans[t] = Span(line.minimum, line.maximum)
+        else:
+            spans[t] = Span(0.0 if line.minimum >= 0 else -line.threshold, line.threshold)
+    return spans
+
+
+def _is_by_threshold(graph: Graph, node: Node) -> bool:
+    if node.operator in ("mul", "sub"):
+        return form_of(graph, node) in ((Form.TWO, Form.FULL) if node.operator == "mul" else (Form.TWO,))
+    return node.operator == "abs"
+
+
+class _Unification:
+    """The steps; each returns whether a node changed a range."""
+
+    def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> None:
+        self.graph = graph
+        self.spans = _first(graph, lines, asymmetric)
+        self._readers = graph.consumers()
+        self._writers = graph.producers()
+
+    def repeat(self, step: Callable[[Node], bool]) -> None:
+        """Take a step for all nodes until nothing changes."""
+        for _ in range(len(self.graph.nodes) + 1):
+            changes = [step(node) for node in self.graph.nodes]
+            if not any(changes):
+                return
+
+    def _set(self, t: int, span: Span | None) -> bool:
+        if span is None or t not in self.spans or self.spans[t] == span:
+            return False
+        self.spans[t] = span
+        return True
+
+    def _set_all(self, tensors: list[int], span: Span) -> bool:
+        changes = [self._set(t, span) for t in tensors]
+        return any(changes)
+
+    def _give(self, t: int, span: Span | None) -> bool:
+        """As `_set`, also for tensors without a line."""
+        if span is None or self.spans.get(t) == span:
+            return False
+        self.spans[t] = span
+        return True
+
+    def _alone(self, t: int, ignored: str = "") -> bool:
+        readers = [i for i in self._readers.get(t, ()) if self.graph.nodes[i].operator != ignored]
+        uses = sum(self.graph.nodes[i].inputs.count(t) for i in dict.fromkeys(readers))
+        return uses == 1 and t not in self.graph.outputs
+
+    def _computed(self, node: Node) -> list[int]:
+        return [t for t in node.inputs if t >= 0 and not self.graph.tensors[t].is_constant]
+
+    def reshape(self, node: Node) -> bool:
+        """Step 1: what is reshaped or permuted has the range of the input."""
+        return node.operator in RESHAPES and self._give(node.outputs[0], self.spans.get(node.inputs[0]))
+
+    def keep_sign(self, node: Node) -> bool:
+        """Steps 2 and 10: pools and absolute values have the sign of their input."""
+        x, y = self.spans.get(node.inputs[0]), self.spans.get(node.outputs[0])
+        if not (node.operator in POOLS or is_pool(self.graph, node)) or x is None or y is None:
+            return False
+        if not x.is_unsigned and y.is_unsigned:
+            # an absolute value is made signed before it counts as symmetric, a pool after that
+            return self._set(node.outputs[0], Span(-y.maximum, y.maximum) if node.operator == "abs" else _signed(y))
+        if x.is_unsigned and not y.is_unsigned:
+            return self._set(node.outputs[0], Span(0.0, y.maximum))
+        return False
+
+    def product(self, node: Node) -> bool:
+        """Step 3: a product of two signed tensors is signed."""
+        spans = [self.spans.get(t) for t in self._computed(node)]
+        y = self.spans.get(node.outputs[0])
+        if node.operator != "mul" or form_of(self.graph, node) is not Form.TWO or y is None:
+            return False
+        signed = all(x is not None and not x.is_unsigned for x in spans)
+        return signed and y.is_unsigned and self._set(node.outputs[0], _signed(y))
+
+    def difference(self, node: Node) -> bool:
+        """Step 4: c - x and x - y are signed."""
+        y = self.spans.get(node.outputs[0])
+        if node.operator != "sub" or y is None or not y.is_unsigned:
+            return False
+        if form_of(self.graph, node) is not Form.TWO and not is_constant_first(self.graph, node):
+            return False
+        return self._set(node.outputs[0], _signed(y))
+
+    def join(self, node: Node) -> bool:
+        """Step 5: what is joined, and maxima and minima of two, have one range."""
+        inputs, t = self._computed(node), node.outputs[0]
+        if node.operator not in JOINED or len(inputs) < len(node.inputs) or not all(x in self.spans for x in inputs):
+            return False
+        found = [self.spans[x] for x in inputs]
+        if t not in self.spans or not all(self._alone(x, "max_pool_2d") for x in inputs):
+            return False
+        if len(set(found)) == 1 and len(inputs) > 1:
+            return self._set(t, found[0])
+        if node.operator == "concatenation" and len({s.is_unsigned for s in (*found, self.spans[t])}) > 1:
+            return False
+        return self._set_all(inputs, self.spans[t])
+
+    def take_output(self, node: Node) -> bool:
+        """Step 6: the only input of a rectifier, a maximum over windows and the like has the output's range."""
+        if not (node.operator in (*FROM_OUTPUT, *KEEPS_MINIMUM) or _is_maximum(self.graph, node)):
+            return False
+        x, y = node.inputs[0], self.spans.get(node.outputs[0])
+        if y is None or x not in self.spans or not self._alone(x):
+            return False
+        return self._set(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y)
+
+    def sum_of_products(self, node: Node) -> bool:
+        """Step 7: two products that are added, each alone, have the range of the sum."""
+        inputs, y = self._computed(node), self.spans.get(node.outputs[0])
+        if node.operator != "add" or len(inputs) != 2 or y is None:
+            return False
+        if not all(self._alone(x) and self._is_product(x) for x in inputs):
+            return False
+        return self._set_all(inputs, y)
+
+    def take_input(self, node: Node) -> bool:
+        """Step 9: what does not change values has the range of the input; times a number, the range times it."""
+        x, t = self.spans.get(node.inputs[0] if node.inputs else -1), node.outputs[0]
+        if node.operator in ("mul", "div", "neg"):
+            factor = factor_of(self.graph, node)
+            source = self.spans.get(self._computed(node)[0]) if factor is not None else None
+            return factor is not None and source is not None and self._give(t, _times(source, factor))
+        if node.operator in ("maximum", "minimum") and form_of(self.graph, node) is Form.SCALAR:
+            return self._give(t, self.spans.get(self._computed(node)[0]))
+        takes = node.operator in FROM_INPUT or _is_maximum(self.graph, node) or is_upsampled(self.graph, node)
+        changes = [self._give(output, x) for output in node.outputs] if takes else []
+        return any(changes)
+
+    def _is_product(self, t: int) -> bool:
+        writer = self._writers.get(t)
+        node = None if writer is None else self.graph.nodes[writer]
+        return node is not None and node.operator == "mul" and form_of(self.graph, node) is Form.TWO
+
+
+def factor_of(graph: Graph, node: Node) -> float | None:
+    """Return the number that a layer multiplies by: Mul, Div by one number, Neg; None where it does something else."""
+    if node.operator == "neg":
+        return -1.0
+    if node.operator not in ("mul", "div") or form_of(graph, node) is not Form.SCALAR:
+        return None
+    number = scalar_of(graph, node)
+    if node.operator == "mul":
+        return number
+    return None if is_constant_first(graph, node) or number == 0 else 1.0 / number
+
+
+def _signed(span: Span) -> Span:
+    return Span(SIGN_SHARE * span.maximum, span.maximum)
+
+
+def _times(span: Span, factor: float) -> Span:
+    low, high = span.minimum * factor, span.maximum * factor
+    return Span(min(low, high), max(low, high))
+
+
+def _is_maximum(graph: Graph, node: Node) -> bool:
+    return node.operator == "reduce_max" and is_pool(graph, node)
+
+
+def is_upsampled(graph: Graph, node: Node) -> bool:
+    """Whether every pixel is doubled along both axes: TPU-MLIR's Upsample."""
+    if node.operator != "resize_nearest_neighbor":
+        return False
+    x, y = (graph.tensors[t].shape for t in (node.inputs[0], node.outputs[0]))
+    return y[1:3] == (2 * x[1], 2 * x[2]) and not node.attributes.boolean("align_corners", False)

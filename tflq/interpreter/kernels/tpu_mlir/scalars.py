@@ -1,0 +1,147 @@
+"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/tpu_mlir.md, 5 and 7).
+
+x + c, x - c:  y = sat(up(q * m + (rha(c / Sy) << s), s)), 8-bit m, s >= 0 about Sx / Sy (AddConst).
+x * c, x / c, -x: y = sat((q - Zx) * m + Zy), m = 1 or -1: the range is multiplied instead (MulConst).
+max, min: y = sat(max(q - Zx, rha(c / S))), without Zy: a flaw of TPU-MLIR where Z is not 0 (MaxConst, MinConst).
+c / x, x ^ c: tables of real functions; c / 0 is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
+from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, lower_curve, run_curve, table_of
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
+from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.registry import Kernel
+
+MULTIPLIER_BITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarParams:
+    """The params of one operator beside one number.
+
+    Attributes:
+        table: of the activation's quantized values.
+        position: of the activation.
+        rescale: m and s; None for functions of reals.
+        number: as TPU-MLIR stores it, in quantized values; None where there is none.
+    """
+
+    table: TableParams
+    position: int
+    rescale: Multiplier | None = None
+    number: int | None = None
+
+
+def is_scalar(operands: Operands) -> bool:
+    """Whether one operand is a float32 constant."""
+    return any(operands.input(p).is_constant and operands.input(p).dtype is DType.FLOAT32 for p in (0, 1))
+
+
+def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParams:
+    """Decide the params of x + c or x - c.
+
+    Args:
+        operands: x of 8 bits, c float32.
+        sign: 1, or -1 where c is subtracted.
+        floor: least result.
+
+    Raises:
+        UnsupportedError: a ratio of scales without multiplier.
+    """
+    position, number = _operand(operands)
+    output = operands.output()
+    s_x, s_y = float(operands.input(position).affine.scale[0]), float(output.affine.scale[0])
+    found = find_multiplier(s_x / s_y, MULTIPLIER_BITS, 0)
+    m, s = found.multiplier[0], found.shift[0]
+    steps = int(round_half_away(sign * number / s_y)) << int(s)
+    table = table_of(lambda q: np.maximum(shift_half_up(q * m + steps, s), floor), operands, position)
+    return ScalarParams(table, position, found, steps)
+
+
+def lower_factor(operands: Operands, floor: int, factor: int | None = None) -> ScalarParams:
+    """Decide the params of x * c, whose range is that of x times c: (q - Zx) * m + Zy, m the sign of c."""
+    position, number = _operand(operands) if factor is None else (0, float(factor))
+    z_x, z_y = int(operands.input(position).affine.zero_point[0]), int(operands.output().affine.zero_point[0])
+    m = -1 if number < 0 else 1
+    table = table_of(lambda q: np.maximum((q - z_x) * m + z_y, floor), operands, position)
+    return ScalarParams(table, position, Multiplier(np.array([m]), np.array([0]), np.array([1.0])))
+
+
+def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> ScalarParams:
+    """Decide the params of max(x, c) or min(x, c)."""
+    position, number = _operand(operands)
+    x = operands.input(position).affine
+    zero_point = int(x.zero_point[0]) if asymmetric else 0
+    steps = int(round_half_away(number / float(x.scale[0])))
+    table = table_of(lambda q: choose(q - zero_point, steps), operands, position)
+    return ScalarParams(table, position, None, steps)
+
+
+def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
+    """Decide the params of x / c, or of c / x.
+
+    Raises:
+        UnsupportedError: two activations, whose quotient is float32.
+    """
+    if not is_scalar(operands):
+        raise UnsupportedError("a quotient of two activations has no integers; TPU-MLIR computes it in float32")
+    position, number = _operand(operands)
+    if position == 0:
+        return lower_factor(operands, operands.output().dtype.minimum)
+
+    def function(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(x == 0, 0.0, number / x))
+
+    return ScalarParams(lower_curve(node, operands, function, position), position)
+
+
+def lower_power(node: Node, operands: Operands) -> ScalarParams:
+    """Decide the params of x ^ c: a table; what is no number becomes 0."""
+    position, number = _operand(operands)
+    if position != 0:
+        raise UnsupportedError("a power whose exponent is computed; TPU-MLIR's tables have a constant one")
+
+    def function(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.power(x, np.float64(number))
+        return np.asarray(np.where(np.isfinite(found), found, 0.0))
+
+    return ScalarParams(lower_curve(node, operands, function), 0)
+
+
+def run_scalar(params: ScalarParams, first: Array, second: Array) -> tuple[Array, ...]:
+    """Look the activation up: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
+    return run_curve(params.table, (first, second)[params.position])
+
+
+def lower_negation(node: Node, operands: Operands) -> ScalarParams:  # noqa: ARG001
+    """Decide the params of NEG: x * -1."""
+    return lower_factor(operands, operands.output().dtype.minimum, -1)
+
+
+def run_negation(params: ScalarParams, x: Array) -> tuple[Array, ...]:
+    """Run NEG: 8 bits [S, *shape] -> 8 bits [S, *shape]."""
+    return run_curve(params.table, x)
+
+
+def _operand(operands: Operands) -> tuple[int, float]:
+    """Return the position of the activation, and the number."""
+    position = 0 if operands.input(1).is_constant and operands.input(1).dtype is DType.FLOAT32 else 1
+    return position, float(operands.constant(1 - position).reshape(-1)[0])
+
+
+KERNELS = {
+    "div": Kernel(lower_quotient, run_scalar, "x / c: q; c / x: a table", "docs/tpu_mlir.md, 5 and 7"),
+    "neg": Kernel(lower_negation, run_negation, "sat(Zy - (q - Zx))", "docs/tpu_mlir.md, 5"),
+    "pow": Kernel(lower_power, run_scalar, "x ^ c as a table", "docs/tpu_mlir.md, 7"),
+}
