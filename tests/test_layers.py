@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "converters": BELOW_CONVERTERS,
     "tflite_interpreter": BELOW_CONVERTERS | {"converters"},
     "lite": {"errors", "tflite_interpreter"},
-    "analysis": BELOW_CONVERTERS | {"converters"},
+    "analysis": BELOW_CONVERTERS | {"converters", "tflq"},
     "benchmarks": BELOW_BENCHMARKS,
     "precision": BELOW_BENCHMARKS | {"tflq"},
     "report": BELOW_BENCHMARKS | {"benchmarks", "precision", "tflq"},

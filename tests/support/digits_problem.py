@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,9 @@ from tflq.precision.evaluate import evaluate
 from tflq.precision.evaluator import Evaluator
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.results_file import ResultsFile
-from tflq.precision.workers import Evaluate
+from tflq.precision.trial import Result, Trial
+
+Evaluate = Callable[[Sequence[Trial]], Iterable[Result]]
 
 PINNED = ("0:weight_bits=8", "1:weight_bits=8")
 """Leaves four layers with a choice."""
@@ -65,4 +67,6 @@ def silent(what: str, total: int) -> Iterator[Callable[[int], object]]:
 
 def evaluator(of: Problem, run: Evaluate | None = None, kept: ResultsFile | None = None) -> Evaluator:
     here: Evaluate = lambda trials: (evaluate(of, trial) for trial in trials)  # noqa: E731
-    return Evaluator(of, run or here, kept or ResultsFile(None, of.digest), silent)
+    return Evaluator(
+        of, lambda trials: enumerate((run or here)(list(trials))), kept or ResultsFile(None, of.digest), silent
+    )

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs import Samples
+from tflq.analysis.workers import Run, in_order, open_workers
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Target
+from tflq.converters.targets import Target, find_target
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Model, Tensor
 from tflq.graph.float_view import dequantise, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.execution.values import concatenate
 
 AS_IS = "as is"
 """Name of a model's execution in TFLite's arithmetic."""
+
+_PIECES = 4
+"""Of the samples that run at once, where workers share them: so many go to workers one by one."""
+
+Part = tuple[list[Array], tuple[int, ...] | None]
+"""Inputs of some samples in the model's own encoding, and the tensors to return."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,9 @@ class Execution:
         engine: the lowered graph.
         source: the model's own graph, whose encoding the samples have.
         target: who converts the samples; None where they go in as they are or as float32.
-        samples_at_a_time: how many samples are converted and run at once; results do not depend on it.
+        samples_at_a_time: how many samples are converted and run at once, a multiple of 4; results do not depend on it.
+        recipe: the function and arguments that make it again; it is sent to other processes so.
+        workers: that run its samples; None for this process.
     """
 
     name: str
@@ -38,6 +50,14 @@ class Execution:
     source: Graph
     target: Target | None = None
     samples_at_a_time: int = 256
+    recipe: tuple[Callable[..., Execution], tuple[object, ...]] | None = None
+    workers: Run[Part, dict[int, Array]] | None = None
+
+    def __reduce__(self) -> tuple[Callable[..., Execution], tuple[object, ...]]:
+        """Send the recipe in place of what was made by it."""
+        if self.recipe is None:
+            raise TypeError(f"execution {self.name} has no recipe")
+        return self.recipe
 
     @property
     def graph(self) -> Graph:
@@ -59,20 +79,68 @@ class Execution:
 
     def iterate(self, samples: Samples, keep: Collection[int] | None = None) -> Iterator[dict[int, Array]]:
         """Run the samples chunk by chunk and yield the tensors asked for, by index; None for the graph's outputs."""
-        for start in range(0, samples.count, self.samples_at_a_time):
-            inputs = samples.take(start, min(start + self.samples_at_a_time, samples.count))
-            yield self.engine.run(self.encode(inputs), keep)
+        size = self.samples_at_a_time
+        if self.workers is None or self.engine.is_stream:
+            for inputs in _taken(samples, size):
+                yield self.engine.run(self.encode(inputs), keep)
+            return
+        kept = None if keep is None else tuple(keep)
+        pieces: list[dict[int, Array]] = []
+        for piece in in_order(self.workers, ((inputs, kept) for inputs in _taken(samples, size // _PIECES))):
+            pieces.append(piece)
+            if len(pieces) == _PIECES:
+                yield _joined(pieces)
+                pieces = []
+        if pieces:
+            yield _joined(pieces)
+
+
+@contextmanager
+def spread(execution: Execution, jobs: int = 1, scheduler: str | None = None) -> Iterator[Execution]:
+    """Yield an execution whose samples run in other processes; what it yields is the same to the bit.
+
+    Samples that follow each other (a stream) run in this process.
+
+    Args:
+        execution: of a model.
+        jobs: processes of this machine; 1 for this process alone.
+        scheduler: address of a dask scheduler, whose workers are used instead.
+
+    Raises:
+        MissingExtraError, OptionError: as `open_workers`.
+    """
+    if jobs == 1 and scheduler is None:
+        yield execution
+        return
+    with open_workers(partial(_run_part, execution), jobs, scheduler) as run:
+        yield replace(execution, workers=run)
+
+
+def _run_part(execution: Execution, part: Part) -> dict[int, Array]:
+    inputs, keep = part
+    return execution.engine.run(execution.encode(inputs), keep)
+
+
+def _taken(samples: Samples, size: int) -> Iterator[list[Array]]:
+    for start in range(0, samples.count, size):
+        yield samples.take(start, min(start + size, samples.count))
+
+
+def _joined(pieces: Sequence[dict[int, Array]]) -> dict[int, Array]:
+    return {t: concatenate([piece[t] for piece in pieces]) for t in pieces[0]}
 
 
 def as_is(model: Model, state: State | None = None) -> Execution:
     """Run the model as TFLite's reference kernels do; `state` is for models that keep any, as in Engine."""
-    return Execution(AS_IS, Engine(model.main, "tflite", graphs=model.graphs, state=state), model.main)
+    engine = Engine(model.main, "tflite", graphs=model.graphs, state=state)
+    return Execution(AS_IS, engine, model.main, recipe=(as_is, (model, state)))
 
 
 def in_float(model: Model, state: State | None = None) -> Execution:
     """Run the model's float view in float32."""
     views = [float_view(graph) for graph in model.graphs]
-    return Execution("float", Engine(views[0], "float", graphs=views, state=state), model.main)
+    engine = Engine(views[0], "float", graphs=views, state=state)
+    return Execution("float", engine, model.main, recipe=(in_float, (model, state)))
 
 
 def for_target(graph: Graph, target: Target, settings: Settings) -> Execution:
@@ -82,7 +150,13 @@ def for_target(graph: Graph, target: Target, settings: Settings) -> Execution:
         UnsupportedError: operators that the target cannot take, all at once.
         OptionError: a setting that does not fit the graph.
     """
-    return Execution(target.name, Engine(quantised(graph, target, settings), target.arithmetic), graph, target)
+    engine = Engine(quantised(graph, target, settings), target.arithmetic)
+    return Execution(target.name, engine, graph, target, recipe=(_for_named_target, (graph, target.name, settings)))
+
+
+def _for_named_target(graph: Graph, name: str, settings: Settings) -> Execution:
+    """A target is a record of functions, which other processes find by its name."""
+    return for_target(graph, find_target(name), settings)
 
 
 def quantised(graph: Graph, target: Target, settings: Settings) -> Graph:

@@ -123,6 +123,7 @@ def verify(
     oracle: Oracle,
     progress: Callable[[int], object] = lambda _: None,
     state: State = "independent",
+    first_sample: int = 0,
 ) -> Verdict:
     """Run the samples in both, chunk by chunk, and compare every tensor that an operator writes, and every output.
 
@@ -133,6 +134,7 @@ def verify(
         oracle: TFLite.
         progress: called with the number of samples just finished.
         state: for models that keep state: a fresh one for each sample, or samples that are successive invocations.
+        first_sample: the number that the first one has in the report.
 
     Raises:
         UnsupportedError: an operator or type without a kernel.
@@ -152,7 +154,7 @@ def verify(
             given = [x[part.start : part.start + part.samples] for x in inputs]
             ours = engine.run(given, keep=wanted)
             unavailable |= part.unavailable
-            _compare(part, ours, start + part.start, found)
+            _compare(part, ours, first_sample + start + part.start, found)
             blame.add(given, ours, part.tensors)
             progress(part.samples)
     verdicts = (_verdict(graph, t, writers, found[t], unavailable.get(t), blame.known(t)) for t in found)

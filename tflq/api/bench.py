@@ -46,6 +46,9 @@ class BenchOptions:
         threads: run so many chunks of samples at the same time; results do not depend on it.
         at_least: accuracy in percent, or AUC (0..1) where that is the score, for `is_kept`.
         board: a board that answers instead, and whose results are compared with the interpreter's.
+        jobs: processes that measure accuracy; those of more than one import the program that calls, which must not run
+            then.
+        scheduler: address of a dask scheduler whose workers are used instead.
     """
 
     count: int | None = None
@@ -57,6 +60,8 @@ class BenchOptions:
     threads: int = 1
     at_least: float | None = None
     board: Board | None = None
+    jobs: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -226,6 +231,9 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise UsageError("--at-least is for models; with --port the status is 1 if the board differs")
     if options.mode == "accuracy" and options.seconds is not None:
         raise UsageError("--seconds is for --mode performance")
+    is_spread = options.jobs > 1 or options.scheduler is not None
+    if is_spread and (options.mode == "performance" or options.board is not None):
+        raise UsageError("--jobs and --scheduler share out the samples of --mode accuracy; times are one process's own")
     if options.mode == "performance" and options.at_least is not None:
         raise UsageError("--at-least is for --mode accuracy")
 
@@ -246,7 +254,7 @@ def _measure(chosen: list[Candidate], data: DataSet, options: BenchOptions, prog
         with progress("bench", INPUTS * count) as advance:
             return tuple(measure_performance(chosen, data, options.seconds or SECONDS, advance))
     with progress("bench", data.samples.count * count) as advance:
-        return tuple(measure_accuracy(chosen, data, advance))
+        return tuple(measure_accuracy(chosen, data, advance, options.jobs, options.scheduler))
 
 
 def _row(row: Row) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.analysis.archives import write_npz
-from tflq.analysis.executions import Execution
+from tflq.analysis.executions import Execution, spread
 from tflq.analysis.inputs import Samples
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, read_model
@@ -33,6 +33,8 @@ class RunOptions:
         threads: run so many chunks of samples at the same time; results do not depend on it.
         all_tensors: return every tensor that an operator writes, not the outputs alone.
         output: an .npz to write the tensors to.
+        jobs: processes to use; those of more than one import the program that calls, which must not run then.
+        scheduler: address of a dask scheduler whose workers are used instead.
     """
 
     target: TargetOptions | str | None = None
@@ -42,6 +44,8 @@ class RunOptions:
     threads: int = 1
     all_tensors: bool = False
     output: str | Path | None = None
+    jobs: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ def run(
         found, target, options.calibration, arithmetic=options.arithmetic, state=options.state, progress=progress
     )
     execution.engine.threads = options.threads
-    tensors = _run(execution, chosen, options.all_tensors, progress)
+    with spread(execution, options.jobs, options.scheduler) as shared:
+        tensors = _run(shared, chosen, options.all_tensors, progress)
     if options.output is not None:
         write_npz(Path(options.output), dict(tensors))
     return RunResult(execution.name, chosen.count, tensors, None if options.output is None else str(options.output))

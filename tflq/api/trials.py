@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.workers import open_workers
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, read_model
@@ -18,10 +20,10 @@ from tflq.api.samples import samples as choose_samples
 from tflq.benchmarks.scoring import load_named
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
+from tflq.precision.evaluate import evaluate
 from tflq.precision.evaluator import Evaluator
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.results_file import ResultsFile
-from tflq.precision.workers import open_workers
 
 DEFAULT_SAMPLES = 64
 
@@ -151,5 +153,5 @@ def read_subject(
 def open_evaluator(problem: Problem, options: TrialOptions, progress: Progress) -> Iterator[Evaluator]:
     """Yield what evaluates trials, with the workers and the file of results that the options name."""
     kept = ResultsFile(options.results, problem.digest)
-    with open_workers(problem, options.jobs, options.scheduler) as evaluate:
-        yield Evaluator(problem, evaluate, kept, progress)
+    with open_workers(partial(evaluate, problem), options.jobs, options.scheduler) as run:
+        yield Evaluator(problem, run, kept, progress)

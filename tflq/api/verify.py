@@ -11,6 +11,7 @@ from tflq.analysis.junit import Case, write_junit
 from tflq.analysis.known_differences import KnownElements
 from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
+from tflq.analysis.verify_parts import Judged, verify_parts
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
@@ -32,12 +33,17 @@ class VerifyOptions:
         kernels: TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).
         state: for models that keep state.
         strict: known differences (docs/operators.md) count, too.
+        jobs: processes to use, each with a TFLite of its own; those of more than one import the program that calls,
+            which must not run then. Samples that follow each other run in one.
+        scheduler: address of a dask scheduler whose workers are used instead.
     """
 
     package: Package = "auto"
     kernels: Kernels = "BUILTIN_REF"
     state: State | None = None
     strict: bool = False
+    jobs: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,8 +131,13 @@ def verify(
     found = read_model(model)
     chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
     content = model_to_bytes(found) if isinstance(model, Model) else bytes(read_bytes(model))
+    state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
-        verdict = analysis.verify(found, content, chosen, oracle, advance, options.state or "independent")
+        if state == "stream" or (options.jobs == 1 and options.scheduler is None):
+            verdict = analysis.verify(found, content, chosen, oracle, advance, state)
+        else:
+            judged = Judged(found, content, options.package, options.kernels)
+            verdict = verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
     given = SampleOptions() if samples is None else samples
     seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
     return VerifyResult(name_of(model), verdict, seed, options.strict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.executions import Execution, as_is, for_target
+from tflq.analysis.executions import Execution, as_is, for_target, spread
 from tflq.benchmarks.performance import SECONDS, Performance, time_inputs
 from tflq.benchmarks.scoring import DataSet, Score, run_data, score
 from tflq.converters.settings import Settings
@@ -72,15 +72,23 @@ def candidates(
 
 
 def measure_accuracy(
-    chosen: Sequence[Candidate], data: DataSet, progress: Callable[[int], object] = lambda _: None
+    chosen: Sequence[Candidate],
+    data: DataSet,
+    progress: Callable[[int], object] = lambda _: None,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> list[Row]:
-    """Run all samples for each candidate; `progress` gets the number of samples just finished."""
+    """Run all samples for each candidate, in so many processes or a scheduler's workers (`spread`).
+
+    `progress` gets the number of samples just finished.
+    """
     rows = []
     for candidate in chosen:
         if candidate.execution is None:
             rows.append(Row(candidate.name, None, candidate.refusal))
             continue
-        values = run_data(candidate.execution, data, progress)
+        with spread(candidate.execution, jobs, scheduler) as execution:
+            values = run_data(execution, data, progress)
         rows.append(Row(candidate.name, score(candidate.name, values, data), values=values))
     return rows
 

@@ -14,6 +14,8 @@ from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.cli import output
 from tflq.cli.options import (
+    JOBS_OPTION,
+    SCHEDULER_OPTION,
     THREADS_OPTION,
     calibration_options,
     path_option,
@@ -71,6 +73,8 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     help="Time each input of performance mode for so long; 10 unless told, and less does not conform.",
 )
 @THREADS_OPTION
+@JOBS_OPTION
+@SCHEDULER_OPTION
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
 @click.option(
     "--at-least",

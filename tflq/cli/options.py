@@ -32,6 +32,17 @@ THREADS_OPTION = click.option(
     help="Run so many chunks of samples at the same time; results do not depend on it. It pays with one thread for "
     "numpy's own products: OPENBLAS_NUM_THREADS=1.",
 )
+SCHEDULER_OPTION = click.option(
+    "--scheduler", metavar="tcp://HOST:PORT", help="Use the workers of this dask scheduler (extra `cluster`)."
+)
+JOBS_OPTION = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Share the samples out to so many processes; results do not depend on it.",
+)
 ARITHMETIC_OPTION = click.option(
     "--arithmetic",
     type=click.Choice(("tflite", "float")),

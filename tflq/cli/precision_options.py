@@ -11,7 +11,7 @@ import click
 
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
-from tflq.cli.options import INPUT_HELP, path_option, record
+from tflq.cli.options import INPUT_HELP, SCHEDULER_OPTION, path_option, record
 
 if TYPE_CHECKING:
     from tflq.precision.trial import Result
@@ -55,9 +55,7 @@ _TRIALS = (
     ),
     click.option("--widths", callback=_read_widths, metavar="BITS,BITS", help="Try only these bits, as 4,6,8."),
     click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes to use; one for each core unless told."),
-    click.option(
-        "--scheduler", metavar="tcp://HOST:PORT", help="Use the workers of this dask scheduler (extra `cluster`)."
-    ),
+    SCHEDULER_OPTION,
     path_option(
         "--results", metavar="FILE", help="Keep each result as it comes, and do not run again what is in the file."
     ),

@@ -12,7 +12,9 @@ from tflq.api.run import RunOptions, RunResult, run
 from tflq.cli import output
 from tflq.cli.options import (
     ARITHMETIC_OPTION,
+    JOBS_OPTION,
     MODEL_ARGUMENT,
+    SCHEDULER_OPTION,
     STATE_OPTION,
     THREADS_OPTION,
     calibration_options,
@@ -37,6 +39,8 @@ _VALUES = 12
 @calibration_options
 @STATE_OPTION
 @THREADS_OPTION
+@JOBS_OPTION
+@SCHEDULER_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
 @path_option("-o", "--output", metavar="FILE.npz", help="Write the tensors, each by its name: dtype[samples, *shape].")
 @reporting

@@ -13,7 +13,16 @@ from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, verify
 from tflq.cli import output
-from tflq.cli.options import STATE_OPTION, calibration_options, judging, path_option, sample_options, target_options
+from tflq.cli.options import (
+    JOBS_OPTION,
+    SCHEDULER_OPTION,
+    STATE_OPTION,
+    calibration_options,
+    judging,
+    path_option,
+    sample_options,
+    target_options,
+)
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State
@@ -52,6 +61,8 @@ if TYPE_CHECKING:
     help="TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).",
 )
 @STATE_OPTION
+@JOBS_OPTION
+@SCHEDULER_OPTION
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @judging
@@ -68,6 +79,8 @@ def command(
     strict: bool,
     show_all: bool,
     state: State | None,
+    jobs: int,
+    scheduler: str | None,
     as_json: bool,
 ) -> int:
     """Run MODEL in tflq and in TFLite and compare every tensor bit for bit (NaN equals NaN).
@@ -76,6 +89,8 @@ def command(
     that docs/operators.md does not list as known.
     """
     has_target = target != TargetOptions() or not calibration.is_empty
+    if (frozen is not None or baseline is not None) and (jobs > 1 or scheduler is not None):
+        raise click.UsageError("--jobs and --scheduler are for a run beside TFLite; leave them away")
     if baseline is not None:
         if frozen is not None or samples.inputs or samples.count or has_target:
             raise click.UsageError("--baseline repeats a frozen run: model aside, what it runs stands in the file")
@@ -88,7 +103,8 @@ def command(
         return _freeze(model, frozen, samples, target, calibration, state, as_json)
     if has_target:
         raise click.UsageError("TFLite runs the model as it is; a target's run is checked with --freeze and --baseline")
-    found = verify(model, samples, VerifyOptions(package, kernels, state, strict), progress=output.progress)
+    options = VerifyOptions(package, kernels, state, strict, jobs, scheduler)
+    found = verify(model, samples, options, progress=output.progress)
     if junit is not None:
         found.write_junit(junit)
     output.show(found, as_json, lambda: _print(model, found.verdict, show_all))

@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 
-from tflq import __version__
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import for_target
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters.precision import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
-from tflq.interpreter.kernel_files import load_kernel_file
 from tflq.precision.exchange import exchanged
 from tflq.precision.problem import Problem, Reals, real_outputs
 from tflq.precision.trial import Floating, Result, Trial
@@ -26,16 +24,7 @@ def evaluate(problem: Problem, trial: Trial) -> Result:
 
     right counts the samples whose highest output, the lowest index on ties, is their class. A setting that the target
     refuses is a result, too: a search goes on without it.
-
-    Raises:
-        OptionError: the problem comes from another version of tflq.
     """
-    if problem.version != __version__:
-        raise OptionError(
-            f"this worker has tflq {__version__}, the search runs tflq {problem.version}; install the same on both"
-        )
-    for file in problem.kernels:
-        load_kernel_file(file)
     try:
         outputs = _outputs(problem, trial)
     except (UnsupportedError, OptionError) as error:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from tflq.analysis.workers import Run
 from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Result, Trial
-from tflq.precision.workers import Evaluate
 
 Advance = Callable[[int], object]
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
@@ -30,7 +30,7 @@ class Evaluator:
     """
 
     problem: Problem
-    evaluate: Evaluate
+    evaluate: Run[Trial, Result]
     kept: ResultsFile
     progress: Progress
     results: dict[Trial, Result] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Evaluator:
         self.results.update(known)
         missing = [trial for trial in asked if trial not in known]
         with self.progress(what, len(missing)) as advance:
-            for result in self.evaluate(missing):
+            for _, result in self.evaluate(missing):
                 self.kept.add(result)
                 self.results[result.trial] = result
                 self.evaluated += 1

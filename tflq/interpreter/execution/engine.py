@@ -153,6 +153,11 @@ class Engine:
         return max(1, size // SAMPLES_LAST_FROM) * SAMPLES_LAST_FROM
 
     @property
+    def is_stream(self) -> bool:
+        """Whether samples follow each other: each begins with what the one before it left."""
+        return self._has_state and self._state == "stream"
+
+    @property
     def threads(self) -> int:
         """Chunks that run at the same time."""
         return self._threads
@@ -194,7 +199,7 @@ class Engine:
 
     def _runs_one_by_one(self) -> bool:
         """Resources have one value for all samples of a chunk, and a stream's samples follow each other."""
-        return self._has_resources or (self._has_state and self._state == "stream")
+        return self._has_resources or self.is_stream
 
     def _bytes_of_one_sample(self) -> int:
         constants = self._program.constants

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import builtins
+import os
+import signal
 import socket
-from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from tests.support.digits_problem import evaluator, problem
+from tflq.analysis import workers
+from tflq.analysis.workers import Work, in_order, open_workers
 from tflq.errors import MissingExtraError, OptionError, TflqError
-from tflq.precision import workers
 from tflq.precision.evaluate import evaluate
 from tflq.precision.problem import Problem
 from tflq.precision.search import PrecisionSearch, search
-from tflq.precision.trial import Requirement, Trial
-from tflq.precision.workers import open_workers
+from tflq.precision.trial import Requirement, Result, Trial
 
 RULES = ("0:weight_bits=8", "1:weight_bits=8", "4:weight_bits=8", "8:weight_bits=8")
 
@@ -27,8 +30,12 @@ def tiny() -> Problem:
 
 
 def searched(of: Problem, jobs: int = 1, scheduler: str | None = None) -> PrecisionSearch:
-    with open_workers(of, jobs, scheduler) as run:
-        return search(evaluator(of, run), Requirement(accuracy_percent=90.0))
+    with open_workers(partial(evaluate, of), jobs, scheduler) as run:
+
+        def results(trials: Iterable[Trial]) -> Iterator[Result]:
+            return (found for _, found in run(trials))
+
+        return search(evaluator(of, results), Requirement(accuracy_percent=90.0))
 
 
 def test_processes_find_the_same() -> None:
@@ -61,7 +68,7 @@ def test_a_cluster_of_two_workers_finds_the_same(cluster: str) -> None:
 )
 def test_a_scheduler_that_is_not_there(address: str, words: str) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
-    with pytest.raises(OptionError, match=words), open_workers(tiny(), 1, address):
+    with pytest.raises(OptionError, match=words), open_workers(len, 1, address):
         pass
 
 
@@ -72,7 +79,7 @@ def test_a_listener_that_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> Non
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(OptionError, match="does not answer: timed out"), open_workers(tiny(), 1, address):
+        with pytest.raises(OptionError, match="does not answer: timed out"), open_workers(len, 1, address):
             pass
 
 
@@ -85,18 +92,39 @@ def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
         return original(name, *arguments, **others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"pip install 'tflq\[cluster\]'"), open_workers(tiny(), 1, "tcp://x:1"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'tflq\[cluster\]'"), open_workers(len, 1, "tcp://x:1"):
         pass
 
 
 def test_a_worker_of_another_version_takes_no_part() -> None:
-    with pytest.raises(OptionError, match=r"this worker has tflq .*, the search runs tflq 0\.0\.0"):
-        evaluate(replace(tiny(), version="0.0.0"), Trial((5, 5)))
+    with pytest.raises(OptionError, match=r"this worker has tflq .*, not 0\.0\.0; install the same on both"):
+        Work(len, version="0.0.0")("task")
 
 
-def test_a_worker_that_dies_is_one_line() -> None:
-    with pytest.raises(TflqError, match="a worker ended before its trial did"), workers._workers_may_die():
-        raise BrokenProcessPool
+def counted(folder: str, deaths: int, number: int) -> int:
+    """Square a number; the first workers that get number 3 die of it."""
+    for death in range(deaths):
+        if number == 3:
+            try:
+                Path(folder, f"death{death}").touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            os.kill(os.getpid(), signal.SIGKILL)
+    Path(folder, f"answered{number}.{os.getpid()}").touch()
+    return number * number
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    with open_workers(partial(counted, str(tmp_path), 1), jobs=2) as run:
+        assert list(in_order(run, range(20))) == [n * n for n in range(20)]
+    assert (tmp_path / "death0").exists()
+
+
+def test_work_that_kills_every_worker_is_one_line(tmp_path: Path) -> None:
+    with open_workers(partial(counted, str(tmp_path), 99), jobs=2) as run:
+        with pytest.raises(TflqError, match="workers ended before their tasks did, 4 times in a row"):
+            next(run([3]))
+        assert next(run([4])) == (0, 16)
 
 
 def test_a_setting_that_the_target_refuses_is_a_result() -> None:

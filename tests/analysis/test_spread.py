@@ -1,0 +1,124 @@
+"""Samples that processes share: the same bytes, whatever the workers are and whichever of them is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tflq
+from tests.support.digits_problem import model, write_labelled
+from tflq.analysis.executions import spread
+from tflq.analysis.inputs import RandomSamples
+from tflq.api.options import CalibrationOptions, TargetOptions
+from tflq.api.target import choose_execution
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.errors import OptionError, UsageError
+from tflq.graph import DType, Graph, GraphBuilder, Model, Tensor
+
+COUNT = 600
+
+
+def graph_model(graph: Graph) -> Model:
+    return model_from_bytes(model_to_bytes(graph))
+
+
+@contextmanager
+def killing(what: str, total: int) -> Iterator[Callable[[int], object]]:
+    """Kill a worker as soon as the first samples are there."""
+    killed: list[int] = []
+
+    def advance(count: int) -> None:
+        if not killed:
+            worker = multiprocessing.active_children()[0]
+            killed.append(worker.pid or 0)
+            worker.kill()
+
+    yield advance
+    assert killed
+
+
+@pytest.mark.parametrize("target", [None, "gap9-ne16"])
+def test_run_gives_the_same_bytes(tmp_path: Path, target: str | None) -> None:
+    options = {"target": target, "all_tensors": True}
+    samples = RandomSamples(model().main, COUNT)
+    alone = tflq.run(model(), samples, output=tmp_path / "1.npz", **options)
+    shared = tflq.run(model(), samples, output=tmp_path / "2.npz", jobs=2, progress=killing, **options)
+    assert shared.samples == alone.samples
+    assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "2.npz").read_bytes()
+
+
+def test_verify_finds_the_same(oracle: object) -> None:
+    samples = RandomSamples(model().main, 200)
+    one, two = (tflq.verify(model(), samples, jobs=jobs) for jobs in (1, 2))
+    assert one.to_dict() == two.to_dict()
+    assert two.verdict.samples == 200
+
+
+def test_a_difference_keeps_its_sample(oracle: object) -> None:
+    """XNNPACK's or optimised kernels differ somewhere: first differences and counts are the same."""
+    b = GraphBuilder()
+    x = b.input("x", (64,), DType.FLOAT32)
+    graph = b.build([b.add("logistic", [b.add("exp", [x], (64,), DType.FLOAT32)], (64,), DType.FLOAT32)])
+    samples = np.random.default_rng(5).normal(0, 3, (130, 64)).astype(np.float32)
+    one, two = (tflq.verify(graph_model(graph), samples, jobs=jobs, kernels="AUTO") for jobs in (1, 2))
+    assert not one.verdict.is_equal
+    assert one.to_dict() == two.to_dict()
+
+
+def test_bench_measures_the_same(tmp_path: Path) -> None:
+    folder = write_labelled(tmp_path, 40)
+    one, two = (tflq.bench(model(), folder, targets=("gap9-ne16",), jobs=jobs).to_dict() for jobs in (1, 2))
+    assert one == two
+    with pytest.raises(UsageError, match="--jobs and --scheduler share out the samples of --mode accuracy"):
+        tflq.bench(model(), folder, jobs=2, mode="performance", seconds=0.01)
+
+
+@pytest.fixture
+def cluster() -> Iterator[object]:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=2, **options) as found:
+        yield found
+
+
+def test_a_cluster_gives_the_same_when_a_worker_is_killed(cluster: object) -> None:
+    samples = RandomSamples(model().main, COUNT)
+    alone = tflq.run(model(), samples)
+
+    def kill(count: int) -> None:
+        if len(killed) == 0:
+            killed.append(next(iter(cluster.workers.values())).process.process._process)
+            killed[0].kill()
+
+    @contextmanager
+    def killing_one(what: str, total: int) -> Iterator[Callable[[int], object]]:
+        yield kill
+
+    killed: list[multiprocessing.Process] = []
+    shared = tflq.run(model(), samples, scheduler=cluster.scheduler_address, progress=killing_one)
+    assert killed
+    for name, array in alone.tensors.items():
+        assert np.array_equal(array, shared.tensors[name])
+
+
+def test_samples_that_follow_each_other_stay_in_this_process() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 1, 1), DType.FLOAT32)
+    one, zero = np.ones((1, 1), np.float32), np.zeros(1, np.float32)
+    operands = [b.constant(name, value) for name, value in (("w", one), ("r", one), ("b", zero))]
+    state, y = b.tensor("state", (1, 1), DType.FLOAT32), b.tensor("y", (1, 1, 1), DType.FLOAT32)
+    b.node("unidirectional_sequence_rnn", [x, *operands, state], [y], time_major=False)
+    b._graph.tensors[state] = Tensor("state", (1, 1), DType.FLOAT32, is_variable=True)
+    found = tflq.run(graph_model(b.build([y])), np.ones((5, 1, 1, 1), np.float32), state="stream", jobs=2)
+    assert found.tensors["y"].ravel().tolist() == [1, 2, 3, 4, 5]
+
+
+def test_less_than_one_job_is_refused() -> None:
+    execution = choose_execution(model(), TargetOptions(), CalibrationOptions())
+    with pytest.raises(OptionError, match="0 jobs; 1 or more are needed"), spread(execution, 0):
+        pass
