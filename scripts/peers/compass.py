@@ -1,0 +1,294 @@
+"""Compass Parser and Optimizer on networks drawn at random: float IR, quantised IR and every tensor.
+
+    scripts/peer compass [--networks 20] [--seed 1] [--family F ...] [--mode M ...] [--work DIR] [--lines N]
+
+Each network is drawn, parsed and quantised by the vendor's tools (peers/compass), in one of twelve modes that follow
+one another: symmetric or asymmetric activations, weights per tensor or per channel, 8 bits, 16 bits, or weights of 8
+and activations of 16. tflq translates the same .tflite. Two rows a network: `float` holds tflq's float IR to the
+Parser's, field by field; the mode's row holds the quantised IR, byte by byte, and every tensor of every sample, both
+from the .tflite with the ranges that the Optimizer calibrated.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from peers.campaign import Peer, Row, Verdict, find, parser, report
+from tflq.converters.aipu import AIPU, network_of
+from tflq.converters.aipu.emit_float import float_network_of
+from tflq.converters.aipu.translate import translate
+from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import read_model
+from tflq.errors import TflqError
+from tflq.graph import Graph, Range, float_view
+from tflq.interpreter import Engine, lower
+from tflq.schemas.aipu import Network, read_network, write_network
+
+FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
+_STATED = ("weights_range", "biases_range")
+"""Ranges of constants, which the Parser takes from a file's own minimum and maximum; nothing reads them."""
+
+_WIDTHS: Mapping[str, Mapping[str, str]] = {
+    "8": {},
+    "16": {"activation_bits": "16", "weight_bits": "16", "bias_bits": "48", "lut_items_in_bits": "10"},
+    "w8a16": {"activation_bits": "16", "weight_bits": "8", "bias_bits": "48", "lut_items_in_bits": "10"},
+}
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One configuration of the Optimizer, and the same as settings of tflq."""
+
+    symmetric: bool
+    per_channel: bool
+    width: str
+
+    @property
+    def name(self) -> str:
+        return f"{'sym' if self.symmetric else 'asym'}_{'pc' if self.per_channel else 'pt'}_{self.width}"
+
+    @property
+    def compass(self) -> dict[str, str]:
+        activation = f"per_tensor_{'symmetric_full' if self.symmetric else 'asymmetric'}_range"
+        weight = f"per_{'channel' if self.per_channel else 'tensor'}_symmetric_restricted_range"
+        methods = {
+            "quantize_method_for_activation": activation if self.symmetric else "per_tensor_asymmetric",
+            "quantize_method_for_weight": weight,
+        }
+        return {**methods, **_WIDTHS[self.width]}
+
+    @property
+    def settings(self) -> list[str]:
+        chosen = {
+            "activations": "symmetric" if self.symmetric else "asymmetric",
+            "weights": "per_channel" if self.per_channel else "per_tensor",
+            **_WIDTHS[self.width],
+        }
+        return [f"{key}={value}" for key, value in chosen.items()]
+
+
+MODES = tuple(Mode(s, c, w) for w in _WIDTHS for s in (True, False) for c in (False, True))
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser(__doc__)
+    options.add_argument("--family", action="append", choices=FAMILIES, help="only these (all)")
+    options.add_argument("--mode", action="append", choices=[mode.name for mode in MODES], help="only these (all)")
+    options.add_argument(
+        "--work", type=Path, help="folder that keeps networks and dumps, and whose dumps are not made anew"
+    )
+    options.add_argument("--lines", type=int, default=0, help="how many differences of each network are printed (0)")
+    chosen = options.parse_args(arguments)
+    peer = find("compass")
+    modes = [mode for mode in MODES if not chosen.mode or mode.name in chosen.mode]
+    with tempfile.TemporaryDirectory() as scratch:
+        work = chosen.work or Path(scratch)
+        names = _draw(peer, work, chosen.seed, chosen.networks, chosen.family or FAMILIES)
+        plan = [(name, modes[(k + k // len(FAMILIES)) % len(modes)]) for k, name in enumerate(names)]
+        _dump(peer, work, plan, chosen.jobs)
+        rows = (row for name, mode in plan for row in _rows(work / mode.name / name, mode, chosen.lines))
+        return report(rows, chosen.json)
+
+
+def _environment(peer: Peer) -> dict[str, str]:
+    """As the peer's own env.sh has it."""
+    folders = (peer.scripts / "stub", peer.target / "optimizer")
+    return {
+        **os.environ,
+        "COMPASS_PARSER": str(peer.target / "parser"),
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        "OMP_NUM_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+
+
+def _script(peer: Peer, name: str, *arguments: object) -> subprocess.Popen[str]:
+    python = peer.target / "venv" / "bin" / "python"
+    command = [str(python), str(peer.scripts / name), *map(str, arguments)]
+    return subprocess.Popen(
+        command, env=_environment(peer), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def _draw(peer: Peer, work: Path, seed: int, count: int, families: Sequence[str]) -> list[str]:
+    """Return the names of the networks, family by family; number k has the seed `seed` + k."""
+    names = [f"{families[k % len(families)]}_{seed + k}" for k in range(count)]
+    missing = [name for name in names if not list(work.glob(f"*/{name}/model.tflite"))]
+    if missing:
+        drawing = _script(peer, "random_networks.py", seed, count, work / "drawn", *families)
+        drawing.communicate()
+    return names
+
+
+def _dump(peer: Peer, work: Path, plan: Sequence[tuple[str, Mode]], jobs: int) -> None:
+    """Parse and quantise every network in its mode, so many modes at a time."""
+    for name, mode in plan:
+        source, folder = work / "drawn" / name, work / mode.name / name
+        if source.exists() and not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            source.rename(folder)
+    running: list[subprocess.Popen[str]] = []
+    for mode in dict.fromkeys(mode for _, mode in plan):
+        sets = [part for key, value in mode.compass.items() for part in ("--set", f"{key}={value}")]
+        while sum(one.poll() is None for one in running) >= max(1, jobs):
+            next(one for one in running if one.poll() is None).communicate()
+        running.append(_script(peer, "dump_all.py", work / mode.name, mode.name, *sets))
+    for one in running:
+        one.communicate()
+
+
+def _rows(folder: Path, mode: Mode, lines: int) -> Iterator[Row]:
+    """Yield the row of the float IR and that of the mode."""
+    text = folder / "ir" / "model.txt"
+    if not (folder / "model.tflite").exists():
+        yield Row(
+            folder.name, "float", Verdict.REFUSED_BY_PEER, words="the converter of TensorFlow draws no such network"
+        )
+        return
+    try:
+        graph = translate(float_view(read_model(folder / "model.tflite").main), "model")
+        refusal = ""
+    except TflqError as error:
+        refusal = str(error)
+    for scheme, is_there in (("float", text.exists()), (mode.name, (folder / mode.name / "model_o.txt").exists())):
+        if not is_there:
+            verdict = Verdict.REFUSED_BY_BOTH if refusal else Verdict.REFUSED_BY_PEER
+            yield Row(folder.name, scheme, verdict, words=refusal[:160])
+        elif refusal:
+            yield Row(folder.name, scheme, Verdict.REFUSED_BY_TFLQ, words=refusal[:160])
+        elif scheme == "float":
+            yield _float_row(folder.name, graph, _read(text), lines)
+        else:
+            yield _quantised_row(folder, graph, mode, lines)
+
+
+def _read(text: Path) -> Network:
+    return read_network(text.read_text(encoding="utf-8"), text.with_suffix(".bin").read_bytes())
+
+
+def _row(name: str, scheme: str, found: Sequence[str], checks: int, lines: int) -> Row:
+    for line in found[:lines]:
+        print("    ", line[:600])
+    words = f"{len(found)} differ, first {found[0][:160]}" if found else ""
+    return Row(name, scheme, Verdict.DIFFERS if found else Verdict.EQUAL, checks, words)
+
+
+def _float_row(name: str, graph: Graph, theirs: Network, lines: int) -> Row:
+    found = differences(float_network_of(graph, "model"), theirs)
+    return _row(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines)
+
+
+def _quantised_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
+    dump = folder / mode.name
+    theirs = _read(dump / "model_o.txt")
+    try:
+        ranged = with_ranges(graph, ranges_of(dump))
+        lowered = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
+    except TflqError as error:
+        return Row(folder.name, mode.name, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
+    ours = network_of(lowered)
+    found = differences(ours, theirs)
+    files = write_network(ours)
+    if not found and (files[0].encode(), files[1]) != tuple(
+        (dump / f"model_o.{end}").read_bytes() for end in ("txt", "bin")
+    ):
+        found.append("the bytes of the files differ")
+    lost, checks = _unequal_tensors(lowered, dump)
+    return _row(folder.name, mode.name, [*found, *lost], checks, lines)
+
+
+def differences(ours: Network, theirs: Network) -> list[str]:
+    """Return a line for each key of the header, layer, edge or field in which two networks differ."""
+    keys = dict.fromkeys((*ours.header, *theirs.header))
+    found = [
+        f"header {key}: {ours.header.get(key)} for {theirs.header.get(key)}"
+        for key in keys
+        if ours.header.get(key) != theirs.header.get(key)
+    ]
+    orders = [[(layer.name, layer.type) for layer in network.layers] for network in (ours, theirs)]
+    if orders[0] != orders[1]:
+        only = [[one for one in a if one not in b] for a, b in (orders, orders[::-1])]
+        found.append(f"layers: only ours {only[0]}, only theirs {only[1]}" if any(only) else f"order: {orders}")
+    by_name = {layer.name: layer for layer in ours.layers}
+    for layer in theirs.layers:
+        mine = by_name.get(layer.name)
+        if mine is None or mine.type != layer.type:
+            continue
+        if (mine.bottoms, mine.tops) != (layer.bottoms, layer.tops):
+            found.append(f"{layer.name}: {mine.bottoms} -> {mine.tops} for {layer.bottoms} -> {layer.tops}")
+        a, b = ({k: v for k, v in one.entries.items() if k not in _STATED} for one in (mine, layer))
+        found += [
+            f"{layer.name} {key}: {a.get(key)} for {b.get(key)}" for key in {**a, **b} if a.get(key) != b.get(key)
+        ]
+        if a == b and list(a) != list(b):
+            found.append(f"{layer.name}: order of keys {list(a)} for {list(b)}")
+    return found
+
+
+def ranges_of(dump: Path) -> dict[str, tuple[np.float32, np.float32]]:
+    """Return the ranges that the Optimizer used: as calibrated, and where its template prints one, that."""
+    found = {
+        key: (np.float32(low), np.float32(high))
+        for key, (low, high) in json.loads((dump / "ranges.json").read_text(encoding="utf-8")).items()
+    }
+    for layer in json.loads((dump / "model_opt_template.json").read_text(encoding="utf-8")).values():
+        printed = layer["just_for_display"]["quantization_info"].replace("nan", "None").replace("inf", "None")
+        for tensor, one in ast.literal_eval(printed).items():
+            try:
+                low, high = (np.ravel(ast.literal_eval(one[key]))[0] for key in ("fmin", "fmax"))
+                found[tensor] = (np.float32(low), np.float32(high))
+            except (ValueError, SyntaxError, TypeError, KeyError):
+                continue
+    return found
+
+
+def with_ranges(graph: Graph, ranges: Mapping[str, tuple[np.float32, np.float32]]) -> Graph:
+    """Return the graph with the ranges of tensors by name."""
+    result = graph.copy()
+    for number, tensor in enumerate(graph.tensors):
+        if tensor.name in ranges:
+            low, high = (np.asarray([limit], np.float32) for limit in ranges[tensor.name])
+            result.tensors[number] = replace(tensor, range=Range(low, high))
+    return result
+
+
+def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[str], int]:
+    """Return a line for each tensor of the dump that differs or has no counterpart, and how many there are."""
+    with np.load(dump / "tensors.npz") as file:
+        golden = {name: file[name] for name in file.files}
+    with np.load(dump / "samples.npz") as file:
+        samples = {name: file[name] for name in file.files}
+    inputs = []
+    for number in graph.inputs:
+        tensor = graph.tensors[number]
+        values = samples[tensor.name.rpartition("_")[0]]
+        inputs.append(AIPU.encode(values.reshape(-1, *tensor.shape), tensor))
+    where = {tensor.name: number for number, tensor in enumerate(graph.tensors) if tensor.name in golden}
+    found = Engine(graph).run(inputs, list(where.values()))
+    lines = [f"tensor {name} has no counterpart" for name in golden if name not in where]
+    for name, number in where.items():
+        wanted, have = golden[name].astype(np.int64), np.asarray(found[number]).astype(np.int64)
+        have = (
+            have.reshape(wanted.shape)
+            if have.size == wanted.size
+            else np.broadcast_to(have.reshape(wanted.shape[1:]), wanted.shape)
+        )
+        wrong = have - wanted
+        if wrong.any():
+            lines.append(f"tensor {name}: {np.count_nonzero(wrong)} of {wrong.size} by up to {np.abs(wrong).max()}")
+    return lines, len(golden)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
