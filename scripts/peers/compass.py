@@ -113,12 +113,10 @@ def _environment(peer: Peer) -> dict[str, str]:
     }
 
 
-def _script(peer: Peer, name: str, *arguments: object) -> subprocess.Popen[str]:
+def _script(peer: Peer, name: str, *arguments: object) -> subprocess.Popen[bytes]:
     python = peer.target / "venv" / "bin" / "python"
     command = [str(python), str(peer.scripts / name), *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=_environment(peer), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    return subprocess.Popen(command, env=_environment(peer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _draw(peer: Peer, work: Path, seed: int, count: int, families: Sequence[str]) -> list[str]:
@@ -127,7 +125,7 @@ def _draw(peer: Peer, work: Path, seed: int, count: int, families: Sequence[str]
     missing = [name for name in names if not list(work.glob(f"*/{name}/model.tflite"))]
     if missing:
         drawing = _script(peer, "random_networks.py", seed, count, work / "drawn", *families)
-        drawing.communicate()
+        drawing.wait()
     return names
 
 
@@ -138,14 +136,14 @@ def _dump(peer: Peer, work: Path, plan: Sequence[tuple[str, Mode]], jobs: int) -
         if source.exists() and not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             source.rename(folder)
-    running: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[bytes]] = []
     for mode in dict.fromkeys(mode for _, mode in plan):
         sets = [part for key, value in mode.compass.items() for part in ("--set", f"{key}={value}")]
         while sum(one.poll() is None for one in running) >= max(1, jobs):
-            next(one for one in running if one.poll() is None).communicate()
+            next(one for one in running if one.poll() is None).wait()
         running.append(_script(peer, "dump_all.py", work / mode.name, mode.name, *sets))
     for one in running:
-        one.communicate()
+        one.wait()
 
 
 def _rows(folder: Path, mode: Mode, lines: int) -> Iterator[Row]:

@@ -28,15 +28,11 @@ STATED = ("weights_range", "biases_range")
 
 FLOATS = [path for path in data_files("golden", "aipu", pattern="*.txt") if not path.stem.endswith("_o")]
 
+CASES = data_files("cases", "aipu_parser", pattern="*.txt")
+
 
 def _entries(layer: Layer) -> list[tuple[str, object]]:
     return [(key, entry) for key, entry in layer.entries.items() if key not in STATED]
-
-
-def _inputs_first(network: Network) -> Network:
-    """Return the network with its inputs in front by name: the Parser's order of inputs follows its own search."""
-    inputs = sorted((layer for layer in network.layers if layer.type == "Input"), key=lambda layer: layer.name)
-    return Network(network.header, (*inputs, *(layer for layer in network.layers if layer.type != "Input")))
 
 
 def _assert_same(ours: Network, theirs: Network) -> None:
@@ -66,9 +62,28 @@ def test_tflite_models_give_the_parsers_files() -> None:
             graph = float_view(read_tflite(source).main)
             if not problems_of(graph):
                 ours = float_network_of(translate(graph, path.stem), path.stem)
-                _assert_same(_inputs_first(ours), _inputs_first(read_ir(path.parent, path.stem)))
+                _assert_same(ours, read_ir(path.parent, path.stem))
                 count += 1
     assert count >= 60
+
+
+@pytest.mark.skipif(not CASES, reason="TFLQ_DATA is not set: no IR of the vendor on this machine")
+@pytest.mark.parametrize("path", [path for path in CASES if path.stem != "pack_last"], ids=lambda path: path.stem)
+def test_patterns_give_the_parsers_files(path: Path) -> None:
+    """Networks of one pattern each, in the Parser's own order, with every name, key and constant."""
+    graph = float_view(read_tflite(path.with_suffix(".tflite")).main)
+    assert problems_of(graph) == ()
+    _assert_same(float_network_of(translate(graph, path.stem), path.stem), read_ir(path.parent, path.stem))
+
+
+@pytest.mark.skipif(not CASES, reason="TFLQ_DATA is not set: no IR of the vendor on this machine")
+def test_pack_on_the_last_axis_stays_what_it_is() -> None:
+    """The Parser counts axis -1 in the inputs' rank, so that its network has another shape than the .tflite."""
+    folder = data_path("cases", "aipu_parser", "pack_last")
+    graph = float_view(read_tflite(folder / "pack_last.tflite").main)
+    ours, theirs = translate(graph, "pack_last"), read_ir(folder, "pack_last")
+    assert [ours.tensors[t].shape for t in ours.outputs] == [graph.tensors[t].shape for t in graph.outputs]
+    assert theirs.layers[-1].tops[0].shape != graph.tensors[graph.outputs[0]].shape
 
 
 def test_the_keyword_model_gives_the_parsers_file() -> None:

@@ -117,27 +117,28 @@ def test_constant_operands_are_layers() -> None:
     vector = builder.constant("vector", np.array([0.5, 2, -1, 3], np.float32))
     number = builder.constant("number", np.float32(0.3))
     y = builder.add("mul", (x, vector), (1, 4), DType.FLOAT32)
-    z = builder.add("mul", (y, number), (1, 4), DType.FLOAT32)
+    w = builder.add("abs", (y,), (1, 4), DType.FLOAT32)
+    z = builder.add("mul", (w, number), (1, 4), DType.FLOAT32)
     graph = builder.build((z,))
-    for t in (x, y, z):
+    for t in (x, y, w, z):
         graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-3]), np.float32([3])))
     assert AIPU.check(graph, parse_settings(AIPU.settings)) == ()
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings))
-    assert [node.operator for node in quantised.nodes] == ["constant", "mul", "batch_norm"]
-    weights = quantised.tensors[quantised.nodes[2].inputs[1]]
+    assert [node.operator for node in quantised.nodes] == ["constant", "mul", "abs", "batch_norm"]
+    weights = quantised.tensors[quantised.nodes[3].inputs[1]]
     assert weights.dtype is DType.INT8
     assert weights.shape == (4,)
 
 
 def test_fusions_do_not_mind_the_order_of_operands() -> None:
-    """BatchNorm and CLIP with the constants in front; a Mul that the graph also gives out stays one."""
+    """BatchNorm and CLIP with constants in front; a Mul that the graph also gives out stays one."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 2, 3), DType.FLOAT32)
     weights = builder.constant("weights", np.arange(3, dtype=np.float32).reshape(1, 1, 3))
     biases = builder.constant("biases", np.ones(3, np.float32))
     one, two = (builder.constant(f"limit{i}", np.float32(i)) for i in (1, 2))
     product = builder.add("mul", (weights, x), (1, 2, 3), DType.FLOAT32)
-    total = builder.add("add", (biases, product), (1, 2, 3), DType.FLOAT32)
+    total = builder.add("add", (product, biases), (1, 2, 3), DType.FLOAT32)
     low = builder.add("maximum", (one, total), (1, 2, 3), DType.FLOAT32)
     high = builder.add("minimum", (two, low), (1, 2, 3), DType.FLOAT32)
     for outputs, expected in [

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from tflq.converters.aipu.descriptor import Source
-from tflq.converters.aipu.fusions import RECTIFIED, find_fusions
 from tflq.converters.aipu.operators import SOURCES
-from tflq.converters.aipu.translation import FUSED
 from tflq.graph import ABSENT, DType, Graph, Node
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
-    fused = {
-        index for index, fusion in find_fusions(graph).items() if fusion.kind != RECTIFIED or index == fusion.place
-    }
-    checked = (i for i in range(len(graph.nodes)) if i not in fused)
-    reasons = ((graph.where(i), _reason(graph, graph.nodes[i])) for i in checked)
+    reasons = ((graph.where(i), _reason(graph, node)) for i, node in enumerate(graph.nodes))
     return tuple(f"{where}: {reason}" for where, reason in reasons if reason)
 
 
@@ -26,9 +20,8 @@ def _reason(graph: Graph, node: Node) -> str:
         return f"no mapping to Zhouyi; it takes {', '.join(sorted(SOURCES))}"
     source = SOURCES[node.operator]
     fused = node.attributes.text("fused_activation_function", "none")
-    if fused != "none" and not (source.fuses and fused in FUSED):
-        fusing = ", ".join(name for name, other in SOURCES.items() if other.fuses)
-        return f"fused activation {fused}; allowed is relu or relu6 in {fusing}: make it an operator"
+    if fused not in ("none", *SOURCES):
+        return f"fused activation {fused} has no mapping to Zhouyi; make it an operator that has one"
     return _operands_reason(graph, node, source) or (source.refuse(graph, node) if source.refuse else "")
 
 
@@ -46,9 +39,4 @@ def _operands_reason(graph: Graph, node: Node, source: Source) -> str:
         return f"its input is {x.dtype.value}; allowed are real numbers"
     if source.is_image and len(x.shape) != 4:
         return f"its input has the shape {x.shape}; allowed are 4 axes"
-    if source.same_shapes:
-        wanted = graph.tensors[node.outputs[0]].shape
-        computed = (graph.tensors[t].shape for t in node.inputs if not graph.tensors[t].is_constant)
-        other = next((shape for shape in computed if shape != wanted), None)
-        return "" if other is None else f"shapes {other} and {wanted} differ; allowed are equal ones"
     return ""

@@ -97,8 +97,6 @@ class Source:
         data: the operand whose type counts.
         any_type: whether that may be integers.
         is_image: whether it must have 4 axes.
-        same_shapes: whether computed operands must have the output's shape.
-        fuses: whether it may have a fused activation.
         refuse: says what else stands in the way; "" for nothing.
     """
 
@@ -108,8 +106,6 @@ class Source:
     data: int = 0
     any_type: bool = False
     is_image: bool = False
-    same_shapes: bool = False
-    fuses: bool = False
     refuse: Callable[[Graph, Node], str] | None = None
 
 

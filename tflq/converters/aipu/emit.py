@@ -50,12 +50,11 @@ def network_of(graph: Graph) -> Network:
     generations, layers = _layers(lowered, graph.extra)
     place = {name: i for i, name in enumerate(graph.extra.order)}
     layers.sort(key=lambda layer: (generations[layer.name], place.get(layer.name, len(place))))
-    names = [graph.tensors[t].name for t in graph.inputs], [graph.tensors[t].name for t in graph.outputs]
     header: dict[str, Value] = {
         "model_name": graph.extra.name,
         "layer_number": len(layers),
-        "input_tensors": tuple(names[0]),
-        "output_tensors": tuple(names[1]),
+        "input_tensors": tuple(graph.extra.inputs),
+        "output_tensors": tuple(graph.tensors[t].name for t in graph.outputs),
     }
     return Network(header, tuple(layers))
 

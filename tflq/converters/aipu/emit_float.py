@@ -13,7 +13,7 @@ from tflq.schemas.aipu import Entry, Layer, Network, Value
 DOMAIN = "image_classification"
 """What the Parser writes unless it is told another domain; nothing reads it."""
 
-_BEFORE_CONSTANTS = {"batch_norm": ("axis",)}
+_BEFORE_CONSTANTS = {"activation": ("method",), "batch_norm": ("axis",)}
 
 
 def float_network_of(graph: Graph, name: str) -> Network:
@@ -33,7 +33,7 @@ def float_network_of(graph: Graph, name: str) -> Network:
         Layer(origin.inputs[tensor.name], "Input", (), (edge_of(tensor),), _ranges((tensor,)))
         for tensor in (graph.tensors[t] for t in graph.inputs)
     ]
-    layers += [_layer(graph, node) for node in graph.nodes]
+    layers += [_layer(graph, node, _ahead(origin, node)) for node in graph.nodes]
     place = {layer: i for i, layer in enumerate(origin.order)}
     layers.sort(key=lambda layer: place.get(layer.name, len(place)))
     header: dict[str, Value] = {
@@ -43,20 +43,25 @@ def float_network_of(graph: Graph, name: str) -> Network:
         "precision": "float32",
         "compat_quantized_model": False,
         "model_bin": f"./{name}.bin",
-        "input_tensors": tuple(graph.tensors[t].name for t in graph.inputs),
+        "input_tensors": tuple(origin.inputs),
         "output_tensors": tuple(graph.tensors[t].name for t in graph.outputs),
     }
     return Network(header, tuple(layers))
 
 
-def _layer(graph: Graph, node: Node) -> Layer:
+def _ahead(origin: Origin, node: Node) -> tuple[str, ...]:
+    """Return the keys that stand in front of a layer's constants."""
+    return _BEFORE_CONSTANTS.get(node.operator, ()) if origin.ahead is None else origin.ahead.get(node.name, ())
+
+
+def _layer(graph: Graph, node: Node, ahead: tuple[str, ...]) -> Layer:
     operands = [graph.tensors[t] for t in node.inputs]
     own = f"{node.name}/"
     bottoms = tuple(edge_of(t) for t in operands if not t.name.startswith(own) or not t.is_constant)
     tops = tuple(graph.tensors[t] for t in node.outputs)
     entries = _ranges(tops)
     written = {key: value for key, a in node.attributes.items() if (value := value_of(a)) is not None}
-    entries.update({key: written[key] for key in _BEFORE_CONSTANTS.get(node.operator, ()) if key in written})
+    entries.update({key: written[key] for key in ahead if key in written})
     for t in operands:
         if t.is_constant and t.data is not None and t.name.startswith(own):
             entries[t.name.removeprefix(own)] = constant_of(t.data)

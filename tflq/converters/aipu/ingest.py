@@ -33,9 +33,11 @@ def graph_of(network: Network) -> Graph:
     """
     _refuse(network)
     quantised = network.is_quantised
-    names = {layer.tops[0].name: layer.name for layer in network.layers if layer.type == INPUT}
+    written = {layer.tops[0].name: layer.name for layer in network.layers if layer.type == INPUT}
+    names = {name: written[name] for name in _names(network, "input_tensors") if name in written}
     graph = Graph([], [], (), (), network.name)
-    graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers))
+    ahead = {layer.name: _ahead(layer) for layer in network.layers}
+    graph.extra = Origin(network.name, names, tuple(layer.name for layer in network.layers), ahead=ahead)
     places: dict[str, int] = {}
     for layer in network.layers:
         tensors = quantised_tensors(layer) if quantised else _float_tensors(layer)
@@ -47,6 +49,13 @@ def graph_of(network: Network) -> Graph:
     graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
     validate(graph, "Compass IR")
     return lower_as_imported(graph) if quantised else graph
+
+
+def _ahead(layer: Layer) -> tuple[str, ...]:
+    """Return the keys in front of a layer's constants."""
+    keys = list(layer.entries)
+    first = min((keys.index(key) for key in layer.constants), default=0)
+    return tuple(key for key in keys[:first] if key not in _RANGES)
 
 
 def _refuse(network: Network) -> None:

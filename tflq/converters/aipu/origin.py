@@ -18,6 +18,7 @@ class Origin:
         order: names of the layers in the order of the float IR.
         sources: name of a tensor -> index of the tensor of the TFLite graph that it stands for; empty without one.
         settings: name of a layer -> name of the node of the TFLite graph whose settings it has; empty without one.
+        ahead: name of a layer -> keys in front of its constants in a file; None where the Parser's rule holds.
         floats: the float layers that a quantised graph was made of; None in a float graph or that of a quantised IR.
     """
 
@@ -26,4 +27,5 @@ class Origin:
     order: tuple[str, ...]
     sources: Mapping[str, int] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    ahead: Mapping[str, tuple[str, ...]] | None = None
     floats: Graph | None = field(default=None, repr=False, compare=False)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.aipu.fusions import RECTIFIED, Fusion, find_fusions
-from tflq.converters.aipu.operators import FUSIONS, SOURCES
+from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Graph, validate
+from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.graph import Graph, Node, pruned, validate
 from tflq.quoting import compass_word
 
 
@@ -19,26 +21,49 @@ def translate(source: Graph, name: str) -> Graph:
         source: float, with the operators that `SOURCES` names, and nothing that `check` refuses.
         name: of the model.
     """
-    work = Translation(source, Graph([], [], (), (), name))
-    layers = {f"{layer}_0": layer for layer in (work.input(t) for t in source.inputs)}
-    work.graph.inputs = tuple(work.places[t] for t in source.inputs)
-    fusions = find_fusions(source)
-    for index, node in enumerate(source.nodes):
-        fusion = fusions.get(index)
-        if fusion is None:
-            SOURCES[node.operator].translate(work, node)
-        elif fusion.place == index:
-            (_rectified if fusion.kind == RECTIFIED else FUSIONS[fusion.kind])(work, fusion)
-    work.graph.outputs = tuple(work.operand(t) for t in source.outputs)
-    order = (*layers.values(), *(node.name for node in work.graph.nodes))
-    work.graph.extra = Origin(compass_word(name), layers, order, work.sources(), work.settings)
-    validate(work.graph, "Compass layers")
-    return work.graph
+    work = Translation(activations_apart(source))
+    for t in source.inputs:
+        work.input(t)
+    for index, node in enumerate(work.source.nodes):
+        work.current = index
+        SOURCES[node.operator].translate(work, node)
+    layers = work.layers
+    layers.outputs = [work.operand(t) for t in source.outputs]
+    run_parser(layers)
+    order = layers.order()
+    inputs = [work.places[t] for t in source.inputs]
+    graph = layers.to_graph(name, inputs)
+    sources = {graph.tensors[new].name: old for new, old in work.sources(len(source.tensors)).items()}
+    graph = pruned(graph)
+    present = {tensor.name for tensor in graph.tensors}
+    graph.extra = Origin(
+        compass_word(name),
+        {graph.tensors[t].name: graph.tensors[t].name.removesuffix("_0") for t in graph.inputs},
+        tuple(order),
+        {tensor: t for tensor, t in sources.items() if tensor in present},
+        {layer: node for layer, node in layers.settings.items() if layer in layers.nodes and node},
+    )
+    validate(graph, "Compass layers")
+    return graph
 
 
-def _rectified(work: Translation, fusion: Fusion) -> None:
-    """Add the layer of the first node with the second, a rectifier, fused."""
-    first, last = (work.source.nodes[n] for n in fusion.nodes)
-    work.rename(last.outputs[0], first.outputs[0])
-    attributes = first.attributes.updated(fused_activation_function=last.operator)
-    SOURCES[first.operator].translate(work, replace(first, outputs=last.outputs, attributes=attributes))
+def activations_apart(source: Graph) -> Graph:
+    """Return the graph with every fused activation as a node of its own.
+
+    The layer keeps the name of the output; the activation's has its own name behind it: `<output>_RELU`. What the layer
+    itself writes has the range of its activation, which nothing beyond that survives.
+    """
+    result = source.copy()
+    result.nodes = []
+    for node in source.nodes:
+        activation = fused_activation(node)
+        if activation == "none":
+            result.nodes.append(node)
+            continue
+        (t,) = node.outputs
+        written = source.tensors[t]
+        inner = result.add_tensor(written)
+        result.tensors[t] = replace(written, name=f"{written.name}_{activation.upper()}")
+        result.nodes.append(replace(with_attributes(node, fused_activation_function="none"), outputs=(inner,)))
+        result.nodes.append(Node(activation, (inner,), (t,), name=node.name))
+    return result

@@ -1,4 +1,4 @@
-"""A graph of Compass's layers under construction."""
+"""Layers of Compass under construction from a TFLite graph."""
 
 from __future__ import annotations
 
@@ -7,110 +7,84 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tflq.graph import Array, Attributes, DType, Graph, Node, Range, Tensor
+from tflq.converters.aipu.passes.layers import INPUT, Layers
+from tflq.graph import ABSENT, Array, Attributes, DType, Graph, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.quoting import compass_word
-
-FUSED = {"none": "NONE", "relu": "RELU", "relu6": "RELU6"}
 
 _NARROWED = {DType.BOOL: DType.UINT8, DType.INT64: DType.INT32}
 
 
-def as_written(value: float) -> float:
-    """Return a number as the Parser leaves it, which writes six decimals."""
-    return float(f"{value:f}")
-
-
-def fused_of(node: Node) -> str:
-    """Return Compass's name of a node's fused activation."""
-    return FUSED[node.attributes.text("fused_activation_function", "none")]
-
-
 @dataclass
 class Translation:
-    """A graph of Compass's layers under construction.
+    """Layers under construction, one node of a TFLite graph after the other.
 
     Attributes:
-        source: float TFLite graph.
-        graph: what is being built.
-        places: tensor of the source -> tensor of the graph.
-        names: of the layers so far.
-        constants: constant of the source and shape -> what its Constant layer writes.
-        aliases: tensor of the source -> the one that names its layer.
-        settings: layer -> name of the node of the source whose settings it has.
+        source: float TFLite graph, activations apart.
+        layers: what is being built.
+        places: tensor of the source -> value.
+        constants: (node of the source, tensor) -> name of the Constant layer that the node would read.
+        current: node of the source that is being translated.
     """
 
     source: Graph
-    graph: Graph
+    layers: Layers = field(default_factory=Layers)
     places: dict[int, int] = field(default_factory=dict)
-    names: set[str] = field(default_factory=set)
-    constants: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
-    aliases: dict[int, int] = field(default_factory=dict)
-    settings: dict[str, str] = field(default_factory=dict)
+    constants: dict[tuple[int, int], str] = field(default_factory=dict)
+    current: int = 0
 
-    def sources(self) -> dict[str, int]:
-        """Return tensor name of the graph -> tensor of the source."""
-        return {self.graph.tensors[new].name: old for old, new in self.places.items()}
+    def __post_init__(self) -> None:
+        """Number what the Parser makes of the file, in its order: inputs from the last on, each node, its constants."""
+        births = self.layers.births
+        for t in reversed(self.source.inputs):
+            births.setdefault(compass_word(self.name_of(t)), len(births))
+        seen: dict[str, int] = {}
+        for index, node in enumerate(self.source.nodes):
+            births.setdefault(compass_word(self.name_of(node.outputs[0])), len(births))
+            for t in node.inputs:
+                if t == ABSENT or not self.source.tensors[t].is_constant:
+                    continue
+                name = self.name_of(t)
+                count = seen[name] = seen.get(name, -1) + 1
+                again = f"{name}_{t}_{count}" if count else name
+                self.constants[index, t] = compass_word(again)
+                births.setdefault(self.constants[index, t], len(births))
 
-    def layer_name(self, wanted: str) -> str:
-        """Return a name that no layer has."""
-        name = base = compass_word(wanted) or "layer"
-        number = 1
-        while name in self.names:
-            name = f"{base}_{number}"
-            number += 1
-        self.names.add(name)
-        return name
-
-    def rename(self, t: int, other: int) -> None:
-        """Let tensor `other` of the source name the layer that writes tensor `t`."""
-        self.aliases[t] = other
+    def sources(self, count: int) -> dict[int, int]:
+        """Return value -> tensor of the source, of its first `count` ones."""
+        found: dict[int, int] = {}
+        for old, new in self.places.items():
+            value = new
+            while value in self.layers.stands_for:
+                value = self.layers.stands_for[value]
+            if old < count and self.layers.shape(value) == self.layers.shape(new):
+                found.setdefault(value, old)
+        return found
 
     def name_of(self, t: int) -> str:
         """Return the name of the layer that writes a tensor of the source."""
-        return self.source.tensors[self.aliases.get(t, t)].name
+        return self.source.tensors[t].name
 
     def top(self, t: int) -> Tensor:
         """Return a tensor of the source as a layer writes it: truth values are uint8, integers have 32 bits at most."""
         old = self.source.tensors[t]
         return replace(old, dtype=_NARROWED.get(old.dtype, old.dtype), extra=None)
 
-    def input(self, t: int) -> str:
-        """Add an input of the graph and return the name of its layer."""
-        layer = self.layer_name(self.source.tensors[t].name)
-        self.places[t] = self.graph.add_tensor(replace(self.top(t), name=f"{layer}_0"))
-        return layer
-
-    def constant(self, layer: str, key: str, data: Array) -> int:
-        """Add a constant of a layer: float32, or the integers that it holds."""
-        value = np.array(data, data.dtype if np.issubdtype(data.dtype, np.integer) else np.float32, order="C")
-        value.setflags(write=False)
-        return self.graph.add_tensor(Tensor(f"{layer}/{key}", data.shape, DType.of(value.dtype), data=value))
+    def input(self, t: int) -> None:
+        """Add an input of the graph."""
+        self.places[t] = self.layers.add_tensor(self.top(t))
+        self.layers.put(Node(INPUT, (), (self.places[t],), name=self.layers.name(self.name_of(t))))
 
     def layer_of_constant(self, name: str, data: Array) -> int:
         """Add a Constant layer and return what it writes."""
-        layer = self.layer_name(name)
-        weights = self.constant(layer, "weights", data)
-        top = self.graph.add_tensor(replace(self.graph.tensors[weights], name=f"{layer}_0", data=None))
-        self.graph.nodes.append(Node("constant", (weights,), (top,), name=layer))
-        return top
+        return self.layers.add_constant_layer(name, data)
 
-    def operand(self, t: int, shape: tuple[int, ...] | None = None, reader: str = "") -> int:
-        """Return the tensor of the graph for one of the source; a constant gets its layer.
-
-        Args:
-            t: of the source.
-            shape: to which a constant is repeated.
-            reader: name of the layer that reads it, which then names that of the constant.
-        """
+    def operand(self, t: int) -> int:
+        """Return the value for a tensor of the source; each node that reads a constant gets a layer for it."""
         tensor = self.source.tensors[t]
         if tensor.data is None:
             return self.places[t]
-        wanted = tensor.shape if shape is None else shape
-        if (t, wanted) not in self.constants:
-            name = tensor.name if wanted == tensor.shape else f"{reader}_pre_tile"
-            self.constants[t, wanted] = self.layer_of_constant(name, np.broadcast_to(tensor.data, wanted))
-        return self.constants[t, wanted]
+        return self.layer_of_constant(self.constants.get((self.current, t), tensor.name), tensor.data)
 
     def layer(
         self,
@@ -128,16 +102,16 @@ class Translation:
             node: of the source, whose settings the layer has.
             name: that it wants.
             operator: Compass's.
-            inputs: tensors of the graph.
+            inputs: values.
             tops: types, shapes and ranges of the outputs.
             keys: of the layer.
             constants: of the layer, by key.
         """
-        layer = self.layer_name(name)
-        self.settings[layer] = node.name
-        own = tuple(self.constant(layer, k, v) for k, v in (constants or {}).items())
-        written = tuple(self.graph.add_tensor(replace(t, name=f"{layer}_{i}")) for i, t in enumerate(tops))
-        self.graph.nodes.append(Node(operator, (*inputs, *own), written, Attributes(keys or {}), layer))
+        layer = self.layers.name(name)
+        self.layers.settings[layer] = node.name
+        own = tuple(self.layers.add_constant(layer, k, v) for k, v in (constants or {}).items())
+        written = tuple(map(self.layers.add_tensor, tops))
+        self.layers.put(Node(operator, (*inputs, *own), written, Attributes(keys or {}), layer))
         return written
 
     def add(
@@ -155,37 +129,49 @@ class Translation:
         written = self.layer(node, name, operator, inputs, [self.top(t) for t in outputs], keys, constants)
         self.places.update(zip(outputs, written, strict=True))
 
-    def add_between(
-        self,
-        node: Node,
-        operator: str,
-        inputs: Sequence[int],
-        shape: tuple[int, ...],
-        like: int,
-        keys: Mapping[str, Attribute] | None = None,
-        suffix: str = "",
-    ) -> int:
-        """Add a layer whose output the source has not: as tensor `like` of the source, in another shape."""
-        top = replace(self.top(like), shape=shape, data=None)
-        return self.layer(node, self.name_of(like) + suffix, operator, inputs, (top,), keys)[0]
+    def reshaped(self, node: Node, value: int, shape: tuple[int, ...]) -> int:
+        """Add the Reshape of a value, named after the layer that writes it, and return what it writes."""
+        writer = self.layers.writer(value)
+        assert writer is not None
+        top = replace(self.layers.tensors[value], shape=shape, data=None)
+        return self.layer(node, f"{writer.name}_post_reshape", "reshape", (value,), (top,), {"shape": shape})[0]
 
-    def reshape(self, node: Node, source: int, t: int, suffix: str = "") -> None:
+    def transposed(self, node: Node, value: int, perm: tuple[int, ...]) -> int:
+        """Add the Transpose of a value, named after the layer that writes it; a constant is turned where it stands."""
+        writer, old = self.layers.writer(value), self.layers.tensors[value]
+        assert writer is not None
+        data = self.layers.constant(value)
+        if data is not None:
+            self.layers.remove(writer.name)
+            return self.layer_of_constant(f"{writer.name}_post_transpose", np.ascontiguousarray(data.transpose(perm)))
+        top = replace(old, shape=tuple(old.shape[axis] for axis in perm), data=None)
+        return self.layer(node, f"{writer.name}_post_transpose", "transpose", (value,), (top,), {"perm": perm})[0]
+
+    def reshape(self, node: Node, source: int, t: int, name: str) -> None:
         """Add the Reshape that writes a tensor of the source."""
-        self.add(node, "reshape", (source,), (t,), {"shape": self.shape(t)}, suffix=suffix)
+        written = self.layer(node, name, "reshape", (source,), (self.top(t),), {"shape": self.shape(t)})
+        self.places[t] = written[0]
 
-    def add_internal(self, limits: Mapping[str, tuple[float, float] | None]) -> None:
-        """Give the last layer what it computes within itself, with ranges where they are known."""
-        node = self.graph.nodes[-1]
+    def size(self, t: int) -> int:
+        """Return the number of elements of a tensor of the source."""
+        return self.source.tensors[t].size
+
+    def add_internal(self, t: int, limits: Mapping[str, tuple[float, float] | None]) -> None:
+        """Give the layer that writes a tensor of the source what it computes within itself, with ranges where known."""
+        node = self.layers.writer(self.places[t])
+        assert node is not None
         internal = []
         for name, pair in limits.items():
             known = None if pair is None else Range(*(np.array([v], np.float32) for v in pair))
-            internal.append(self.graph.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
-        self.graph.nodes[-1] = replace(node, intermediates=tuple(internal))
+            internal.append(self.layers.add_tensor(Tensor(f"{node.name}/{name}", (), DType.FLOAT32, range=known)))
+        self.layers.put(replace(node, intermediates=tuple(internal)))
 
-    def repeated(self, node: Node, outputs: Sequence[int]) -> list[int]:
-        """Return the operands of a node, constants repeated to the shape of its output, `outputs[0]`."""
-        name, shape = self.name_of(outputs[0]), self.shape(outputs[0])
-        return [self.operand(t, shape, name) for t in node.inputs]
+    def difference(self, node: Node) -> Range | None:
+        """Return the range that the difference of a node's first two operands may have; None where nothing says."""
+        a, b = (self.limits(t) for t in node.inputs[:2])
+        if a is None or b is None:
+            return None
+        return Range(np.array([a[0] - b[1]], np.float32), np.array([a[1] - b[0]], np.float32))
 
     def numbers(self, node: Node, position: int) -> tuple[int, ...]:
         """Return a constant operand of integers, flat."""

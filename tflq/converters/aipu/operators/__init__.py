@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tflq.converters.aipu.descriptor import Layer, Source
-from tflq.converters.aipu.fusions import Fusion
 from tflq.converters.aipu.operators import (
     boxes,
     detections,
@@ -18,7 +17,6 @@ from tflq.converters.aipu.operators import (
     rows,
     windows,
 )
-from tflq.converters.aipu.translation import Translation
 
 LAYERS: Mapping[str, Layer] = {
     **boxes.LAYERS,
@@ -49,10 +47,3 @@ SOURCES: Mapping[str, Source] = {
     **windows.SOURCES,
 }
 """Operator of TFLite -> how it becomes layers."""
-
-FUSIONS: Mapping[str, Callable[[Translation, Fusion], None]] = {
-    **functions.FUSIONS,
-    **linear.FUSIONS,
-    **reductions.FUSIONS,
-}
-"""Kind of fusion -> how it becomes a layer."""

@@ -10,7 +10,8 @@ import numpy as np
 from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Layer, OutputType, Source, by_range, like, plain, typed
 from tflq.converters.aipu.options import LayerOptions
-from tflq.converters.aipu.translation import Translation, as_written
+from tflq.converters.aipu.passes.activations import as_written
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE, BoundingBoxParams
@@ -148,8 +149,7 @@ def _map_suppression(work: Translation, node: Node) -> None:
     inputs = []
     for t in node.inputs[:2]:
         shape = (1, *work.shape(t))
-        keys: dict[str, Attribute] = {"shape": shape}
-        inputs.append(work.add_between(node, "reshape", (work.operand(t),), shape, t, keys, "_post_reshape"))
+        inputs.append(work.reshaped(node, work.operand(t), shape))
     counts = {"box_num_per_class": work.shape(node.inputs[1])[0], "class_num": 1}
     constants = [work.layer_of_constant(k, np.array([[n]], np.int32)) for k, n in counts.items()]
     limit = work.numbers(node, 2)[0]
@@ -166,7 +166,7 @@ def _map_suppression(work: Translation, node: Node) -> None:
     read = {t for other in work.source.nodes for t in other.inputs} | set(work.source.outputs)
     for source, t in zip(results, node.outputs, strict=True):
         if t in read:
-            work.reshape(node, source, t, "_post_reshape")
+            work.reshape(node, source, t, f"{name}_post_reshape")
 
 
 def _suppression_keys(work: Translation, node: Node, limit: int) -> dict[str, Attribute]:

@@ -19,12 +19,11 @@ from tflq.converters.aipu.descriptor import (
     plain,
     typed,
 )
-from tflq.converters.aipu.fusions import CLIP as CLIPPED
-from tflq.converters.aipu.fusions import SOFTPLUS, Fusion, sides
 from tflq.converters.aipu.operators.linear import changed_by, slopes
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.ranges import type_of_range
-from tflq.converters.aipu.translation import Translation, as_written
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import Attributes, DType, Graph, Node, Operands
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, RECTIFIERS, SLOPE_SHIFT, Fused
@@ -211,8 +210,11 @@ def _map_leaky(work: Translation, node: Node) -> None:
 
 
 def _map_prelu(work: Translation, node: Node) -> None:
+    """One slope an element, the batch apart."""
     slopes = np.asarray(work.source.tensors[node.inputs[1]].data)
-    work.append(node, "activation", {"negative_slope": slopes}, Attributes({"method": "PRELU"}))
+    shape = work.shape(node.inputs[0])
+    whole = np.broadcast_to(slopes, shape[1:] if len(shape) < 4 else (1, *shape[1:]))
+    work.append(node, "activation", {"negative_slope": whole}, Attributes({"method": "PRELU"}))
 
 
 def _map_gelu(work: Translation, node: Node) -> None:
@@ -233,23 +235,6 @@ def _map_cast(work: Translation, node: Node) -> None:
 
 def _map_log_softmax(work: Translation, node: Node) -> None:
     work.append(node, "log_softmax", {}, Attributes({"axis": len(work.shape(node.inputs[0])) - 1}))
-
-
-def _map_softplus(work: Translation, fusion: Fusion) -> None:
-    """Add Activation SOFTPLUS for log(exp(x) + 1)."""
-    first, last = (work.source.nodes[fusion.nodes[i]] for i in (0, -1))
-    work.add(last, "activation", (work.operand(first.inputs[0]),), last.outputs, {"method": "SOFTPLUS"})
-
-
-def _map_clip(work: Translation, fusion: Fusion) -> None:
-    """Add Activation CLIP for minimum and maximum by numbers."""
-    first, last = (work.source.nodes[n] for n in fusion.nodes)
-    limits = {
-        n.operator: as_written(np.asarray(work.source.tensors[sides(work.source, n)[1]].data).reshape(-1)[0])
-        for n in (first, last)
-    }
-    keys: dict[str, Attribute] = {"method": "CLIP", "clip_min": limits["maximum"], "clip_max": limits["minimum"]}
-    work.add(last, "activation", (work.operand(sides(work.source, first)[0]),), last.outputs, keys)
 
 
 def _map_softmax(work: Translation, node: Node) -> None:
@@ -304,4 +289,3 @@ SOURCES = {
     "prelu": Source(_map_prelu, constants=(1,)),
     "softmax": Source(_map_softmax, refuse=_refuse_softmax),
 }
-FUSIONS = {CLIPPED: _map_clip, SOFTPLUS: _map_softplus}

@@ -9,12 +9,11 @@ import numpy as np
 
 from tflq.converters.aipu.descriptor import Layer, Source, code_type, follows_input
 from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
-from tflq.converters.aipu.fusions import BATCH_NORM, Fusion, sides
 from tflq.converters.aipu.operators.windows import window_keys
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.rewrites import MERGED
-from tflq.converters.aipu.translation import Translation, fused_of
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, PRELU, RECTIFIERS, SLOPE, SLOPE_SHIFT, Fused
@@ -134,15 +133,25 @@ def _map_filter(work: Translation, node: Node) -> None:
     window = window_keys(work.source, node, (weights.shape[1], weights.shape[2]))
     constants = {"weights": weights, "biases": biases}
     attributes: dict[str, Attribute] = {"num_output": weights.shape[0], **window, "group": group}
-    attributes["with_activation"] = fused_of(node)
+    attributes["with_activation"] = "NONE"
     work.append(node, operator, constants, Attributes({**attributes, **extra}))
 
 
 def _map_fully_connected(work: Translation, node: Node) -> None:
+    """Of more than two axes it stands between two Reshapes."""
     weights, biases = _weights(work.source, node)
     constants = {"weights": weights, "biases": biases}
-    keys = Attributes({"num_output": weights.shape[0], "with_activation": fused_of(node)})
-    work.append(node, "fully_connected", constants, keys)
+    keys: dict[str, Attribute] = {"num_output": weights.shape[0], "with_activation": "NONE"}
+    (t,) = node.outputs
+    x, wanted, rows = work.operand(node.inputs[0]), work.shape(t), work.size(node.inputs[0]) // weights.shape[1]
+    if len(work.shape(node.inputs[0])) > 2:
+        x = work.reshaped(node, x, (rows, weights.shape[1]))
+    if len(wanted) <= 2:
+        work.add(node, "fully_connected", (x,), (t,), keys, constants)
+        return
+    name, top = work.name_of(t), replace(work.top(t), shape=(rows, weights.shape[0]))
+    (inner,) = work.layer(node, name, "fully_connected", (x,), (top,), keys, constants)
+    work.reshape(node, inner, t, f"{name}_post_reshape")
 
 
 def _map_transpose_conv(work: Translation, node: Node) -> None:
@@ -152,28 +161,20 @@ def _map_transpose_conv(work: Translation, node: Node) -> None:
     kernel = (weights.shape[1], weights.shape[2])
     keys: dict[str, Attribute] = {"num_output": weights.shape[0]}
     keys.update(window_keys(work.source, replace(own, inputs=own.outputs), kernel))
-    keys.update(group=1, with_activation=fused_of(node), output_padding_x=0, output_padding_y=0)
+    keys.update(group=1, with_activation="NONE", output_padding_x=0, output_padding_y=0)
     x = (work.operand(own.inputs[0]),)
     work.add(node, "conv_transpose", x, node.outputs, keys, {"weights": weights, "biases": biases})
 
 
-def _map_batch_norm(work: Translation, fusion: Fusion) -> None:
-    first, last = (work.source.nodes[n] for n in fusion.nodes)
-    constants = {
-        key: np.asarray(work.source.tensors[sides(work.source, node)[1]].data).reshape(-1)
-        for key, node in (("weights", first), ("biases", last))
-    }
-    x = sides(work.source, first)[0]
-    keys: dict[str, Attribute] = {"axis": len(work.shape(x)) - 1, "epsilon": 0.0}
-    if fused_of(last) != "NONE":
-        keys["with_activation"] = fused_of(last)
-    work.rename(last.outputs[0], first.outputs[0])
-    work.add(last, "batch_norm", (work.operand(x),), last.outputs, keys, constants)
-
-
 def _map_mat_mul(work: Translation, node: Node) -> None:
-    keys = {f"trans_{side}": node.attributes.boolean(key, False) for side, key in (("a", "adj_x"), ("b", "adj_y"))}
-    work.append(node, "mat_mul", {}, Attributes(keys), reads=2)
+    """An operand that is read with its last two axes exchanged goes through a Transpose, which the Parser may merge."""
+    inputs = []
+    for t, key in zip(node.inputs, ("adj_x", "adj_y"), strict=True):
+        value, rank = work.operand(t), len(work.shape(t))
+        if node.attributes.boolean(key, False):
+            value = work.transposed(node, value, (*range(rank - 2), rank - 1, rank - 2))
+        inputs.append(value)
+    work.add(node, "mat_mul", inputs, node.outputs, {"trans_a": False, "trans_b": False})
 
 
 def _weights(graph: Graph, node: Node) -> tuple[Array, Array]:
@@ -208,10 +209,9 @@ LAYERS = {
 }
 
 SOURCES = {
-    "conv_2d": Source(_map_filter, 2, is_image=True, fuses=True, refuse=_refuse_filter),
-    "depthwise_conv_2d": Source(_map_filter, 2, is_image=True, fuses=True, refuse=_refuse_filter),
-    "fully_connected": Source(_map_fully_connected, 2, fuses=True, refuse=_refuse_filter),
-    "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, fuses=True, refuse=_refuse_filter),
+    "conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
+    "depthwise_conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
+    "fully_connected": Source(_map_fully_connected, 2, refuse=_refuse_filter),
+    "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, refuse=_refuse_filter),
     "batch_matmul": Source(_map_mat_mul, 2),
 }
-FUSIONS = {BATCH_NORM: _map_batch_norm}

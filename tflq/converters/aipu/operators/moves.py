@@ -11,8 +11,9 @@ from tflq.converters.aipu.descriptor import Layer, OutputType, Source
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.ranges import range_of, type_of_range
-from tflq.converters.aipu.translation import Translation, as_written
+from tflq.converters.aipu.translation import Translation
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
@@ -54,7 +55,7 @@ def _emit_pad(layer: Lowered) -> Emitted:
 
 
 _PASSING = (
-    *("BatchToDepth", "BatchToSpace", "Crop", "DataStride", "DepthToSpace", "Reshape", "Slice"),
+    *("BatchToDepth", "BatchToSpace", "ChannelShuffle", "Crop", "DataStride", "DepthToSpace", "Reshape", "Slice"),
     *("SpaceToBatch", "SpaceToDepth", "Split", "Tile", "Transpose"),
 )
 
@@ -92,7 +93,7 @@ def _map_tile(work: Translation, node: Node) -> None:
         return
     single = (1,) * (len(new) - len(old)) + old
     if single != old:
-        x = work.add_between(node, "reshape", (x,), single, node.inputs[0], {"shape": single}, "_pre_reshape")
+        x = work.reshaped(node, x, single)
     work.add(node, "tile", (x,), node.outputs, {"repeats": tuple(n // s for n, s in zip(new, single, strict=True))})
 
 
@@ -105,16 +106,16 @@ def _map_split(work: Translation, node: Node) -> None:
 
 
 def _map_unpack(work: Translation, node: Node) -> None:
-    """One Slice and one Reshape for each output."""
+    """Split; a Reshape behind each output takes the axis off."""
     shape = work.shape(node.inputs[0])
     axis = node.attributes.integer("axis", 0) % len(shape)
-    x = work.operand(node.inputs[0])
-    for i, t in enumerate(node.outputs):
-        begin, end = [0] * len(shape), list(shape)
-        begin[axis], end[axis] = i, i + 1
-        single = (*shape[:axis], 1, *shape[axis + 1 :])
-        part = work.add_between(node, "slice", (x,), single, t, _limits(begin, end, [1] * len(shape)), "_pre_slice")
-        work.reshape(node, part, t)
+    single = (*shape[:axis], 1, *shape[axis + 1 :])
+    tops = [replace(work.top(t), shape=single) for t in node.outputs]
+    keys: dict[str, Attribute] = {"axis": axis, "splits": (1,) * len(tops)}
+    name = work.name_of(node.outputs[0])
+    parts = work.layer(node, name, "split", (work.operand(node.inputs[0]),), tops, keys)
+    for port, (part, t) in enumerate(zip(parts, node.outputs, strict=True)):
+        work.reshape(node, part, t, f"{name}_post_reshape_{port}")
 
 
 def _map_slice(work: Translation, node: Node) -> None:
@@ -131,8 +132,9 @@ def _map_strided_slice(work: Translation, node: Node) -> None:
     if shape == work.shape(node.outputs[0]):
         work.add(node, "slice", (x,), node.outputs, keys)
         return
-    part = work.add_between(node, "slice", (x,), shape, node.outputs[0], keys)
-    work.reshape(node, part, node.outputs[0], "_post_reshape")
+    name = work.name_of(node.outputs[0])
+    (part,) = work.layer(node, name, "slice", (x,), (replace(work.top(node.outputs[0]), shape=shape),), keys)
+    work.reshape(node, part, node.outputs[0], f"{name}_post_reshape")
 
 
 def slice_of(

@@ -20,9 +20,8 @@ from tflq.converters.aipu.descriptor import (
 )
 from tflq.converters.aipu.operators.linear import unless_rectified
 from tflq.converters.aipu.options import LayerOptions
-from tflq.converters.aipu.translation import Translation, fused_of
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Node, Operands
-from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
@@ -131,7 +130,6 @@ def _eltwise_layer(type_name: str) -> Layer:
     return Layer(type_name, _pair, emitted=_eltwise, keeps_whole=True, has_width=True)
 
 
-_PAIRS = {"add": "ADD", "sub": "SUB", "mul": "MUL", "maximum": "MAX", "minimum": "MIN"}
 _COMPARISONS = {
     "equal": "EQUAL",
     "greater": "GREATER",
@@ -145,30 +143,36 @@ _COMPARISONS = {
 
 
 def _map_pair(work: Translation, node: Node) -> None:
-    """Equal shapes, and MAX and MIN, whose constant is repeated: Eltwise; others Add, Sub, Mul as they are."""
-    fused: Attribute = fused_of(node)
-    shapes = [work.shape(t) for t in node.inputs]
-    if shapes[0] == shapes[1] or node.operator in ("maximum", "minimum"):
-        keys = {"with_activation": fused, "method": _PAIRS[node.operator]}
-        work.add(node, "eltwise", work.repeated(node, node.outputs), node.outputs, keys)
-    else:
-        work.append(node, node.operator, {}, Attributes({"with_activation": fused}), reads=2)
+    work.append(node, node.operator, {}, reads=2)
 
 
 def _map_sum_of_many(work: Translation, node: Node) -> None:
     """One Eltwise for each operand but the first; those between take the range of the whole."""
-    keys: dict[str, Attribute] = {"with_activation": "NONE", "method": "ADD"}
     (t,) = node.outputs
     total, *others, last = (work.operand(i) for i in node.inputs)
     for number, other in enumerate(others):
         suffix = f"_expand_{number}" if number else ""
-        total = work.add_between(node, "eltwise", (total, other), work.shape(t), t, keys, suffix)
-    work.add(node, "eltwise", (total, last), (t,), keys, suffix=f"_expand_{len(others)}" if others else "")
+        (total,) = work.layer(node, work.name_of(t) + suffix, "add", (total, other), (work.top(t),))
+    work.add(node, "add", (total, last), (t,), suffix=f"_expand_{len(others)}" if others else "")
 
 
 def _map_comparison(work: Translation, node: Node) -> None:
-    """A constant is repeated to the shape of the result."""
-    work.add(node, "logical", work.repeated(node, node.outputs), node.outputs, {"method": _COMPARISONS[node.operator]})
+    """NOT_EQUAL is named <name>_equal. Of LESS_EQUAL and GREATER_EQUAL by a constant LESS, EQUAL and OR are left."""
+    method, (t,) = _COMPARISONS[node.operator], node.outputs
+    inputs = [work.operand(i) for i in node.inputs]
+    parts = method.split("_")
+    shapes = {work.shape(i) for i in node.inputs}
+    if parts[-1] != "EQUAL" or len(parts) == 1:
+        work.add(node, "logical", inputs, (t,), {"method": method})
+    elif parts[0] == "NOT" or len(shapes) == 1:
+        work.add(node, "logical", inputs, (t,), {"method": method}, suffix="_equal" if parts[0] == "NOT" else "")
+    else:
+        name = work.name_of(t)
+        either = [
+            work.layer(node, f"{name}_{part.lower()}", "logical", inputs, (work.top(t),), {"method": part})[0]
+            for part in parts
+        ]
+        work.add(node, "logical", either, (t,), {"method": "OR"})
 
 
 def _map_logical_not(work: Translation, node: Node) -> None:
@@ -180,21 +184,26 @@ def _map_quotient(work: Translation, node: Node) -> None:
     if node.operator == "div":
         work.add(node, "div", inputs, node.outputs)
         return
-    quotient = work.add_between(node, "div", inputs, work.shape(node.outputs[0]), node.outputs[0])
+    (quotient,) = work.layer(node, work.name_of(node.outputs[0]), "div", inputs, (work.top(node.outputs[0]),))
     work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
 
 
 def _map_squared_difference(work: Translation, node: Node) -> None:
-    work.append(node, "squared_difference", {}, reads=2)
+    """The square of a difference, which the Parser joins again where it may."""
+    inputs, name = [work.operand(t) for t in node.inputs], work.name_of(node.outputs[0])
+    (difference,) = work.layer(
+        node, name, "sub", inputs, (replace(work.top(node.outputs[0]), range=work.difference(node)),)
+    )
+    work.add(node, "square", (difference,), node.outputs, suffix="_pow")
 
 
 def _map_select(work: Translation, node: Node) -> None:
-    work.add(node, "where", work.repeated(node, node.outputs), node.outputs)
+    work.append(node, "where", {}, reads=3)
 
 
 def _map_pow(work: Translation, node: Node) -> None:
     """The exponent is repeated to the shape of the base. Bounds of log|x| and p log|x|, where no run says more."""
-    work.add(node, "pow", work.repeated(node, node.outputs), node.outputs)
+    work.append(node, "pow", {}, reads=2)
     x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
     bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(("log_outputs", "power_outputs", "exp_outputs"))
     if x is not None and p is not None and y is not None:
@@ -206,7 +215,7 @@ def _map_pow(work: Translation, node: Node) -> None:
             "power_outputs": (min(products), max(products)),
             "exp_outputs": (0.0, max(map(abs, y))),
         }
-    work.add_internal(bounds)
+    work.add_internal(node.outputs[0], bounds)
 
 
 LAYERS = {
@@ -234,13 +243,13 @@ LAYERS = {
 }
 
 SOURCES = {
-    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2, fuses=True)),
-    **dict.fromkeys(("maximum", "minimum"), Source(_map_pair, 2, same_shapes=True)),
+    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2)),
+    **dict.fromkeys(("maximum", "minimum"), Source(_map_pair, 2)),
     "add_n": Source(_map_sum_of_many),
-    **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True, same_shapes=True)),
+    **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True)),
     "logical_not": Source(_map_logical_not, any_type=True),
     **dict.fromkeys(("div", "floor_div"), Source(_map_quotient, 2)),
-    "pow": Source(_map_pow, 2, same_shapes=True),
-    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1, same_shapes=True)),
+    "pow": Source(_map_pow, 2),
+    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1)),
     "squared_difference": Source(_map_squared_difference, 2),
 }

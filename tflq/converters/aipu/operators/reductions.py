@@ -19,9 +19,9 @@ from tflq.converters.aipu.descriptor import (
     never,
     plain,
 )
-from tflq.converters.aipu.fusions import MOMENTS, Fusion
 from tflq.converters.aipu.options import LayerOptions
-from tflq.converters.aipu.translation import Translation, as_written
+from tflq.converters.aipu.passes.activations import as_written
+from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Node, Operands
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
@@ -115,14 +115,12 @@ _REDUCTIONS = {
 
 
 def _map_reduce(work: Translation, node: Node) -> None:
-    """Reduce keeps its axes; a Reshape takes them off. A mean over both axes of an image is a pool."""
+    """Reduce; whether it keeps its axes, the shapes say."""
     shape = work.shape(node.inputs[0])
     axes = tuple(sorted(a % len(shape) for a in work.numbers(node, 1)))
-    keys: dict[str, Attribute] = {"axis": axes, "method": _REDUCTIONS[node.operator]}
-    operator = "reduce"
-    if node.operator == "mean" and len(shape) == 4 and axes == (1, 2):
-        operator, keys = "pooling", _whole_image(shape)
-    without_axes(work, node, operator, keys, axes)
+    keeps = len(work.shape(node.outputs[0])) == len(shape)
+    keys: dict[str, Attribute] = {"axis": axes, "method": _REDUCTIONS[node.operator], "keepdims": keeps}
+    work.append(node, "reduce", {}, Attributes(keys))
 
 
 def without_axes(
@@ -134,29 +132,9 @@ def without_axes(
     if work.shape(t) == kept:
         work.add(node, operator, (x,), node.outputs, keys)
     else:
-        work.reshape(node, work.add_between(node, operator, (x,), kept, t, keys), t, "_post_reshape")
-
-
-def _whole_image(shape: tuple[int, ...]) -> dict[str, Attribute]:
-    window: dict[str, Attribute] = {"kernel_x": shape[2], "kernel_y": shape[1], "stride_x": 1, "stride_y": 1}
-    window.update({f"pad_{side}": 0 for side in ("left", "right", "top", "bottom")})
-    window.update(dilation_x=1, dilation_y=1, method="AVG", ceil_mode=False, count_include_pad=False)
-    return window
-
-
-def _map_moments(work: Translation, fusion: Fusion) -> None:
-    """Add Moments for the mean and the mean of the squared differences.
-
-    The Parser splits the squared difference into Sub and a square; a Sub of the same operands is then that one.
-    """
-    first, difference, last = (work.source.nodes[n] for n in fusion.nodes)
-    for node in work.source.nodes:
-        if node.operator == "sub" and node.inputs == difference.inputs:
-            work.rename(node.outputs[0], difference.outputs[0])
-    rank = len(work.shape(first.inputs[0]))
-    axes = tuple(a % rank for a in work.numbers(first, 1))
-    outputs = (*first.outputs, *last.outputs)
-    work.add(first, "moments", (work.operand(first.inputs[0]),), outputs, {"axis": axes, "keepdims": True})
+        name = work.name_of(t)
+        (inner,) = work.layer(node, name, operator, (x,), (replace(work.top(t), shape=kept),), keys)
+        work.reshape(node, inner, t, f"{name}_post_reshape")
 
 
 def _map_cumsum(work: Translation, node: Node) -> None:
@@ -170,7 +148,7 @@ def _map_cumsum(work: Translation, node: Node) -> None:
 
 
 def _map_normalisation(work: Translation, node: Node) -> None:
-    keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 1e-06}
+    keys: dict[str, Attribute] = {"axis": (len(work.shape(node.inputs[0])) - 1,), "method": "L2", "epsilon": 0.0}
     work.append(node, "normalization", {}, Attributes(keys))
 
 
@@ -195,7 +173,7 @@ def _map_lrn(work: Translation, node: Node) -> None:
     }
     work.append(node, "lrn", {}, Attributes(keys))
     limits = work.limits(node.inputs[0])
-    work.add_internal({"square_sum": None if limits is None else (0.0, max(v * v for v in limits))})
+    work.add_internal(node.outputs[0], {"square_sum": None if limits is None else (0.0, max(v * v for v in limits))})
 
 
 LAYERS = {
@@ -245,4 +223,3 @@ SOURCES = {
     "local_response_normalization": Source(_map_lrn, is_image=True),
     "segment_sum": Source(_map_segments, constants=(1,)),
 }
-FUSIONS = {MOMENTS: _map_moments}

@@ -90,10 +90,7 @@ def _map_pack(work: Translation, node: Node) -> None:
     shape = work.shape(node.outputs[0])
     axis = node.attributes.integer("axis") % len(shape)
     single = (*shape[:axis], 1, *shape[axis + 1 :])
-    keys: dict[str, Attribute] = {"shape": single}
-    inputs = [
-        work.add_between(node, "reshape", (work.operand(t),), single, t, keys, "_pre_reshape") for t in node.inputs
-    ]
+    inputs = [work.reshaped(node, work.operand(t), single) for t in node.inputs]
     work.add(node, "concat", inputs, node.outputs, {"axis": axis})
 
 

@@ -57,14 +57,8 @@ def _map_resize(work: Translation, node: Node) -> None:
         "exclude_outside": False,
     }
     if is_nearest:
-        keys["nearest_mode"] = "FLOOR"
+        keys["nearest_mode"] = "ROUND_PREFER_CEIL" if aligned == "ALIGN_CORNERS" and not is_half else "FLOOR"
     work.append(node, "resize", {}, Attributes(keys))
-
-
-def _refuse_nearest(_graph: Graph, node: Node) -> str:
-    if node.attributes.boolean("align_corners", False):
-        return "align_corners, whose rounding in Compass is not known; allowed are the other two rules of coordinates"
-    return ""
 
 
 LAYERS = {
@@ -76,10 +70,8 @@ LAYERS = {
     "upsample_by_index": Layer("UpsampleByIndex"),
 }
 
+_RESIZE = Source(_map_resize, constants=(1,), any_type=True, is_image=True)
 SOURCES = {
     **dict.fromkeys(("average_pool_2d", "max_pool_2d"), Source(_map_pool, is_image=True)),
-    "resize_bilinear": Source(_map_resize, constants=(1,), any_type=True, is_image=True),
-    "resize_nearest_neighbor": Source(
-        _map_resize, constants=(1,), any_type=True, is_image=True, refuse=_refuse_nearest
-    ),
+    **dict.fromkeys(("resize_bilinear", "resize_nearest_neighbor"), _RESIZE),
 }

@@ -21,8 +21,8 @@ ARITHMETIC = Arithmetic(
         curve="bnll ceil cosine exp floor log round rsqrt sine sqrt square",
         eltwise="add eltwise mul squared_difference sub",
         indices="arg_min_max ctc_greedy_decoder in_top_k one_hot top_k",
-        layout="batch_to_depth batch_to_space constant crop data_stride depth_to_space pad reshape slice "
-        "space_to_batch space_to_depth split tile transpose",
+        layout="batch_to_depth batch_to_space channel_shuffle constant crop data_stride depth_to_space pad reshape "
+        "slice space_to_batch space_to_depth split tile transpose",
         linear="batch_norm conv_transpose convolution depthwise_conv fully_connected",
         normalization="moments normalization",
         pairs_by_table="div pow",

@@ -93,6 +93,18 @@ def _slice(node: Node, _operands: Operands) -> LayoutParams:
     return LayoutParams(lambda v: (v[whole],))
 
 
+def _channel_shuffle(node: Node, operands: Operands) -> LayoutParams:
+    """[.., C] -> [.., group, C / group], the last two exchanged, -> [.., C]; cut into `splits` outputs."""
+    *rest, channels = operands.input(0).shape
+    group, splits = node.attributes.integer("group"), node.attributes.integer("splits")
+
+    def move(v: Array) -> tuple[Array, ...]:
+        turned = v.reshape(-1, *rest, group, channels // group).swapaxes(-1, -2).reshape(-1, *rest, channels)
+        return tuple(np.split(turned, splits, axis=-1))
+
+    return LayoutParams(move)
+
+
 def _crop(node: Node, operands: Operands) -> LayoutParams:
     sizes = operands.input(0).shape
     limits = np.asarray(node.attributes["crops"])
@@ -178,6 +190,7 @@ def _sides(node: Node, name: str) -> tuple[int, ...]:
 _MOVES: dict[str, Callable[[Node, Operands], LayoutParams]] = {
     "batch_to_depth": _batch_to_depth,
     "batch_to_space": _batch_to_space,
+    "channel_shuffle": _channel_shuffle,
     "crop": _crop,
     "data_stride": _data_stride,
     "depth_to_space": _depth_to_space,

@@ -1,0 +1,129 @@
+"""What goes into the weights of the layer in front: constants, paddings; products with constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.aipu.passes.layers import Layers
+from tflq.graph import Node
+
+Single = NDArray[np.float32]
+_RECTIFIERS = ("RELU", "RELU6", "LEAKYRELU")
+_LINEAR = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected")
+
+
+def _into_weights(layers: Layers, node: Node) -> None:
+    x = next((t for t in layers.operands(node) if layers.constant(t) is None), None)
+    before = None if x is None else layers.writer(x)
+    if x is None or before is None or layers.uses(x) != 1:
+        return
+    host = before
+    if before.operator == "reshape" and layers.shape(x)[-1:] == layers.shape(before.inputs[0])[-1:]:
+        inner = layers.writer(before.inputs[0])
+        if inner is None or inner.operator != "fully_connected" or layers.uses(before.inputs[0]) != 1:
+            return
+        host = inner
+    factors = _factors(layers, node, x) if host.operator in _LINEAR else None
+    if factors is None:
+        return
+    weights, biases = (np.asarray(layers.own(host, key), np.float32) for key in ("weights", "biases"))
+    scale, shift = (None if f is None else np.broadcast_to(f.reshape(-1), biases.shape) for f in factors)
+    if scale is not None:
+        weights = scale.reshape(-1, *(1,) * (weights.ndim - 1)) * weights
+        biases = biases * scale
+    if shift is not None:
+        biases = biases + shift
+    layers.remove(node.name)
+    constants = {"weights": weights, "biases": biases}
+    outputs = node.outputs if host is before else host.outputs
+    layers.become(host, host.operator, layers.operands(host), host.attributes, constants, outputs)
+    if host is not before:
+        layers.put(replace(before, outputs=node.outputs))
+
+
+def into_weights(layers: Layers) -> None:
+    """A product, sum or BatchNorm with constants behind a linear layer, through a Reshape too, goes into its weights.
+
+    Of a linear layer that nothing else reads; w * scale and (b * scale) + shift are float32, as the Parser has them.
+    """
+    for node in list(layers.nodes.values()):
+        if node.name in layers.nodes and node.operator in ("add", "sub", "mul", "batch_norm"):
+            _into_weights(layers, layers.nodes[node.name])
+    layers.prune()
+
+
+def _factors(layers: Layers, node: Node, x: int) -> tuple[Single | None, Single | None] | None:
+    """Return scale and shift of a layer that has constants of one number or one a channel; None for others.
+
+    A sum with one number a channel always; other constants only of one axis at most, and not in front of a rectifier.
+    """
+    if node.operator == "batch_norm":
+        return np.asarray(layers.own(node, "weights"), np.float32), np.asarray(layers.own(node, "biases"), np.float32)
+    data = next((layers.constant(t) for t in node.inputs if t != x), None)
+    channels = layers.shape(x)[-1] if layers.shape(x) else 0
+    if data is None or data.size not in (1, channels):
+        return None
+    constant = np.asarray(data, np.float32)
+    if node.operator == "add" and constant.size == channels:
+        return None, constant
+    reader = layers.only_reader(node.outputs[0])
+    if constant.ndim > 1 or (reader is not None and reader.attributes.get("method") in _RECTIFIERS):
+        return None
+    if node.operator == "mul":
+        return constant, None
+    if node.operator == "add":
+        return None, constant
+    return (None, -constant) if node.inputs[0] == x else (-np.ones(channels, np.float32), constant)
+
+
+def connect_constants(layers: Layers) -> None:
+    """MatMul by a constant of two axes is FullyConnected, of more axes between two Reshapes."""
+    for node in list(layers.nodes.values()):
+        data = layers.constant(node.inputs[1]) if node.operator == "mat_mul" else None
+        if data is None or data.ndim != 2 or layers.constant(node.inputs[0]) is not None:
+            continue
+        if node.attributes.boolean("trans_a"):
+            continue
+        weights = np.ascontiguousarray(data if node.attributes.boolean("trans_b") else data.T)
+        node = layers.become(
+            node,
+            "fully_connected",
+            node.inputs[:1],
+            {"num_output": weights.shape[0], "with_activation": "NONE"},
+            {"weights": weights, "biases": np.zeros(weights.shape[0], np.float32)},
+        )
+        between_reshapes(layers, node)
+    layers.prune()
+
+
+def between_reshapes(layers: Layers, node: Node) -> None:
+    """Let a FullyConnected of more than two axes read and write two."""
+    shape, wanted = layers.shape(node.inputs[0]), layers.shape(node.outputs[0])
+    features = layers.own(node, "weights").shape
+    rows = int(np.prod(shape)) // features[1]
+    if len(shape) > 2:
+        flat = (rows, features[1])
+        node = layers.insert_before(node, 0, "reshape", "_post_reshape", flat, shape=flat)
+    if len(wanted) > 2:
+        layers.insert_after(node, "reshape", "_post_reshape", (rows, features[0]), shape=wanted)
+
+
+def pads_into_filters(layers: Layers) -> None:
+    """Zeros around height and width go into the convolution that alone reads them."""
+    for node in list(layers.nodes.values()):
+        before = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
+        if before is None or before.operator != "pad" or layers.uses(before.outputs[0]) != 1:
+            continue
+        pads = np.asarray(before.attributes["pads"])
+        if before.attributes["mode"] != "CONSTANT" or before.attributes.real("constant_value") != 0:
+            continue
+        if pads.shape != (4, 2) or pads[0].any() or pads[3].any() or (pads < 0).any():
+            continue
+        sides = {"pad_left": pads[2, 0], "pad_right": pads[2, 1], "pad_top": pads[1, 0], "pad_bottom": pads[1, 1]}
+        sums = {key: node.attributes.integer(key) + int(value) for key, value in sides.items()}
+        changed = replace(node, inputs=(before.inputs[0], *node.inputs[1:]), attributes=node.attributes.updated(**sums))
+        layers.put(changed)
+    layers.prune()

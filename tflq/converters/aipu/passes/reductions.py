@@ -1,0 +1,82 @@
+"""Means over images are pools; Reduce keeps its axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu.passes.layers import Layers
+from tflq.graph import Attributes, Node
+from tflq.graph.attributes import Attribute
+
+
+def window(height: int, width: int) -> dict[str, Attribute]:
+    """Return the keys of an average over a whole image."""
+    keys: dict[str, Attribute] = {"kernel_x": width, "kernel_y": height, "stride_x": 1, "stride_y": 1}
+    keys.update({f"pad_{side}": 0 for side in ("left", "right", "top", "bottom")})
+    keys.update(dilation_x=1, dilation_y=1, method="AVG", ceil_mode=False, count_include_pad=False)
+    return keys
+
+
+def pool_means(layers: Layers) -> None:
+    """A mean over all axes but the first and the last, or all but the first two, is an average pool.
+
+    Over all but the first two, the channels go last for it and come back. Values of three axes are images of one row.
+    """
+    for node in list(layers.nodes.values()):
+        if node.operator != "reduce" or node.attributes["method"] != "MEAN":
+            continue
+        shape, axes = layers.shape(node.inputs[0]), axes_of(node)
+        rank = len(shape)
+        is_last = axes == tuple(range(2, rank))
+        if not 3 <= rank <= 4 or (axes != tuple(range(1, rank - 1)) and not is_last):
+            continue
+        kept = tuple(1 if a in axes else n for a, n in enumerate(shape))
+        if is_last:
+            perm = (0, *range(2, rank), 1)
+            moved = tuple(shape[a] for a in perm)
+            node = layers.insert_before(node, 0, "transpose", "_post_transpose", moved, perm=perm)
+            back = tuple(int(a) for a in np.argsort(perm))
+            inner = tuple(kept[a] for a in perm)
+            if layers.shape(node.outputs[0]) == kept:
+                node = layers.insert_after(node, "transpose", "_post_transpose", inner, perm=back)
+            else:
+                after = f"{node.name}_post_transpose_post_reshape"
+                top = node.outputs[0]
+                values = layers.reshaped(top, inner), layers.reshaped(top, kept)
+                node = replace(node, outputs=(values[0],))
+                layers.put(node)
+                layers.add(node, f"{node.name}_post_transpose", "transpose", values[:1], values[1], perm=back)
+                layers.add(node, after, "reshape", values[1:], top, shape=layers.shape(top))
+            shape, kept = moved, inner
+        elif layers.shape(node.outputs[0]) != kept:
+            node = layers.insert_after(node, "reshape", "_post_reshape", kept, shape=layers.shape(node.outputs[0]))
+        _pool(layers, node, shape, kept)
+
+
+def _pool(layers: Layers, node: Node, shape: tuple[int, ...], kept: tuple[int, ...]) -> None:
+    """Let a mean become a pool, of three axes between two Reshapes."""
+    if len(shape) == 3:
+        image = (shape[0], 1, *shape[1:])
+        node = layers.insert_before(node, 0, "reshape", "_post_reshape", image, shape=image)
+        node = layers.insert_after(node, "reshape", "_post_reshape", (kept[0], 1, *kept[1:]), shape=kept)
+        shape = image
+    layers.become(node, "pooling", node.inputs, window(shape[1], shape[2]))
+
+
+def axes_of(node: Node) -> tuple[int, ...]:
+    """Return the axes that a layer works over."""
+    return tuple(int(a) for a in np.asarray(node.attributes["axis"]).reshape(-1))
+
+
+def keep_axes(layers: Layers) -> None:
+    """Reduce and ArgMinMax keep their axes; a Reshape behind them takes those off."""
+    for node in list(layers.nodes.values()):
+        if "keepdims" not in node.attributes or node.operator == "moments":
+            continue
+        keys = {key: value for key, value in node.attributes.items() if key != "keepdims"}
+        kept = tuple(1 if a in axes_of(node) else n for a, n in enumerate(layers.shape(node.inputs[0])))
+        if layers.shape(node.outputs[0]) != kept:
+            node = layers.insert_after(node, "reshape", "_post_reshape", kept, shape=layers.shape(node.outputs[0]))
+        layers.put(replace(node, attributes=Attributes(keys)))

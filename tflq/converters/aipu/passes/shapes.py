@@ -1,0 +1,214 @@
+"""Reshape, Transpose and what becomes of them; means that are pools; slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu.passes.layers import Layers
+from tflq.converters.aipu.passes.pattern import Value, match, op
+from tflq.converters.aipu.passes.transposes import perm_of
+from tflq.graph import Node
+from tflq.graph.attributes import Attribute
+
+X = Value("x")
+_ARITHMETIC = ("add", "sub", "mul", "div")
+_SAME_SHAPE = (
+    *("abs", "activation", "bnll", "cast", "ceil", "cosine", "erf", "exp", "floor", "log", "logical", "negative"),
+    *("reciprocal", "round", "rsqrt", "sign", "sine", "sqrt", "square", "eltwise"),
+)
+
+
+def channel_shuffles(layers: Layers) -> None:
+    """Reshape to groups, Transpose of the last two axes, Reshape back: ChannelShuffle, named as the last."""
+    pattern = op("reshape", op("transpose", op("reshape", X, name="apart"), name="turn"))
+    for node in list(layers.nodes.values()):
+        found = match(layers, node, pattern) if node.name in layers.nodes else None
+        if found is None:
+            continue
+        x = found.values["x"]
+        shape, apart = layers.shape(x), layers.shape(found.nodes["apart"].outputs[0])
+        perm, rank = perm_of(found.nodes["turn"]), len(apart)
+        turned = (*range(rank - 2), rank - 1, rank - 2)
+        is_alike = layers.shape(node.outputs[0]) == shape and len(shape) in (rank, rank - 1)
+        if rank > 2 and perm == turned and is_alike and apart[-1] * apart[-2] == shape[-1]:
+            layers.become(node, "channel_shuffle", (x,), {"group": apart[-2], "splits": 1})
+    layers.prune()
+
+
+def slice_single_indices(layers: Layers) -> None:
+    """Gather of one index is Slice; where the axis goes, a Reshape follows."""
+    for node in list(layers.nodes.values()):
+        index = layers.constant(node.inputs[1]) if node.operator == "gather" else None
+        if index is None or index.ndim > 1 or index.size != 1 or layers.constant(node.inputs[0]) is not None:
+            continue
+        shape, axis = layers.shape(node.inputs[0]), node.attributes.integer("axis")
+        place = int(index.reshape(-1)[0]) % shape[axis]
+        begin = tuple(place if a == axis else 0 for a in range(len(shape)))
+        end = tuple(place + 1 if a == axis else n for a, n in enumerate(shape))
+        if index.ndim == 0:
+            single = tuple(1 if a == axis else n for a, n in enumerate(shape))
+            node = layers.insert_after(node, "reshape", "_post_reshape", single, shape=layers.shape(node.outputs[0]))
+        keys: dict[str, Attribute] = {"begin": begin, "end": end, "strides": (1,) * len(shape)}
+        layers.become(node, "slice", node.inputs[:1], keys)
+    layers.prune()
+
+
+def lift_arithmetic(layers: Layers) -> None:
+    """Sums and products with constants go in front of a Reshape or Transpose that nothing else reads."""
+    while sum(_lifted(layers, node) for node in list(layers.nodes.values()) if node.name in layers.nodes):
+        layers.prune()
+
+
+def _lifted(layers: Layers, name_of: Node) -> bool:
+    node = layers.nodes[name_of.name]
+    if node.operator not in _ARITHMETIC:
+        return False
+    for place in (0, 1):
+        constant, before = layers.constant(node.inputs[1 - place]), layers.writer(node.inputs[place])
+        if constant is None or before is None or before.operator not in ("reshape", "transpose"):
+            continue
+        if layers.uses(before.outputs[0]) != 1 or (place == 1 and node.operator in ("sub", "div")):
+            continue
+        source, shape = before.inputs[0], layers.shape(before.inputs[0])
+        if layers.constant(source) is not None:
+            continue
+        try:
+            keeps = np.broadcast_shapes(constant.shape, shape) == shape
+        except ValueError:
+            keeps = False
+        new = constant
+        if not keeps:
+            new = np.broadcast_to(constant, np.broadcast_shapes(constant.shape, layers.shape(before.outputs[0])))
+        if new.size > int(np.prod(shape)) or layers.shape(node.outputs[0]) != layers.shape(before.outputs[0]):
+            continue
+        is_uniform = new.size > 1 and bool(np.all(new == new.reshape(-1)[0]))
+        if is_uniform:
+            new = new.reshape(-1)[0].reshape(())
+        elif not keeps:
+            new = new.reshape(shape) if before.operator == "reshape" else new.transpose(np.argsort(perm_of(before)))
+        inputs = list(node.inputs)
+        inputs[place] = source
+        if not keeps or is_uniform:
+            writer = layers.writer(node.inputs[1 - place])
+            assert writer is not None
+            inputs[1 - place] = layers.add_constant_layer(f"{writer.name}_new_const", np.asarray(new))
+        top = layers.reshaped(node.outputs[0], shape)
+        layers.put(replace(node, inputs=tuple(inputs), outputs=(top,)))
+        layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+        return True
+    return False
+
+
+def rectify_before_reshape(layers: Layers) -> None:
+    """RELU and LEAKYRELU behind the Reshape of a linear layer go in front of it."""
+    linear = ("fully_connected", "convolution", "depthwise_conv", "conv_transpose")
+    for node in list(layers.nodes.values()):
+        before = layers.writer(node.inputs[0]) if node.operator == "activation" else None
+        if before is None or before.operator != "reshape" or node.attributes["method"] not in ("RELU", "LEAKYRELU"):
+            continue
+        host = layers.writer(before.inputs[0])
+        if host is not None and host.operator in linear and layers.uses(before.outputs[0]) == 1:
+            _swap(layers, before, node)
+
+
+def _swap(layers: Layers, before: Node, node: Node) -> None:
+    """Let a layer of one input, which keeps its shape, stand in front of the Reshape that it stood behind."""
+    source = before.inputs[0]
+    top = layers.reshaped(node.outputs[0], layers.shape(source))
+    layers.put(replace(node, inputs=(source, *node.inputs[1:]), outputs=(top,)))
+    layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+
+
+def sink_reshapes(layers: Layers) -> None:
+    """A Reshape in front of an elementwise layer that is no output goes behind it.
+
+    Of two operands both must be such Reshapes of one shape, or one a constant.
+    """
+    for node in list(layers.nodes.values()):
+        if node.name not in layers.nodes or node.operator not in _SAME_SHAPE or node.outputs[0] in layers.outputs:
+            continue
+        operands = [t for t in layers.operands(node) if t is not None]
+        for place, t in enumerate(operands):
+            before = layers.writer(t)
+            if before is not None and before.operator == "reshape" and layers.uses(t) == 1:
+                if len(operands) == 1:
+                    _reshape_slopes(layers, node, layers.shape(before.inputs[0]))
+                    _swap(layers, before, layers.nodes[node.name])
+                elif node.operator == "eltwise":
+                    _sink_pair(layers, node, place, before)
+                break
+    layers.prune()
+
+
+def _reshape_slopes(layers: Layers, node: Node, shape: tuple[int, ...]) -> None:
+    if node.attributes.get("method") == "PRELU":
+        slopes = layers.own(node, "negative_slope").reshape(shape)
+        layers.become(node, node.operator, layers.operands(node), node.attributes, {"negative_slope": slopes})
+
+
+def _sink_pair(layers: Layers, node: Node, place: int, before: Node) -> None:
+    other, shape = node.inputs[1 - place], layers.shape(before.inputs[0])
+    partner, constant = layers.writer(other), layers.constant(other)
+    if constant is not None:
+        source = layers.add_constant_layer(f"{node.name}_new_const", constant.reshape(shape))
+    elif partner is not None and partner.operator == "reshape" and layers.uses(other) == 1:
+        if layers.shape(partner.inputs[0]) != shape:
+            return
+        source = partner.inputs[0]
+    else:
+        return
+    inputs = (before.inputs[0], source) if place == 0 else (source, before.inputs[0])
+    top = layers.reshaped(node.outputs[0], shape)
+    layers.put(replace(node, inputs=inputs, outputs=(top,)))
+    layers.put(replace(before, inputs=(top,), outputs=node.outputs))
+
+
+def remove_unneeded(layers: Layers) -> None:
+    """Layers that change nothing go."""
+    for node in list(layers.nodes.values()):
+        if len(layers.operands(node)) != 1 or len(node.outputs) != 1 or not _changes_nothing(layers, node):
+            continue
+        if layers.writer(node.inputs[0]) is not None:
+            layers.remove(node.name)
+            layers.redirect(node.outputs[0], node.inputs[0])
+    layers.prune()
+
+
+def _changes_nothing(layers: Layers, node: Node) -> bool:
+    old, new = layers.shape(node.inputs[0]), layers.shape(node.outputs[0])
+    if node.operator in ("reshape", "tile", "concat", "resize", "split"):
+        return old == new
+    if node.operator == "transpose":
+        return perm_of(node) == tuple(range(len(old)))
+    if node.operator == "pad":
+        return not np.any(np.asarray(node.attributes["pads"]))
+    if node.operator == "slice":
+        return old == new and all(s == 1 for s in np.asarray(node.attributes["strides"]).reshape(-1))
+    if node.operator == "cast":
+        return layers.tensors[node.inputs[0]].dtype == layers.tensors[node.outputs[0]].dtype
+    if node.operator == "pooling":
+        value = node.attributes.integer
+        return old == new and value("kernel_x") == value("kernel_y") == value("stride_x") == value("stride_y") == 1
+    return False
+
+
+def merge_reshapes(layers: Layers) -> None:
+    """Of two Reshapes, the first read by the second alone, the first goes; both where the shape comes back."""
+    changed = True
+    while changed:
+        changed = False
+        for node in list(layers.nodes.values()):
+            before = layers.writer(node.inputs[0]) if node.operator == "reshape" and node.name in layers.nodes else None
+            if before is None or before.operator != "reshape" or layers.uses(before.outputs[0]) != 1:
+                continue
+            source = before.inputs[0]
+            layers.remove(before.name)
+            if layers.shape(source) == layers.shape(node.outputs[0]):
+                layers.remove(node.name)
+                layers.redirect(node.outputs[0], source)
+            else:
+                layers.put(replace(node, inputs=(source,)))
+            changed = True
+        layers.prune()
