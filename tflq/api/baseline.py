@@ -22,6 +22,7 @@ from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
 from tflq.api.verify import DEFAULT_SAMPLES
+from tflq.errors import InputError
 from tflq.files import write_bytes
 from tflq.interpreter.execution.engine import State
 
@@ -128,9 +129,11 @@ def freeze(
         progress: shows how far it is.
 
     Raises:
-        InputError: samples that are arrays, whose file nobody could find again.
+        InputError: a model or samples without a file, which nobody could find again.
         TflqError: what the run raises, or the file cannot be written.
     """
+    if not isinstance(model, (str, os.PathLike)):
+        raise InputError("a frozen run says where its model is: give the model's path")
     samples = replace(samples, count=samples.count or DEFAULT_SAMPLES)
     run = FrozenRun(os.fspath(model), complete(target, calibration), calibration, samples, state)
     here = Path(path).parent.resolve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,13 +10,12 @@ from typing import Literal
 from tflq.analysis.compare import Running, match
 from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
-from tflq.api.read_model import ModelSource, name_of
+from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
 from tflq.errors import OptionError, TflqError, UsageError
-from tflq.graph import Model
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _side(model: ModelSource, target: str | None) -> Side:
     if target is None:
         return parse_side(model)
     name = f"{name_of(model)}@{target}"
-    return Side(name, model, target) if isinstance(model, Model) else parse_side(name)
+    return parse_side(name) if isinstance(model, (str, os.PathLike)) else Side(name, read_model(model), target)
 
 
 def _explainer(side: Running, sample: int) -> Explainer:

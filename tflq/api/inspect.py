@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tflq.analysis.arena import tensor_bytes
 from tflq.analysis.inspection import GraphFacts, Refusals, refusals
 from tflq.analysis.inspection import inspect as facts_of
-from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
 from tflq.converters.tflite.extras import ModelExtra
 from tflq.graph import Affine, Model, Tensor
@@ -69,9 +68,9 @@ def inspect(model: ModelSource) -> InspectResult:
     Raises:
         InputError, FormatError, UnsupportedError: a model that cannot be read.
     """
-    found = read_model(model)
+    found, content = read_with_content(model)
     graphs, refused = facts_of(found), refusals(found.main)
-    size_bytes = None if isinstance(model, Model) else os.path.getsize(model)
+    size_bytes = None if content is None else len(content)
     return InspectResult(name_of(model), size_bytes, found, graphs, refused)
 
 

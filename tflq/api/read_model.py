@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tflq.converters import tflite
+from tflq.files import Source, content_of, name_of_source
 from tflq.graph import Model
 
-ModelSource: TypeAlias = "Model | str | os.PathLike[str]"
-"""A model, or the path of its file."""
+ModelSource: TypeAlias = "Model | Source"
+"""A model; or its file: the path, the content, or the file opened for reading bytes."""
 
 _OPENVINO = re.compile(rb"\s*(<\?xml[^>]*>)?\s*<net[\s>]")
 _COMPASS = re.compile(rb"\s*model_name\s*=")
@@ -23,7 +24,8 @@ def read_model(source: ModelSource) -> Model:
     """Read a .tflite file, OpenVINO's IR (an .xml with its .bin beside it) or Compass IR (a .txt with its .bin).
 
     Args:
-        source: the path; a model is returned as it is.
+        source: the path; or the content of a .tflite file, or the file opened for reading bytes. A model is returned
+            as it is.
 
     Raises:
         InputError: a file that is missing or empty.
@@ -32,6 +34,8 @@ def read_model(source: ModelSource) -> Model:
     """
     if isinstance(source, Model):
         return source
+    if not isinstance(source, (str, os.PathLike)):
+        return tflite.read_model(source)
     kind = _format(Path(source))
     if kind == "openvino":
         from tflq.converters.openvino import reader
@@ -49,9 +53,23 @@ def is_model_file(path: str) -> bool:
     return _known_format(Path(path)) is not None
 
 
+def read_with_content(source: ModelSource) -> tuple[Model, bytes | memoryview | None]:
+    """Return a model and what its file holds, which is read once; None where the model is not from a file.
+
+    Raises:
+        InputError, FormatError, UnsupportedError: as `read_model`.
+    """
+    if isinstance(source, Model):
+        return source, None
+    content = content_of(source)
+    if isinstance(source, (str, os.PathLike)):
+        return read_model(source), content
+    return tflite.model_from_bytes(content, name_of(source)), content
+
+
 def name_of(source: ModelSource) -> str:
-    """Return how reports call a model: its path, as it was given."""
-    return (source.source or "model") if isinstance(source, Model) else os.fspath(source)
+    """Return how reports call a model: its path, as it was given, or "model" where none is known."""
+    return (source.source or "model") if isinstance(source, Model) else name_of_source(source)
 
 
 def _format(path: Path) -> str:

@@ -20,7 +20,7 @@ from tflq.api.options import (
     TargetOptions,
     silent,
 )
-from tflq.api.read_model import ModelSource, is_model_file, read_model
+from tflq.api.read_model import ModelSource, is_model_file, name_of, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, refuse_settings_without_target
 from tflq.converters.targets import target_names
@@ -119,8 +119,8 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
     Raises:
         UsageError: no model where one is needed, or an unknown arithmetic or target.
     """
-    if isinstance(given, Model):
-        return Side(given.source or "model", given, "tflite")
+    if not isinstance(given, (str, os.PathLike)):
+        return Side(name_of(given), read_model(given), "tflite")
     text = os.fspath(given)
     path, tensor = text, None
     if not os.path.exists(text):

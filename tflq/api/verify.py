@@ -13,12 +13,10 @@ from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
 from tflq.analysis.verify_parts import Judged, verify_parts
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
-from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
-from tflq.files import read_bytes
-from tflq.graph import Model
 from tflq.interpreter.execution.engine import State
 
 DEFAULT_SAMPLES = 100
@@ -128,9 +126,9 @@ def verify(
     """
     options = changed(options, changes)
     opened = Oracle(options.package, options.kernels)
-    found = read_model(model)
+    found, file = read_with_content(model)
     chosen = choose_samples(found, samples, count=DEFAULT_SAMPLES)
-    content = model_to_bytes(found) if isinstance(model, Model) else bytes(read_bytes(model))
+    content = model_to_bytes(found) if file is None else bytes(file)
     state = options.state or "independent"
     with opened as oracle, progress("verify", chosen.count) as advance:
         if state == "stream" or (options.jobs == 1 and options.scheduler is None):
