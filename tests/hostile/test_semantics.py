@@ -14,6 +14,7 @@ from tests.interpreter.tflite.test_blockwise_fully_connected import in_blocks
 from tests.support.draw import INT8, INT16, UINT8, affine
 from tests.support.lstm import Lstm, eight_bit_graph, lstm_graph
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.converters.tflite.extras import NodeExtra
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
@@ -172,3 +173,45 @@ def test_zero_points_of_weights_outside_the_type() -> None:
     graph = b.build([b.add("fully_connected", [x, weights, ABSENT], (1, 2), INT8, affine(INT8, 1))])
     with pytest.raises(GraphError, match=r"tensor 'w' has zero point 200 in channel 1; those of int8 are -128\.\.127"):
         Engine(graph)
+
+
+@pytest.mark.parametrize("alpha", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("dtype", [INT8, INT16])
+def test_slopes_that_are_no_numbers(dtype: DType, alpha: float) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,), dtype, affine(dtype, 0.5))
+    graph = b.build([b.add("leaky_relu", [x], (4,), dtype, affine(dtype, 0.5), alpha=alpha)])
+    with pytest.raises(UnsupportedError, match=r"operator 0 .*infinite or NaN"):
+        Engine(graph)
+
+
+def test_an_int16_sum_of_which_one_input_has_no_scale() -> None:
+    """TFLite computes with a scale of 0; without any scale it would add the integers."""
+    b = GraphBuilder()
+    x, y = b.input("x", (4,), INT16), b.input("y", (4,), INT16, affine(INT16, 0.5))
+    graph = b.build([b.add("add", [x, y], (4,), INT16, affine(INT16, 0.5), **PLAIN)])
+    with pytest.raises(GraphError, match=r"'x'.* has no scale"):
+        Engine(graph)
+
+
+def test_mirror_pad_without_options() -> None:
+    """TFLite's mode is then neither reflect nor symmetric, and it refuses."""
+    b = GraphBuilder()
+    x = b.input("x", (4,), F32)
+    graph = b.build([b.add("mirror_pad", [x, b.constant("p", np.ones((1, 2), np.int32))], (6,), F32, mode="unknown")])
+    graph.nodes[0] = replace(graph.nodes[0], extra=NodeExtra(options=""))
+    content = model_to_bytes(graph)
+    read = model_from_bytes(content, "pad").main
+    assert read.nodes[0].attributes["mode"] == "unknown"
+    with pytest.raises(UnsupportedError, match="mode unknown; known are reflect, symmetric"):
+        Engine(read)
+
+
+@pytest.mark.parametrize("shape", [(0,), (2,)])
+def test_handles_of_resources_are_one_element(shape: tuple[int, ...]) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (2,), F32)
+    handle = b.add("var_handle", [], shape, DType.RESOURCE, container="", shared_name="v")
+    b.node("assign_variable", [handle, x], [])
+    with pytest.raises(GraphError, match=f"assign_variable .*input 0 has {shape[0]} elements"):
+        Engine(b.build([x]))

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from tflq.analysis.arena import tensor_bytes
 from tflq.analysis.inspection import GraphFacts, Refusals, refusals
 from tflq.analysis.inspection import inspect as facts_of
+from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
 from tflq.converters.tflite.extras import ModelExtra
@@ -25,6 +26,7 @@ class InspectResult(TableResult):
         model: as it was read.
         graphs: operators, tensors, sizes, MACs and memory of each graph.
         refused: what each target would refuse of the main graph.
+        wide_multipliers: layers whose results in TFLite depend on the processor.
     """
 
     name: str
@@ -32,6 +34,7 @@ class InspectResult(TableResult):
     model: Model
     graphs: tuple[GraphFacts, ...]
     refused: tuple[Refusals, ...]
+    wide_multipliers: tuple[WideMultiplier, ...]
 
     @property
     def trailing(self) -> str | None:
@@ -56,6 +59,7 @@ class InspectResult(TableResult):
             "signatures": [picked(s, "key", "graph", "inputs", "outputs") for s in self.model.signatures],
             "metadata": {name: len(data) for name, data in self.model.metadata.items()},
             "refused": {r.target: r.reasons for r in self.refused},
+            "wide_multipliers": [asdict(w) for w in self.wide_multipliers],
         }
 
 
@@ -71,7 +75,7 @@ def inspect(model: ModelSource) -> InspectResult:
     found, content = read_with_content(model)
     graphs, refused = facts_of(found), refusals(found.main)
     size_bytes = None if content is None else len(content)
-    return InspectResult(name_of(model), size_bytes, found, graphs, refused)
+    return InspectResult(name_of(model), size_bytes, found, graphs, refused, wide_multipliers(found))
 
 
 def _graph(graph: GraphFacts) -> Mapping[str, Json]:

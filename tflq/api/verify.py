@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tflq.analysis import verify as analysis
@@ -12,6 +12,7 @@ from tflq.analysis.known_differences import KnownElements
 from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
 from tflq.analysis.verify_parts import Judged, verify_parts
+from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
@@ -53,12 +54,14 @@ class VerifyResult(TableResult):
         verdict: every tensor, and who TFLite was.
         seed: of random samples; None where samples were named.
         strict: as in the options.
+        wide_multipliers: layers whose results in TFLite depend on the processor.
     """
 
     name: str
     verdict: analysis.Verdict
     seed: int | None
     strict: bool
+    wide_multipliers: tuple[WideMultiplier, ...]
 
     @property
     def is_right(self) -> bool:
@@ -83,6 +86,7 @@ class VerifyResult(TableResult):
             "unknown": sum(t.unknown for t in verdict.compared),
             "equal": verdict.is_equal,
             "not_compared": verdict.not_compared,
+            "wide_multipliers": [asdict(w) for w in self.wide_multipliers],
             "tensors": self.rows(),
         }
 
@@ -138,7 +142,7 @@ def verify(
             verdict = verify_parts(judged, chosen, options.jobs, options.scheduler, advance)
     given = SampleOptions() if samples is None else samples
     seed = given.seed if isinstance(given, SampleOptions) and given.is_random else None
-    return VerifyResult(name_of(model), verdict, seed, options.strict)
+    return VerifyResult(name_of(model), verdict, seed, options.strict, wide_multipliers(found))
 
 
 def _known(known: Sequence[KnownElements]) -> Json:

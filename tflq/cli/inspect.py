@@ -38,6 +38,7 @@ def _print(found: InspectResult, show_tensors: bool) -> None:
     output.pairs(_head(found))
     for number, graph in enumerate(found.graphs):
         _print_graph(number, graph, show_tensors)
+    output.lines(map(str, found.wide_multipliers))
     _print_refusals(found.refused)
     _print_rest(found.model)
 

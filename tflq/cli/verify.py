@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from tflq.analysis.oracle.package import Kernels, Package
-from tflq.analysis.verify import TensorVerdict, Verdict
+from tflq.analysis.verify import TensorVerdict
 from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
-from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, verify
+from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, VerifyResult, verify
 from tflq.cli import output
 from tflq.cli.options import (
     JOBS_OPTION,
@@ -107,12 +107,13 @@ def command(
     found = verify(model, samples, options, progress=output.progress)
     if junit is not None:
         found.write_junit(junit)
-    output.show(found, as_json, lambda: _print(model, found.verdict, show_all))
+    output.show(found, as_json, lambda: _print(model, found, show_all))
     return 0 if found.is_right else 1
 
 
-def _print(model: str, verdict: Verdict, show_all: bool) -> None:
+def _print(model: str, result: VerifyResult, show_all: bool) -> None:
     """Print the table of tensors and the sentence that sums it up."""
+    verdict = result.verdict
     shown = [t for t in verdict.tensors if show_all or not t.difference.is_equal]
     if shown:
         columns = ("operator", "tensor", "type", "differing", "of", "largest", "first difference")
@@ -127,6 +128,7 @@ def _print(model: str, verdict: Verdict, show_all: bool) -> None:
         output.line(f"known: {known.elements} elements, because {known.reason}")
     for reason, count in verdict.not_compared.items():
         output.line(f"not compared: {count} tensors that TFLite does not return ({reason})")
+    output.lines(map(str, result.wide_multipliers))
     if not verdict.compared:
         output.line("nothing was compared: TFLite returned no tensor")
 

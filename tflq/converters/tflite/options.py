@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import cache
 
@@ -32,6 +33,8 @@ _SHARED_OPTIONS = {
     "random_standard_normal": "RandomOptions",
     "multinomial": "RandomOptions",
 }
+_WITHOUT_OPTIONS: Mapping[str, Mapping[str, Attribute]] = {"mirror_pad": {"mode": "unknown"}}
+"""Where TFLite has a value of its own for options that are not there."""
 
 
 @cache
@@ -54,6 +57,8 @@ def attributes_of(options: schema.Table | None, operator: str) -> Attributes:
     enumeration) in place of the schema's defaults, as in TFLite (core/api/flatbuffer_conversions.cc).
     """
     if options is None:
+        if operator in _WITHOUT_OPTIONS:
+            return Attributes(_WITHOUT_OPTIONS[operator])
         table = options_class(operator)
         return Attributes() if table is None else Attributes({f.name: _zero(f.default) for f in table.FIELDS})
     return Attributes({field.name: _plain(getattr(options, field.name)) for field in options.FIELDS})

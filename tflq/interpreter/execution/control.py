@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tflq.errors import GraphError, InputError
-from tflq.graph import Array, Node
+from tflq.graph import Array, Node, Operands
 from tflq.interpreter.execution.session import Context
 from tflq.interpreter.execution.values import Indices, Value, merge, one_sample, select
 
@@ -173,6 +173,18 @@ def _handle(name: str) -> Array:
     handle = np.empty((1,), object)
     handle[0] = name
     return handle
+
+
+def require_handle(node: Node, operands: Operands) -> None:
+    """Check that an operator on a resource has one handle.
+
+    Raises:
+        GraphError: input 0 states another number of elements than 1.
+
+    Source: TFLite kernels/assign_variable.cc, read_variable.cc, hashtable_*.cc, Prepare.
+    """
+    if node.operator in RESOURCES and operands.inputs and operands.input(0).size != 1:
+        raise GraphError(f"{operands.where}: input 0 has {operands.input(0).size} elements; one handle is needed")
 
 
 def _name(value: Value) -> str:

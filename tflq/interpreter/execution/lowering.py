@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph
-from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.execution.control import CONTROL, require_handle
 from tflq.interpreter.execution.deferred import Deferred
 from tflq.interpreter.execution.settle import lower_node, settle
 from tflq.interpreter.registry import arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
@@ -34,6 +34,7 @@ def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = Fa
     refused: list[UnsupportedError] = []
     for index, node in enumerate(lowered.nodes):
         if node.operator in CONTROL:
+            require_handle(node, lowered.operands(index))
             lowered.nodes[index] = replace(node, arithmetic=default_arithmetic, params=Deferred("runs other graphs"))
         elif node is graph.nodes[index]:  # not lowered on the way
             name = arithmetic_of(node, lowered.operands(index), default_arithmetic)

@@ -154,8 +154,13 @@ def quantize_multiplier(real: ArrayLike) -> tuple[Integers, Integers]:
     Returns:
         multiplier and shift: int64, shaped as `real`. |multiplier| is 0 or in [2^30, 2^31 - 1].
 
+    Raises:
+        UnsupportedError: a real multiplier that is infinite or NaN.
+
     Source: TFLite kernels/internal/quantization_util.cc, QuantizeMultiplier.
     """
+    if not np.isfinite(real).all():
+        raise UnsupportedError("a multiplier of scales or options is infinite or NaN: it stands for nothing")
     fraction, exponent = np.frexp(np.asarray(real, np.float64))
     multiplier = round_half_away(fraction * (1 << 31)).astype(np.int64)
     shift = exponent.astype(np.int64)

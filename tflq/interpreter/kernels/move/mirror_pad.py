@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import GraphError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 from tflq.interpreter.operands.movable import (
@@ -22,6 +22,9 @@ from tflq.interpreter.operands.movable import (
     require_symmetric_int16,
 )
 from tflq.interpreter.operands.result_size import require_result
+
+_OFFSETS = {"reflect": 1, "symmetric": 0}
+"""Mode -> whether the element at the border is left out of its mirror image."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,10 @@ def lower(node: Node, operands: Operands) -> MirrorPad:
     amounts = operands.constant(1)
     if amounts.shape != (len(source.shape), 2):
         raise GraphError(f"input 1 has shape {amounts.shape}; {source.shape} needs ({len(source.shape)}, 2)")
-    offset = 0 if node.attributes.text("mode", "reflect") == "symmetric" else 1
+    mode = node.attributes.text("mode", "reflect")
+    if mode not in _OFFSETS:
+        raise UnsupportedError(f"mode {mode}; known are {', '.join(_OFFSETS)} (a file without options has none)")
+    offset = _OFFSETS[mode]
     for (before, after), size in zip(amounts.tolist(), source.shape, strict=True):
         if min(before, after) < 0 or max(before, after) > size - offset:
             raise GraphError(f"an axis of {size} is padded by {before} and {after}; 0 to {size - offset} are allowed")

@@ -40,7 +40,8 @@ def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DT
     """
     first, second, output = operands.input(0), operands.input(1), operands.output()
     dtype = require_type(first, (*EIGHT_BITS, DType.INT16, *plain_types))
-    if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and is_quantised(first)):
+    has_scales = any(map(is_quantised, (first, second, output)))
+    if dtype not in EIGHT_BITS and not (dtype is DType.INT16 and has_scales):
         return lower_plain("add" if sign > 0 else "sub", node, operands, plain_types)
     require_same_type(first, second, output)
     require_broadcast(first, second)
