@@ -265,7 +265,7 @@ def _connect(address: str) -> Client:
     _require_listener(address)
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:  # TypeError: dask has no certificates for tls://
         raise _silent(address, error) from None
     if not client.scheduler_info()["workers"]:
         client.close()
