@@ -9,22 +9,28 @@ A skipped tap and an added product of zero are the same, because a total that st
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.image import padded, patches
-from tflq.interpreter.accumulate.window import Window
+from tflq.interpreter.accumulate.image import deal_columns, padded, patches, strided_view
+from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 
 BLOCK = 1 << 14
-"""Totals at a time; they and their products stay in the first-level cache."""
+"""Totals at a time; they and their products stay in the second-level cache."""
+RUN = 1 << 12
+"""Neighbouring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
 SMALL = 1 << 18
 """Products up to this many are summed by one call of `add.accumulate`, which is sequential by definition."""
+FEW = 1 << 12
+"""Totals up to this many go that way: two calls for each product cost more."""
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -40,7 +46,7 @@ def sequential_product(x: Floats, weights: Floats) -> Floats:
     Returns:
         [P, O].
     """
-    return _sum_in_order(np.ascontiguousarray(x.T), weights, None)
+    return _sum_in_order(np.ascontiguousarray(x.T), np.ascontiguousarray(weights.T), None)
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_convolution)
@@ -60,59 +66,88 @@ def sequential_convolution(x: Floats, weights: Floats, window: Window, groups: i
     output = window.output_size((x.shape[2], x.shape[3]))
     outputs, depth = weights.shape[0], weights.shape[3]
     result = np.empty((images.shape[0], *output, outputs), np.float32)
-    for start in range(images.shape[0]):
-        one = images[start : start + 1]
-        seen = cast(Floats, patches(padded(one, window, 0.0, _FLOAT32), window, output)[0])
-        inside = None if np.isfinite(weights).all() else _inside(one, window, output)
-        if depth == 1 and groups > 1:
-            result[start] = _depthwise(seen, weights, groups, inside)
-        else:
-            result[start] = _grouped(seen, weights, groups, inside)
+    inside = None if np.isfinite(weights).all() else _inside(images.shape[1:3], window, output)
+    convolve = _depthwise if depth == 1 and groups > 1 else _grouped
+    together = max(1, RUN // max(1, output[0] * output[1]))
+    for start in range(0, images.shape[0], together):
+        part = slice(start, start + together)
+        convolve(images[part], weights, window, inside, result[part])
     return result.reshape(*x.shape[:2], *output, outputs)
 
 
-def _inside(image: Floats, window: Window, output: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return which taps lie inside the image: [OH, OW, KH, KW]."""
-    ones = np.ones((1, *image.shape[1:3], 1), np.float32)
+def _inside(size: Pair, window: Window, output: Pair) -> NDArray[np.bool_]:
+    """Return which taps lie inside an image: [OH, OW, KH, KW]."""
+    ones = np.ones((1, *size, 1), np.float32)
     return np.asarray(patches(padded(ones, window, 0.0, _FLOAT32), window, output)[0, ..., 0] != 0)
 
 
-def _grouped(seen: Floats, weights: Floats, groups: int, inside: NDArray[np.bool_] | None) -> Floats:
-    height, width = seen.shape[:2]
-    outputs, depth = weights.shape[0] // groups, weights.shape[3]
-    parts = []
+def _grouped(images: Floats, weights: Floats, window: Window, inside: NDArray[np.bool_] | None, result: Floats) -> None:
+    """Convolve images [B, H, W, C] into the result [B, OH, OW, O]."""
+    count, height, width, outputs = result.shape
+    depth = weights.shape[3]
+    groups = images.shape[3] // depth
+    image = np.ascontiguousarray(padded(images, window, 0.0, _FLOAT32).transpose(3, 0, 1, 2))
+    mask = None
+    if inside is not None:
+        taken = np.repeat(inside.transpose(2, 3, 0, 1).reshape(-1, 1, height * width), count, axis=1)
+        mask = np.repeat(taken.reshape(taken.shape[0], -1), depth, axis=0)
     for g in range(groups):
-        part = seen[..., g * depth : (g + 1) * depth]
-        columns = np.ascontiguousarray(part.transpose(2, 3, 4, 0, 1)).reshape(-1, height * width)
-        mask = None
-        if inside is not None:
-            mask = np.repeat(inside.transpose(2, 3, 0, 1).reshape(-1, height * width), depth, axis=0)
-        rows = weights[g * outputs : (g + 1) * outputs].reshape(outputs, -1)
-        parts.append(_sum_in_order(columns, rows, mask))
-    return np.concatenate(parts, axis=1).reshape(height, width, weights.shape[0])
+        columns = _columns(image[g * depth : (g + 1) * depth], window, (height, width))
+        own = slice(g * (outputs // groups), (g + 1) * (outputs // groups))
+        rows = np.ascontiguousarray(weights[own].reshape(outputs // groups, -1).T)
+        result[..., own] = _sum_in_order(columns, rows, mask).reshape(count, height, width, -1)
 
 
-def _depthwise(seen: Floats, weights: Floats, groups: int, inside: NDArray[np.bool_] | None) -> Floats:
-    height, width, rows, columns = seen.shape[:4]
-    multiplier = weights.shape[0] // groups
-    total = np.zeros((height, width, weights.shape[0]), np.float32)
-    for ky in range(rows):
-        for kx in range(columns):
-            product = np.repeat(seen[:, :, ky, kx], multiplier, axis=-1) * weights[:, ky, kx, 0]
-            if inside is not None:
-                product[~inside[:, :, ky, kx]] = 0
-            total += product
-    return total
+def _columns(image: Floats, window: Window, output: Pair) -> Floats:
+    """Return what each tap sees of a padded image [C, B, Hp, Wp]: [KH * KW * C, B * OH * OW]."""
+    channel, batch, row, column = image.strides
+    steps = (row * window.dilation[0], column * window.dilation[1], channel, batch)
+    seen = strided_view(
+        image,
+        (*window.kernel, image.shape[0], image.shape[1], *output),
+        (*steps, row * window.stride[0], column * window.stride[1]),
+    )
+    columns: Floats = np.ascontiguousarray(seen, np.float32).reshape(-1, image.shape[1] * output[0] * output[1])
+    return columns
+
+
+def _depthwise(
+    images: Floats, weights: Floats, window: Window, inside: NDArray[np.bool_] | None, result: Floats
+) -> None:
+    """Convolve as `_grouped`, one input channel in each group: whole rows of pixels at a time."""
+    count, height, width, outputs = result.shape
+    multiplier = outputs // images.shape[3]
+    spread = images if multiplier == 1 else np.repeat(images, multiplier, axis=-1)
+    dealt = deal_columns(spread, window, (height, width), 0, _FLOAT32)
+    run, stride = width * outputs, window.stride[1]
+    several = max(1, BLOCK // max(1, run * height))
+    lines = min(height, max(1, BLOCK // max(1, run)))
+    factors = np.tile(weights[..., 0].transpose(1, 2, 0), (1, 1, width))
+    rows = result.reshape(count, height, run)
+    with _unbuffered():
+        for b, top in product(range(0, count, several), range(0, height, lines)):
+            total = np.zeros_like(rows[b : b + several, top : top + lines])
+            one = np.empty_like(total)
+            for ky, kx in np.ndindex(*window.kernel):
+                first, column = top * window.stride[0] + ky * window.dilation[0], kx * window.dilation[1]
+                last = first + (total.shape[1] - 1) * window.stride[0] + 1
+                seen = dealt[b : b + several, first : last : window.stride[0], column % stride]
+                pixels = seen[:, :, column // stride : column // stride + width].reshape(total.shape)
+                np.multiply(pixels, factors[ky, kx], out=one)
+                if inside is not None:
+                    one.reshape(*one.shape[:2], width, outputs)[:, ~inside[top : top + lines, :, ky, kx]] = 0
+                np.add(total, one, out=total)
+            rows[b : b + several, top : top + lines] = total
 
 
 def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | None) -> Floats:
-    """Return total[p, o] = sum over k of columns[k, p] * weights[o, k] in order of k; inside: bool[K, P] or None."""
+    """Return total[p, o] = sum over k of columns[k, p] * weights[k, o] in order of k; inside: bool[K, P] or None."""
     depth, places = columns.shape
-    outputs = weights.shape[0]
+    outputs = weights.shape[1]
     if depth == 0:
         return np.zeros((places, outputs), np.float32)
-    if depth * places * outputs <= SMALL:
-        products: Floats = columns[:, :, None] * np.ascontiguousarray(weights.T)[:, None, :]
+    if depth * places * outputs <= SMALL and places * outputs <= FEW:
+        products: Floats = columns[:, :, None] * weights[:, None, :]
         if inside is not None:
             products[~inside] = 0
         np.add.accumulate(products, axis=0, out=products)
@@ -122,26 +157,40 @@ def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | 
     if places >= outputs:
         return np.transpose(_sum_rows(weights, columns, None if inside is None else ~inside))
     swapped = None if inside is None else ~np.broadcast_to(inside[:, :, None], (depth, places, outputs))
-    return _sum_rows(np.ascontiguousarray(columns.T), np.ascontiguousarray(weights.T), swapped)
+    return _sum_rows(columns, weights, swapped)
 
 
 def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> Floats:
-    """Return total[i, j] = sum over k of factors[i, k] * rows[k, j] in order of k, blockwise along j.
+    """Return total[i, j] = sum over k of factors[k, i] * rows[k, j] in order of k, blockwise.
 
     Args:
-        factors: [I, K].
+        factors: [K, I].
         rows: [K, J], the long axis last.
         skip: bool[K, J] or bool[K, I, J], products to leave out.
     """
-    total = np.zeros((factors.shape[0], rows.shape[1]), np.float32)
-    step = max(1, BLOCK // factors.shape[0])
-    for start in range(0, rows.shape[1], step):
-        part = np.zeros((factors.shape[0], min(step, rows.shape[1] - start)), np.float32)
-        product = np.empty_like(part)
-        for k in range(rows.shape[0]):
-            np.multiply(factors[:, k, None], rows[k, start : start + step], out=product)
-            if skip is not None:
-                np.copyto(product, 0, where=skip[k, ..., start : start + step])
-            np.add(part, product, out=part)
-        total[:, start : start + step] = part
+    total = np.zeros((factors.shape[1], rows.shape[1]), np.float32)
+    width = min(rows.shape[1], RUN)
+    height = max(1, BLOCK // width)
+    starts = product(range(0, total.shape[0], height), range(0, total.shape[1], width))
+    with _unbuffered():
+        for i, j in starts:
+            here = slice(i, i + height), slice(j, j + width)
+            part = np.zeros_like(total[here])
+            one = np.empty_like(part)
+            for k, (factor, row) in enumerate(zip(factors[:, here[0], None], rows[:, here[1]], strict=True)):
+                np.multiply(factor, row, out=one)
+                if skip is not None:
+                    np.copyto(one, 0, where=skip[k][here] if skip.ndim == 3 else skip[k, here[1]])
+                np.add(part, one, out=part)
+            total[here] = part
     return total
+
+
+@contextmanager
+def _unbuffered() -> Iterator[None]:
+    """Let numpy read what it repeats in place: it copies shorter runs than its buffer holds, which takes longer."""
+    before = np.setbufsize(16)
+    try:
+        yield
+    finally:
+        np.setbufsize(before)

@@ -19,7 +19,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, sequential_convolution, window_of
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import require_convolved
-from tflq.interpreter.kernels.plain.binary import clamp_in_place
+from tflq.interpreter.kernels.plain.binary import clamp_sums_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.conv_2d_strides import require_strides
@@ -97,10 +97,10 @@ def float_bounds(node: Node) -> tuple[np.float32, np.float32]:
 
 
 def finish(total: Floats, bias: Floats | None, minimum: np.float32, maximum: np.float32) -> Array:
-    """Add the bias [S or 1, O] to [S, ..., O] and clamp; NaN stays."""
+    """Add the bias [S or 1, O] to sums [S, ..., O] that started at +0, and clamp; NaN stays."""
     if bias is not None:
         total = total + bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
-    return clamp_in_place(total, minimum, maximum)
+    return clamp_sums_in_place(total, minimum, maximum)
 
 
 def _lower_conv_2d(node: Node, operands: Operands) -> FloatConvolution:

@@ -87,3 +87,9 @@ def clamp_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
     np.copyto(x, minimum, where=np.less(x, minimum))
     np.copyto(x, maximum, where=np.greater(x, maximum))
     return x
+
+
+@primitive("clamp", "clamp({x}, {minimum}, {maximum})")
+def clamp_sums_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
+    """Clamp as `clamp_in_place`, numbers none of which is -0.0: sums that start at +0, where np.clip does the same."""
+    return np.clip(x, minimum, maximum, out=x)
