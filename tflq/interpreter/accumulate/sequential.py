@@ -9,7 +9,7 @@ A skipped tap and an added product of zero are the same, because a total that st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
 
@@ -23,7 +23,7 @@ from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
 
-BLOCK = 1 << 14
+BLOCK = 1 << 16
 """Totals at a time; they and their products stay in the second-level cache."""
 RUN = 1 << 12
 """Neighbouring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
@@ -31,6 +31,9 @@ SMALL = 1 << 18
 """Products up to this many are summed by one call of `add.accumulate`, which is sequential by definition."""
 FEW = 1 << 12
 """Totals up to this many go that way: two calls for each product cost more."""
+
+SHORT = 512
+"""Runs below it leave the outer product to the BLAS, which starts nothing anew."""
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -163,6 +166,9 @@ def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | 
 def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> Floats:
     """Return total[i, j] = sum over k of factors[k, i] * rows[k, j] in order of k, blockwise.
 
+    The BLAS gives the outer product of a column and a row as well: each element is one product of finite numbers,
+    rounded once, whatever it adds zeros to.
+
     Args:
         factors: [K, I].
         rows: [K, J], the long axis last.
@@ -171,14 +177,16 @@ def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> 
     total = np.zeros((factors.shape[1], rows.shape[1]), np.float32)
     width = min(rows.shape[1], RUN)
     height = max(1, BLOCK // width)
+    is_finite = bool(np.isfinite(factors).all() and np.isfinite(rows).all())
+    outer: Callable[..., object] = np.dot if width < SHORT and is_finite else np.multiply
     starts = product(range(0, total.shape[0], height), range(0, total.shape[1], width))
     with _unbuffered():
         for i, j in starts:
             here = slice(i, i + height), slice(j, j + width)
             part = np.zeros_like(total[here])
             one = np.empty_like(part)
-            for k, (factor, row) in enumerate(zip(factors[:, here[0], None], rows[:, here[1]], strict=True)):
-                np.multiply(factor, row, out=one)
+            for k, (factor, row) in enumerate(zip(factors[:, here[0], None], rows[:, None, here[1]], strict=True)):
+                outer(factor, row, one)
                 if skip is not None:
                     np.copyto(one, 0, where=skip[k][here] if skip.ndim == 3 else skip[k, here[1]])
                 np.add(part, one, out=part)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.errors import InputError, UnsupportedError
+from tflq.interpreter.numerics.float_steps import FloatSteps, tabulate
 from tflq.interpreter.recording.primitive import primitive
 
 Floats = NDArray[np.float32]
@@ -22,6 +24,8 @@ SCHEMES = {8: (16, 127, 511), 16: (128, 1407, 4095)}
 """Width -> steps of an octave, largest quantized value, largest |z|."""
 SMALLEST_MAXIMUM = np.float32(1e-6)
 """What the library takes for the maximum of all-zero data."""
+TABULATED = 1 << 14
+"""Values from which on a table pays."""
 ZERO_CODE = 0x80
 """The 8-bit code of zero; 0x00 is +2^(z/16)."""
 
@@ -104,8 +108,8 @@ def quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> tup
     """
     if np.isinf(x).any():
         raise InputError("found infinity, which has no logarithmic code; every value must be finite or NaN")
-    wide = x.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
+        wide = x.astype(np.float64)
         if formula == "mqbench":
             nearest = np.rint(np.float32(scheme.steps) * np.log2(np.abs(x))).astype(np.float64) - z
         else:
@@ -126,7 +130,23 @@ def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme:
 @primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
 def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> Floats:
     """Return what the quantized values of x stand for; errors as `quantise`."""
+    steps = _steps(z, scheme, formula) if x.size >= TABULATED and formula != "mqbench" else None
+    if steps is None or np.isinf(x).any():
+        return _on_grid(x, z, scheme, formula)
+    return steps.apply(x)
+
+
+def _on_grid(x: Floats, z: int, scheme: Scheme, formula: str) -> Floats:
     return dequantise(*quantise(x, z, scheme, formula), z, scheme)
+
+
+@lru_cache(maxsize=64)
+def _steps(z: int, scheme: Scheme, formula: str) -> FloatSteps | None:
+    """Return the function of `fake_quantise` as a table; nondecreasing because float64 tells float32 numbers apart.
+
+    The float32 logarithm of formula mqbench promises no order among neighbours.
+    """
+    return tabulate(lambda x: _on_grid(x, z, scheme, formula))
 
 
 def true_form(sign: NDArray[np.int8], codes: NDArray[np.int16]) -> NDArray[np.uint8]:
