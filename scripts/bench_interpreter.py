@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Time per sample of tflq beside TFLite's kernels on the five MLPerf Tiny models, as ratios of one run.
+"""Time per sample of tflq beside TFLite's kernels on the five MLPerf Tiny models or others, as ratios of one run.
 
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 10] [MODEL ...]
+    python scripts/bench_interpreter.py --samples 16 --repeats 3 FILE.tflite ...
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --targets
     python scripts/bench_interpreter.py --costs
 
@@ -22,7 +23,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tflq.graph import Array, Tensor
 
 _FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 MODELS = {
@@ -74,8 +80,7 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
     engine = Engine(graph)
     load_ms = 1e3 * (time.process_time() - start)
     rng = np.random.default_rng(0)
-    shapes = [graph.tensors[t].shape for t in graph.inputs]
-    inputs = [rng.integers(-128, 128, (samples, *shape), np.int8) for shape in shapes]
+    inputs = [random_values(rng, graph.tensors[t], samples) for t in graph.inputs]
     single = [x[:1] for x in inputs]
     actions = {"many": lambda: engine.run(inputs), "one": lambda: engine.run(single)}
     best = dict.fromkeys((*_KERNELS, *actions), float("inf"))
@@ -91,6 +96,14 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
     return Row(name, 1e6 * best["one"], 1e6 * best["many"] / samples, load_ms, tflite)
 
 
+def random_values(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:
+    """Return samples of an input: any quantized value, or numbers in 0..1."""
+    shape, dtype = (samples, *tensor.shape), tensor.dtype
+    if dtype.storage.kind == "f":
+        return rng.random(shape).astype(dtype.storage)
+    return rng.integers(dtype.minimum, dtype.maximum + 1, shape).astype(dtype.storage)
+
+
 def timed(action: object) -> float:
     """Return the processor's seconds for one call: those that other programs take away in between do not count."""
     assert callable(action)
@@ -101,12 +114,12 @@ def timed(action: object) -> float:
 
 def report(rows: Sequence[Row], samples: int) -> None:
     """Print the table."""
-    print(f"\n{'':6}{'tflq, us per sample':>24}   TFLite, us per invocation       tflq is so many times as fast as")
-    print(f"{'model':6}{'1 sample':>12}{f'{samples} samples':>12}{'load ms':>9}", end="")
+    print(f"\n{'':16}{'tflq, us per sample':>24}   TFLite, us per invocation       tflq is so many times as fast as")
+    print(f"{'model':16}{'1 sample':>12}{f'{samples} samples':>12}{'load ms':>9}", end="")
     print("".join(f"{label:>11}" for label in _KERNELS), "  |", end="")
     print("".join(f"{f'{label} x{n}':>16}" for n in (1, samples) for label in _KERNELS))
     for row in rows:
-        print(f"{row.name:6}{row.single_us:12.1f}{row.many_us:12.1f}{row.load_ms:9.1f}", end="")
+        print(f"{row.name:16}{row.single_us:12.1f}{row.many_us:12.1f}{row.load_ms:9.1f}", end="")
         print("".join(f"{row.tflite_us[label]:11.1f}" for label in _KERNELS), "  |", end="")
         print(
             "".join(f"{row.tflite_us[label] / us:16.2f}" for us in (row.single_us, row.many_us) for label in _KERNELS)
@@ -188,20 +201,24 @@ def measure_costs(samples: int, repeats: int) -> None:
 
 def add_models(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say what is measured: models, samples, repeats."""
-    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}; all of them if none is named")
+    parser.add_argument("models", nargs="*", help=f"some of {', '.join(MODELS)}, all if none is named; or files")
     parser.add_argument("--samples", type=int, default=256)
     parser.add_argument("--repeats", type=int, default=10)
 
 
 def model_paths(parser: argparse.ArgumentParser, names: Sequence[str]) -> dict[str, Path]:
-    """Return the files of the named models, all where none is named; the parser refuses what is unknown."""
+    """Return the files of the named models, all where nothing is named; the parser refuses what is unknown."""
+    files = {Path(name).stem[-16:]: Path(name) for name in names if name.endswith(".tflite")}
+    names = [name for name in names if not name.endswith(".tflite")]
     unknown = [name for name in names if name not in MODELS]
     if unknown:
         parser.error(f"unknown model {unknown[0]}; there are {', '.join(MODELS)}")
+    if files and not names:
+        return files
     root = os.environ.get("TFLQ_DATA")
     if not root:
         parser.error("TFLQ_DATA is not set: it names the folder whose models/ holds the .tflite files")
-    return {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in names or MODELS}
+    return {name: Path(root, "models", f"{MODELS[name]}.tflite") for name in names or MODELS} | files
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from bench_interpreter import restart_clean
+from bench_interpreter import random_values, restart_clean
 
 FIGURES = ("load and plan", "first run", "16 samples")
 
@@ -40,7 +40,7 @@ def measure(path: str) -> list[float]:
     times.append(time.process_time())
     tensors = [graph.tensors[t] for t in graph.inputs]
     rng = np.random.default_rng(0)
-    inputs = [rng.integers(0, 128, (16, *t.shape)).astype(t.dtype.storage) for t in tensors]
+    inputs = [random_values(rng, tensor, 16) for tensor in tensors]
     for samples in (1, 16):
         start = time.process_time()
         engine.run([x[:samples] for x in inputs])

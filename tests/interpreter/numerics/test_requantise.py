@@ -43,7 +43,12 @@ def at_once(fitted):
     return fitted
 
 
-RULES = [double_rounding, half_away_of_a_product, half_up_shift]
+def half_even_shift(scale, bias, zero_point, low=-128, high=127):
+    """AIPU's rule: rint(acc * M * 2^-N); scales of twelve bits have ties."""
+    return lambda acc: np.clip(np.rint((acc + bias) * scale).astype(np.int64) + zero_point, low, high)
+
+
+RULES = [double_rounding, half_away_of_a_product, half_up_shift, half_even_shift]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -234,3 +239,14 @@ def test_float32_comes_once_it_pays():
     fitted = fit_step_map(exact, scale, bias, -9000 * one, 9000 * one, 0, -128, 127)
     types = [fitted.serving(4000).scale.dtype for _ in range(6)]
     assert types == [np.float64] * 4 + [np.float32] * 2
+
+
+@pytest.mark.parametrize("scale", [0.5, 0.25, 0.375, 2.5, 1.0])
+def test_ties_to_even_leave_one_offset(scale):
+    """Both neighbours of a tie bind the offset from either side: the interval is a point."""
+    one = np.array([1])
+    exact = half_even_shift(scale * one, 7 * one, 3)
+    fitted = at_once(fit_step_map(exact, scale * one, 7 * one, -2000 * one, 2000 * one, 3, -128, 127))
+    assert fitted.best.scale.dtype == np.float32
+    every = np.arange(-2000, 2001)[:, None]
+    assert np.array_equal(requantise(fitted, exact, every.astype(np.float32), INT8), exact(every))

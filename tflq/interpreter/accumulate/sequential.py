@@ -28,9 +28,9 @@ BLOCK = 1 << 16
 RUN = 1 << 12
 """Neighbouring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
 SMALL = 1 << 18
-"""Products up to this many are summed by one call of `add.accumulate`, which is sequential by definition."""
+"""Products that are made before they are summed by one call."""
 FEW = 1 << 12
-"""Totals up to this many go that way: two calls for each product cost more."""
+"""Totals up to this many go that way: two calls for each product of a total cost more."""
 
 SHORT = 512
 """Runs below it leave the outer product to the BLAS, which starts nothing anew."""
@@ -149,18 +149,26 @@ def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | 
     outputs = weights.shape[1]
     if depth == 0:
         return np.zeros((places, outputs), np.float32)
-    if depth * places * outputs <= SMALL and places * outputs <= FEW:
-        products: Floats = columns[:, :, None] * weights[:, None, :]
-        if inside is not None:
-            products[~inside] = 0
-        np.add.accumulate(products, axis=0, out=products)
-        last: Floats = products[-1]
-        last += 0  # -0 becomes the +0 of a total that starts at 0
-        return last
+    if places * outputs <= FEW:
+        return _sum_few(columns, weights, inside)
     if places >= outputs:
         return np.transpose(_sum_rows(weights, columns, None if inside is None else ~inside))
     swapped = None if inside is None else ~np.broadcast_to(inside[:, :, None], (depth, places, outputs))
     return _sum_rows(columns, weights, swapped)
+
+
+def _sum_few(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | None) -> Floats:
+    """Sum as `_sum_in_order`: add.reduce adds row to row along the slow axis of memory, and pairwise along the fast."""
+    total: Floats = np.zeros(columns.shape[1] * weights.shape[1], np.float32)
+    step = max(1, SMALL // max(1, total.size))
+    for k in range(0, columns.shape[0], step):
+        products: Floats = columns[k : k + step, :, None] * weights[k : k + step, None, :]
+        if inside is not None:
+            products[~inside[k : k + step]] = 0
+        rows = products.reshape(len(products), total.size)
+        rows[0] += total
+        total = np.add.accumulate(rows)[-1] if total.size == 1 else np.add.reduce(rows, axis=0)
+    return total.reshape(columns.shape[1], weights.shape[1])
 
 
 def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> Floats:
