@@ -11,6 +11,8 @@ from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.step_map import Reals, StepMap
 
 Doubles = NDArray[np.float64]
+POINT = 2.0**-20
+"""Offsets that are no farther apart count as one."""
 FAR = 2.0**80
 """Offset of channels that are constant."""
 
@@ -107,8 +109,11 @@ def fit_in_float64(steps: Steps) -> StepMap | None:
     split = int(np.clip(steps.zero_point - steps.minimum, 0, steps.codes.shape[0]))
     down, up = steps.bounds(levels, slice(split)), steps.bounds(levels, slice(split, None))
     low, high = np.maximum(down[0], up[0]), np.minimum(down[1], up[1])
-    plain = StepMap(steps.slope, middle(low, high), None, None, steps.minimum, steps.maximum)
-    if np.all(low <= high):  # equal where ties leave one offset: rint takes them to even as such rules do
+    offset = middle(low, high)
+    # Ties to even leave one offset, a whole bias, which the bounds miss by their rounding.
+    offset = np.where(high - low < POINT, np.rint(offset / POINT) * POINT, offset)
+    plain = StepMap(steps.slope, offset, None, None, steps.minimum, steps.maximum)
+    if np.all(high - low > -POINT):
         found = steps.with_constants(plain, constant)
         if _equal(steps, found):
             return found
