@@ -38,6 +38,12 @@ class Runtime:
         """Run samples [S, *shape of the network's input], one by one, and return the first output."""
         return np.stack([np.array(self.model(list(sample))[0]) for sample in zip(*inputs, strict=True)])
 
+    def run_all(self, inputs: Sequence[Array]) -> list[Array]:
+        """Return every output [S, *shape], of samples that run one by one."""
+        samples = list(zip(*inputs, strict=True)) or [()]
+        results = [self.model([np.array(x, order="C") for x in sample]) for sample in samples]
+        return [np.stack([np.array(result[i]) for result in results]) for i in range(len(results[0]))]
+
     def run_exactly(self, inputs: Sequence[Array]) -> Array:
         """Return what `run` does; skip on a processor whose integer sums are not exact."""
         if sums_saturate():

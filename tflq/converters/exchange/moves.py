@@ -36,7 +36,10 @@ def pad(e: Emitter) -> None:
     order = TO_FIRST if x.is_first else range(x.rank)
     pads = e.whole("pads", [int(amounts[a][side]) for side in (0, 1) for a in order])
     value = e.given(2)
-    fill = [] if value is None else [e.reshaped(e.laid(value, False), ())]
+    fill = []
+    if value is not None:
+        data = e.tensor(value).data
+        fill = [e.reshaped(e.laid(value, False), ()) if data is None else e.weights(value, data.reshape(()), 0)]
     e.result(e.add("Pad", [x, pads, *fill], written_shape(e.output().shape, x.is_first), mode="constant"))
 
 

@@ -8,6 +8,9 @@ from tflq.converters.exchange.emitter import BOOL, FLOAT32, INT32, INT64, Emitte
 from tflq.converters.exchange.moves import is_place
 from tflq.errors import UnsupportedError
 
+_OF_INTEGERS = {"ReduceAny": "ReduceMax", "ReduceAll": "ReduceMin"}
+_OF_BITS = {integer: bits for bits, integer in _OF_INTEGERS.items()}
+
 
 def reduced(kind: str) -> Rule:
     """Return the rule of a reduction of ONNX."""
@@ -23,14 +26,15 @@ def reduced(kind: str) -> Rule:
             return
         shape = written_shape(e.output().shape, x.is_first)
         numbers = e.whole("axes", sorted(x.axis(a) for a in axes))
-        found = x
-        if x.dtype == BOOL and not e.has("ReduceAny"):
-            found = e.cast(x, INT32)
-            real_kind = {"ReduceAny": "ReduceMax", "ReduceAll": "ReduceMin"}.get(kind, kind)
-        else:
-            real_kind = kind
+        found, of_bits = x, kind
+        if x.dtype == BOOL:
+            found, of_bits = (
+                (x, _OF_BITS.get(kind, kind))
+                if e.has("ReduceAny")
+                else (e.cast(x, INT32), _OF_INTEGERS.get(kind, kind))
+            )
         first = x.is_first and len(shape) == 4
-        value = e.add(real_kind, [found, numbers], shape, first=first, keepdims=int(keep))
+        value = e.add(of_bits, [found, numbers], shape, first=first, keepdims=int(keep))
         e.result(e.cast(value, x.dtype))
 
     return rule

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tflq.converters.openvino.emit.translate import unsupported
 from tflq.converters.openvino.options import INT8, LayerOptions, options_of
 from tflq.converters.openvino.passes.insert import insert
-from tflq.converters.openvino.passes.operators import FILTERS, LINEAR, PAIRS, RECTIFIERS
+from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS, LINEAR, PAIRS, RECTIFIERS
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import weight_codes
@@ -16,8 +16,9 @@ from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Options, Settings
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import FakeQuantize, Graph, Node, pruned, validate
+from tflq.graph import ABSENT, FakeQuantize, Graph, Node, pruned, validate
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
+from tflq.interpreter.registry import has_kernel
 from tflq.schemas.openvino import int8_levels
 
 
@@ -71,13 +72,23 @@ def finished(graph: Graph, options: Options[LayerOptions]) -> Graph:
     if options.whole.output == INT8:
         passes.append(Pass(codes_at_outputs, "output=int8: the network returns quantized values"))
     result = run_passes(graph, (*passes, Pass(pruned, "Quantize and Dequantize that are passed by")))
-    result.nodes = [_described(result, node) for node in result.nodes]
+    result.nodes = [_described(result, _placed(result, node)) for node in result.nodes]
     validate(result, "openvino graph")
     return result
 
 
 def _fused(graph: Graph) -> Graph:
     return fuse_activations(graph, (*FILTERS, *PAIRS), RECTIFIERS)
+
+
+def _placed(graph: Graph, node: Node) -> Node:
+    """Name the arithmetic of a node that `openvino` has no kernel for: of plain integers tflite's, else float."""
+    if node.arithmetic is not None:
+        return node
+    tensors = [graph.tensors[t] for t in (*node.inputs, *node.outputs) if t != ABSENT]
+    if not any(t.dtype.is_floating or t.quantisation is not None for t in tensors):
+        return replace(node, arithmetic="tflite")
+    return node if has_kernel(ARITHMETIC, node.operator) else replace(node, arithmetic="float")
 
 
 def _described(graph: Graph, node: Node) -> Node:

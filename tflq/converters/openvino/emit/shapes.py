@@ -22,7 +22,8 @@ def reshape(writer: Writer, node: Node) -> None:
 
 def transpose(writer: Writer, node: Node) -> None:
     """TRANSPOSE: Transpose, its axes in the IR's layout."""
-    order = order_first([int(a) for a in writer.constant_of(node.inputs[1])])
+    rank = len(writer.tensor(node.inputs[0]).shape)
+    order = order_first([int(a) % rank for a in writer.constant_of(node.inputs[1])])
     writer.values[node.outputs[0]] = writer.transposed(writer.read(node.inputs[0]), order, node.name)
 
 

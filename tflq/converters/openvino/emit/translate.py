@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tflq.converters.exchange import rules
 from tflq.converters.openvino.emit import elementwise, shapes, windows
 from tflq.converters.openvino.emit.elementwise import Rule, pair, rectifier, unary
+from tflq.converters.openvino.emit.layers import Layers
 from tflq.converters.openvino.emit.writer import Writer
 from tflq.converters.openvino.ir import Builder, Network, network_to_bytes
 from tflq.converters.targets import Artefacts, model_name
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, Graph, Model, Tensor
+from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
 from tflq.quoting import json_text
 from tflq.schemas.openvino import Json
@@ -58,7 +60,7 @@ _RULES: Mapping[str, Rule] = {
 
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that can be written, all or in part."""
-    return tuple(sorted(_RULES))
+    return tuple(sorted({*_RULES, *rules.RULES}))
 
 
 def translate(graph: Graph) -> Network:
@@ -85,22 +87,37 @@ def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
             writer.parameter(t)
         except UnsupportedError as error:
             problems.append(str(error))
-    lost = {t for t in graph.inputs if t not in writer.values}
+    layers = Layers(writer)
+    lost = {t for t in graph.inputs if not writer.is_written(t)}
     for index, node in enumerate(graph.nodes):
-        rule = _RULES.get(node.operator)
+        layers.index = index
+        if node.outputs and all(graph.tensors[t].is_constant for t in node.outputs):
+            continue  # lowering knows the values: who reads them writes constants
+        rule, shared = _RULES.get(node.operator), rules.RULES.get(node.operator)
+        if shared is not None and _is_plain(graph, node):
+            rule = None  # ours are for real numbers
         try:
-            if rule is None:
+            if rule is None and shared is None:
                 name = f"custom operator '{node.custom_code}'" if node.custom_code else "no layer of the IR is known"
                 raise UnsupportedError(f"{name}; written are {', '.join(supported_operators())}")
             if lost.isdisjoint(node.inputs):
-                rule(writer, node)
+                if rule is not None:
+                    rule(writer, node)
+                elif shared is not None:
+                    shared(layers)
         except (UnsupportedError, GraphError) as error:
             problems.append(f"{graph.where(index)}: {error}")
-        lost.update(t for t in node.outputs if t not in writer.values)
+        lost.update(t for t in node.outputs if not writer.is_written(t))
     for t in graph.outputs:
         if not problems and not writer.tensor(t).is_variable:
             writer.result(t)
     return writer.builder.build(), tuple(problems)
+
+
+def _is_plain(graph: Graph, node: Node) -> bool:
+    """Whether a node computes on integers that are not quantised, or on truth values."""
+    tensors = [graph.tensors[t] for t in (*node.inputs, *node.outputs) if t != ABSENT]
+    return not any(t.dtype.is_floating or t.quantisation is not None for t in tensors)
 
 
 COMPILE = {"INFERENCE_PRECISION_HINT": "f32"}

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflq.converters.openvino.ir import Builder, Value
+from tflq.converters.openvino.ir.element_types import element_type
 from tflq.converters.passes.layouts import TO_FIRST, TO_LAST, axis_first, shape_first
 from tflq.converters.passes.patterns import fused_activation
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType, FakeQuantize, Graph, Node, Tensor
+from tflq.graph import Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantise
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of
 
 NUMPY = "numpy"
+PLAIN = (DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL)
+"""Types of values that are not quantised."""
 
 
 @dataclass
@@ -57,16 +60,22 @@ class Writer:
         return self.builder.constant(name, np.asarray(numbers, np.int64))
 
     def read(self, t: int) -> Value:
-        """Return a tensor's reals in the IR's layout.
+        """Return a tensor's reals, or its plain values, in the IR's layout.
 
         Raises:
-            UnsupportedError: a constant of another type than float32.
+            UnsupportedError: a constant of another type.
         """
+        if t not in self.values and t in self.plain:
+            self.values[t] = self.transposed(self.plain[t], TO_FIRST, f"{self.tensor(t).name}/nchw")
         if t not in self.values:
-            data = self._real_constant(t)
+            data = self._constant(t)
             laid = data.transpose(TO_FIRST) if data.ndim == 4 else data
-            self.values[t] = self.reals(self.tensor(t).name, laid)
+            self.values[t] = self.builder.constant(self.tensor(t).name, laid)
         return self.values[t]
+
+    def is_written(self, t: int) -> bool:
+        """Whether a computed tensor is there."""
+        return t in self.values or t in self.plain
 
     def read_plain(self, t: int) -> Value:
         """Return a tensor's reals in the graph's own layout: N H W C."""
@@ -93,7 +102,7 @@ class Writer:
     def reshaped(self, value: Value, shape: Sequence[int], name: str) -> Value:
         """Add a Reshape."""
         target = self.whole(f"{name}/shape", shape)
-        return self.builder.add("Reshape", name, [value, target], shape, special_zero="false")
+        return self.builder.add("Reshape", name, [value, target], shape, value.element_type, special_zero="false")
 
     def transposed(self, value: Value, order: Sequence[int], name: str) -> Value:
         """Add a Transpose; a Reshape does where only axes of 1 change places."""
@@ -149,11 +158,15 @@ class Writer:
             UnsupportedError: another type.
         """
         tensor = self.tensor(t)
-        if tensor.dtype is DType.FLOAT32:
-            self.values[t] = self.builder.parameter(tensor.name, shape_first(tensor.shape))
+        if tensor.quantisation is None and tensor.dtype in PLAIN:
+            kind = element_type(np.empty(0, tensor.dtype.storage))
+            self.values[t] = self.builder.parameter(tensor.name, shape_first(tensor.shape), kind)
             return
         if tensor.dtype is not DType.INT8:
-            raise UnsupportedError(f"input '{tensor.name}' is {tensor.dtype.value}; known are float32 and int8")
+            raise UnsupportedError(
+                f"input '{tensor.name}' is {tensor.dtype.value}; float32, int32, int64, bool and quantised int8 can be "
+                f"written"
+            )
         value = self.builder.parameter(tensor.name, tensor.shape, "i8")
         if len(tensor.shape) == 4:
             value = self.transposed_codes(value, TO_FIRST, f"{tensor.name}/nchw")
@@ -188,6 +201,14 @@ class Writer:
         if bound.size > 1:
             shape[axis_first(-1, rank)] = bound.size
         return self.reals(f"{name}/{side}", bound.reshape(shape))
+
+    def _constant(self, t: int) -> Array:
+        data, affine = self.constant_of(t), self.tensor(t).quantisation
+        if self.tensor(t).dtype in CODES and isinstance(affine, Affine):
+            return dequantise(data, affine).astype(np.float32)
+        if data.dtype not in {kind.storage for kind in PLAIN}:
+            raise UnsupportedError(f"constant '{self.tensor(t).name}' is {data.dtype}, which cannot be written")
+        return data
 
     def _real_constant(self, t: int) -> Array:
         data = self.constant_of(t)

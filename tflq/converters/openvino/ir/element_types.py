@@ -42,7 +42,9 @@ def size_bytes(name: str, count: int) -> int:
 
 
 def element_type(array: Array) -> str:
-    """Return the element type of an array: f32, i8, u8, i32 or i64."""
+    """Return the element type of an array: f32, i8, u8, i32, i64 or boolean."""
+    if array.dtype == np.bool_:
+        return "boolean"
     found = {np.dtype(code).newbyteorder("="): name for name, code in _STORAGE.items() if name != "boolean"}
     return found[array.dtype]
 

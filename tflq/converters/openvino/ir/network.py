@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -128,14 +128,28 @@ class Builder:
         stated = {key.rstrip("_"): text for key, text in data.items()}
         return self._add(kind, name, inputs, tuple(shape), result, stated)
 
+    def add_several(
+        self,
+        kind: str,
+        name: str,
+        inputs: Sequence[Value],
+        results: Sequence[tuple[Sequence[int], str]],
+        data: Mapping[str, str],
+    ) -> list[Value]:
+        """Add a layer with a shape and an element type for each output."""
+        ports = tuple(Port(element, tuple(shape)) for shape, element in results)
+        sources = tuple(v.source for v in inputs)
+        self.layers.append(Layer(self._own(name), kind, opset_of(kind), data, sources, ports))
+        number = len(self.layers) - 1
+        return [Value(Source(number, i), port.element_type, port.shape) for i, port in enumerate(ports)]
+
     def result(self, name: str, value: Value) -> None:
         """Make a value an output of the network that is found by this name."""
-        producer = self.layers[value.source.layer]
-        (port,) = producer.outputs
-        renamed = Port(port.element_type, port.shape, (*port.names, name))
-        self.layers[value.source.layer] = Layer(
-            producer.name, producer.type, producer.version, producer.data, producer.sources, (renamed,), producer.value
-        )
+        producer, output = self.layers[value.source.layer], value.source.output
+        port = producer.outputs[output]
+        renamed = replace(port, names=(*port.names, name))
+        outputs = (*producer.outputs[:output], renamed, *producer.outputs[output + 1 :])
+        self.layers[value.source.layer] = replace(producer, outputs=outputs)
         self.layers.append(Layer(self._own(f"{name}/result"), "Result", opset_of("Result"), {}, (value.source,), ()))
 
     def build(self) -> Network:

@@ -102,6 +102,7 @@ def nudged(low: np.ndarray, high: np.ndarray, levels: int, symmetric: bool) -> F
     """
     bottom = np.minimum(low.astype(np.float64), 0)
     top = np.maximum(high.astype(np.float64), 0)
+    top = np.where(top > bottom, top, 1.0)  # only zeros were seen: [0, 1], as TFLite's quantisers have it
     if symmetric:
         middle = levels // 2
         scale = np.maximum(-bottom, top) / max(1, levels - 1 - middle)

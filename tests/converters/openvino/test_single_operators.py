@@ -1,0 +1,54 @@
+"""Random single operators of the conformance table as IR, in OpenVINO's runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.support.data import data_files, data_path
+from tests.support.exchange import cells, judged
+from tests.support.openvino import Runtime, channels_first, files_of
+from tflq.analysis.inputs import RandomSamples
+from tflq.converters.calibration import calibrate
+from tflq.converters.openvino import OPENVINO
+from tflq.converters.openvino.emit.translate import supported_operators
+from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_model
+from tflq.converters.tflite import read_model
+from tflq.graph import Array, Graph, Model
+from tflq.interpreter import Engine
+
+REFUSED = ("computed at run time", "without elements", "soft suppression", "overlap of 0", "can be written",
+           "batch axes", "the model takes float32", "the 0 largest values", "slopes of shape", "by a value that",
+           "groups; the IR", "fused activation")  # fmt: skip
+"""What a random operator may be refused for: docs/openvino.md lists it."""
+
+
+def run(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:
+    runtime = Runtime(*files_of(OPENVINO.emit(graph, model)))
+    found = runtime.run_all([channels_first(np.asarray(x)) for x in inputs])
+    return [x.transpose(0, 1, 3, 4, 2) if x.ndim == 5 else x for x in found]
+
+
+@pytest.mark.parametrize("entry", cells(supported_operators(), ("float32", "bool")), ids=lambda e: str(e.cell))
+def test_operators_without_levels(entry) -> None:
+    settings = parse_settings(OPENVINO.settings, ["precision=float"])
+    found = list(judged(entry, OPENVINO, lambda g: OPENVINO.quantise(g, settings), run, 1, 2))
+    assert not [f for f in found if f.is_wrong]
+    assert all(any(word in f.refusal for word in REFUSED) for f in found if f.refusal), found
+
+
+MODELS = data_files("corpus", "single_op_float")[::8]
+
+
+@pytest.mark.parametrize("path", MODELS or [None], ids=[p.stem for p in MODELS] or ["no data"])
+def test_operators_between_levels(path) -> None:
+    model = settled_model(read_model(path or data_path("corpus", "single_op_float")))
+    ranged = calibrate(model.main, RandomSamples(model.main, 8, seed=1).take(0, 8))
+    inputs = RandomSamples(model.main, 2, seed=3).take(0, 2)
+    engine = Engine(OPENVINO.quantise(ranged, parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
+    ours = engine.run(inputs)
+    for t, other in zip(engine.graph.outputs, run(engine.graph, model, inputs), strict=True):
+        assert np.allclose(ours[t], other, rtol=1e-5, atol=1e-5 * float(np.abs(ours[t]).max()))
