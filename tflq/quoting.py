@@ -86,6 +86,23 @@ def markdown_code(text: str) -> str:
     return f"{fence}{space}{plain}{space}{fence}"
 
 
+def c_comment(text: str, longest: int = 200) -> str:
+    """Return a text for a comment of C: printable ASCII that cannot end it; the middle of a long one is left out."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    for sign, apart in (("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):  # "??" could begin a trigraph
+        plain = plain.replace(sign, apart)
+    return plain if len(plain) <= longest else f"{plain[: longest // 2]}...{plain[-longest // 3 :]}"
+
+
+def c_string(text: str, longest: int = 500) -> str:
+    r"""Return a text in the quotes of C: what is not printable ASCII, and ", ? and the backslash, as octal bytes.
+
+    The middle of a long one is left out: C99 compilers need not take more than 4095 characters.
+    """
+    text = text if len(text) <= longest else f"{text[: longest // 2]}...{text[-longest // 3 :]}"
+    return '"' + "".join(c if " " <= c <= "~" and c not in '"\\?' else _octal(c) for c in text) + '"'
+
+
 def c_identifiers(names: Sequence[str], otherwise: str = "layer") -> list[str]:
     """Return a C and Verilog identifier for each name; no two are equal, nor equal but for the case of letters.
 

@@ -1,4 +1,4 @@
-"""`tflq.export`: test vectors of each layer."""
+"""`tflq.export`: test vectors of each layer, or the network as a C99 program."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from tflq.analysis.vectors import LayerVectors, collect, files_of, selected_layers
+from tflq.api.c99_program import ProgramResult, write_program
 from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
+from tflq.errors import UsageError
 from tflq.files import output_folder
 from tflq.interpreter.execution.engine import State
 
@@ -24,6 +26,7 @@ class ExportOptions:
     Attributes:
         vectors: "c": arrays that a C99 compiler takes; "hex": one file an array for $readmemh; "npz": one archive a
             layer.
+        program: "c99": one program that computes the network, in place of vectors.
         target: of this target's integers; TFLite's without it.
         layers: only these: numbers, names or globs of names, or operators; all where it is empty.
         calibration: ranges for the target.
@@ -31,6 +34,7 @@ class ExportOptions:
     """
 
     vectors: Literal["c", "hex", "npz"] = "npz"
+    program: Literal["c99"] | None = None
     target: TargetOptions | str | None = None
     layers: tuple[str, ...] = ()
     calibration: CalibrationOptions = CalibrationOptions()
@@ -72,12 +76,13 @@ def export(
     samples: SampleSource = None,
     options: ExportOptions = ExportOptions(),
     **changes: object,
-) -> ExportResult:
-    """Write what each layer reads, holds and must write, for firmware and RTL test benches.
+) -> ExportResult | ProgramResult:
+    """Write what each layer reads, holds and must write, for firmware and RTL test benches; or a program in C.
 
     Inputs and expected outputs of the samples, weights and other constants, and the params that the arithmetic decided:
-    multipliers, shifts, folded biases, tables. index.json says shapes, types and scales. All files, or none after an
-    error.
+    multipliers, shifts, folded biases, tables. index.json says shapes, types and scales. With `program`, C99 source
+    that computes every tensor bit for bit, the samples and what it must write (docs/c99.md). All files, or none after
+    an error.
 
     Args:
         model: whose layers they are.
@@ -87,7 +92,7 @@ def export(
         **changes: fields of the options.
 
     Raises:
-        UsageError: settings without a target.
+        UsageError: settings without a target; layers of a program.
         InputError, OptionError, UnsupportedError: samples, settings, layers or a model that do not fit.
         OutputError: the folder cannot be written.
     """
@@ -96,6 +101,10 @@ def export(
     found = read_model(model)
     chosen = choose_samples(found, samples)
     execution = choose_execution(found, target, options.calibration, state=options.state)
+    if options.program:
+        if options.layers:
+            raise UsageError("a program has all layers; `tflq cut` makes a model of some of them")
+        return write_program(execution, chosen, Path(name_of(model)).name, target.name or "tflite", Path(folder))
     vectors = collect(execution, chosen, selected_layers(execution.graph, list(options.layers)))
     facts: dict[str, str | int | None] = {
         "model": Path(name_of(model)).name,

@@ -17,7 +17,7 @@ from tflq.errors import TflqError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.recording.operations import Operations
-from tflq.interpreter.recording.primitive import noting_tables
+from tflq.interpreter.recording.primitive import Ids, noting_tables
 from tflq.interpreter.recording.tape import Kind, Tape
 from tflq.interpreter.recording.traced import Traced, number
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
@@ -35,13 +35,20 @@ class RecordedNode:
         failure: why there is no tape of the results; empty where there is.
     """
 
-    def __init__(self, node: Node, operands: Operands, inputs: Sequence[Array | None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        operands: Operands,
+        inputs: Sequence[Array | None],
+        recorder: type[Operations] = Operations,
+    ) -> None:
         """Run the kernel.
 
         Args:
             node: lowered.
             operands: its tensors.
             inputs: the arrays of one sample, dtype[*shape]; None for an absent operand.
+            recorder: what keeps its operations.
         """
         self.tape = Tape()
         self.failure = ""
@@ -50,7 +57,7 @@ class RecordedNode:
         self.source = source_of(found, node.params)
         arrays = [None if x is None else x[None] for x in inputs] + [None] * found.stateful
         params = _params_for(node, operands, found, arrays)
-        operations = Operations(self.tape, lambda: _tables(node, operands, found))
+        operations = recorder(self.tape, lambda: _tables(node, operands, found))
         names = _labels(found.run, operands)
         try:
             with np.errstate(all="ignore"):
@@ -71,13 +78,15 @@ class RecordedNode:
         ) as error:
             self.failure = f"{type(error).__name__}: {error}"
 
+    def numbers(self, output: int) -> Ids | None:
+        """Return the numbers of an output's elements, [1, *shape]; None where it was not recorded."""
+        result = self._results[output] if output < len(self._results) else None
+        return result.ids if isinstance(result, Traced) else None
+
     def element(self, output: int, index: Sequence[int]) -> int | None:
         """Return the number of an element of an output; None where it was not recorded."""
-        result = self._results[output] if output < len(self._results) else None
-        if not isinstance(result, Traced) or result.ids is None:
-            return None
-        place = (0, *index)
-        return int(result.ids[place])
+        numbers = self.numbers(output)
+        return None if numbers is None else int(numbers[0][tuple(index)])
 
 
 def source_of(found: Kernel, params: object) -> str:

@@ -6,7 +6,7 @@ Each function here takes arguments of the one that it belongs to, by name, with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,7 @@ WeightsOf = Callable[[int], tuple[Array | None, slice]]
 """Output channel -> its weights [KH, KW, C'], and the input channels that they belong to."""
 
 
-def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> TapsOf:
+def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> WindowTaps:
     """Taps of `accumulate_convolution`."""
     if prepared.depthwise is not None:
         return of_depthwise(prepared.depthwise, x, pad_value)
@@ -40,20 +40,20 @@ def of_convolution(prepared: Convolution, x: Ids, pad_value: Number) -> TapsOf:
         wide = prepared.columns[group].reshape(height, -1, depth, prepared.block, count)
         return wide[:, :width, :, 0, o % count], slice(group * depth, (group + 1) * depth)
 
-    return _windowed(prepared.window, x, pad_value, weights)
+    return WindowTaps(prepared.window, x, pad_value, weights)
 
 
-def of_depthwise(prepared: Depthwise, x: Ids, pad_value: Number) -> TapsOf:
+def of_depthwise(prepared: Depthwise, x: Ids, pad_value: Number) -> WindowTaps:
     """Taps of `accumulate_depthwise`."""
 
     def weights(o: int) -> tuple[Array, slice]:
         channel = o // prepared.multiplier
         return prepared.taps[:, :, o, None], slice(channel, channel + 1)
 
-    return _windowed(prepared.window, x, pad_value, weights)
+    return WindowTaps(prepared.window, x, pad_value, weights)
 
 
-def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: int) -> TapsOf:
+def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: int) -> WindowTaps:
     """Taps of `sequential_convolution`."""
     depth, outputs = weights.shape[3], weights.shape[0] // groups
 
@@ -61,7 +61,7 @@ def of_sequential_convolution(x: Ids, weights: Array, window: Window, groups: in
         first = o // outputs * depth
         return weights[o], slice(first, first + depth)
 
-    return _windowed(window, x, None, own)
+    return WindowTaps(window, x, None, own)
 
 
 def of_product(prepared: MatrixProduct, x: Ids) -> TapsOf:
@@ -96,26 +96,19 @@ def of_lanes(x: Ids, weights: Array) -> TapsOf:
     return lambda index: Taps(x[index[:-1]], weights[index[-1]])
 
 
-def of_window(window: Window, x: Ids) -> TapsOf:
+def of_window(window: Window, x: Ids) -> WindowTaps:
     """Taps of `window_sums` and `window_maxima`: those inside the image."""
-    return _windowed(window, x, None, lambda c: (None, slice(c, c + 1)))
+    return WindowTaps(window, x, None, lambda c: (None, slice(c, c + 1)))
 
 
-def of_transposed(prepared: Transposed, x: Ids) -> TapsOf:
+def of_transposed(prepared: Transposed, x: Ids) -> TransposedTaps:
     """Taps of `accumulate_transposed`."""
     return of_sequential_transposed(x, np.moveaxis(prepared.columns, -1, 0), prepared.place)
 
 
-def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) -> TapsOf:
+def of_sequential_transposed(x: Ids, weights: Array, place: TransposedWindow) -> TransposedTaps:
     """Taps of `sequential_transposed`."""
-    window = place.window
-    before = (window.top, window.left)
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        rows = [_reached(*axis) for axis in zip(index[2:4], window.kernel, window.stride, before, strict=True)]
-        return replace(_gathered(x[index[:2]], rows, weights[index[-1]], slice(None), None), note="")
-
-    return taps
+    return TransposedTaps(place.window, x, weights)
 
 
 def of_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf:
@@ -140,17 +133,51 @@ def of_transposed_volume(x: Ids, weights: Array, window: VolumeWindow) -> TapsOf
     return taps
 
 
-def _windowed(window: Window, x: Ids, outside: Number | None, weights: WeightsOf) -> TapsOf:
-    """Return the taps of a window over images [S, N, H, W, C]."""
+@dataclass(frozen=True, eq=False)
+class WindowTaps:
+    """Taps of a window over images [S, N, H, W, C].
 
-    def taps(index: tuple[int, ...]) -> Taps:
+    Attributes:
+        window: kernel, stride, dilation, padding.
+        x: numbers of the image's elements.
+        outside: what taps outside the image hold; None where they are skipped.
+        weights: of an output channel, and the input channels that they belong to.
+    """
+
+    window: Window
+    x: Ids
+    outside: Number | None
+    weights: WeightsOf
+
+    def __call__(self, index: tuple[int, ...]) -> Taps:
+        """Return the taps of output element [s, n, row, column, channel]."""
+        window = self.window
         before = (window.top, window.left)
         axes = zip(index[2:4], window.kernel, window.stride, before, window.dilation, strict=True)
         rows = [_read(*axis) for axis in axes]
-        factors, channels = weights(index[-1])
-        return _gathered(x[index[:2]], rows, factors, channels, outside)
+        factors, channels = self.weights(index[-1])
+        return _gathered(self.x[index[:2]], rows, factors, channels, self.outside)
 
-    return taps
+
+@dataclass(frozen=True, eq=False)
+class TransposedTaps:
+    """Taps of a transposed window: the input pixels that reach an output.
+
+    Attributes:
+        window: kernel, stride and the padding that is cut off.
+        x: numbers of the input's elements [S, N, H, W, C].
+        weights: [O, KH, KW, C].
+    """
+
+    window: Window
+    x: Ids
+    weights: Array
+
+    def __call__(self, index: tuple[int, ...]) -> Taps:
+        """Return the taps of output element [s, n, row, column, channel]."""
+        axes = zip(index[2:4], self.window.kernel, self.window.stride, (self.window.top, self.window.left), strict=True)
+        rows = [_reached(*axis) for axis in axes]
+        return replace(_gathered(self.x[index[:2]], rows, self.weights[index[-1]], slice(None), None), note="")
 
 
 def _gathered(

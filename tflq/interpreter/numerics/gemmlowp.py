@@ -91,7 +91,6 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
     return mantissa, integer_bits - headroom
 
 
-@primitive("reciprocal", "1 / {x}: mantissa and bits over unit; {x} has {integer_bits} integer bits")
 def reciprocal_of_one(x: int, integer_bits: int) -> tuple[int, int]:
     """`reciprocal` of one value: Python's integers are many times as fast as arrays of one."""
     headroom = 32 - x.bit_length()
@@ -116,6 +115,14 @@ def rounding_divide_int16_by_pot(x: ArrayLike, exponent: int) -> Integers:
     return np.asarray(np.where(np.asarray(x, np.int64) >= 0, 1, -1), np.int64)
 
 
+_BIT_LENGTH = """
+    int64_t bits = 0;
+    while (x >> bits > 0) { bits += 1; }
+    return bits;
+"""
+
+
+@primitive("bits", "bit length of {x}", body=_BIT_LENGTH)
 def bit_length(x: Integers) -> Integers:
     """Number of bits of 0 <= x < 2^53; 0 for 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)

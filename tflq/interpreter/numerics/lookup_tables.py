@@ -39,7 +39,8 @@ def make_table(compute: Callable[[Integers], Array], source: DType, target: DTyp
 
 def is_used(table: Array | None) -> TypeGuard[Array]:
     """Whether a table stands for its rule: where there is one, and nothing records how the rule runs."""
-    return table is not None and recorder() is None
+    recording = recorder()
+    return table is not None and (recording is None or recording.stands(table))
 
 
 def look_up(table: Table, x: Array) -> Array:

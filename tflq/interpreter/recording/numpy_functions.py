@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,31 +78,55 @@ def words(ufunc: np.ufunc) -> tuple[str, str]:
     return _NAMED.get(name, (name, f"{name}({arguments})"))
 
 
-def along(ids: Ids, axis: Any) -> TapsOf:
-    """Return the taps of a reduction along axes; an index of the result may have those axes with size 1, or not."""
+@dataclass(frozen=True, eq=False)
+class Along:
+    """Taps of a reduction along axes.
+
+    Attributes:
+        rows: numbers of the elements, [axes that stay, axes that are reduced].
+        axes: those that are reduced, of the operand.
+        stay: how many axes stay.
+    """
+
+    rows: Ids
+    axes: tuple[int, ...]
+    stay: int
+
+    def __call__(self, index: tuple[int, ...]) -> Taps:
+        """Return the taps of an element; its index may have the reduced axes with size 1, or not."""
+        if len(index) == self.stay + len(self.axes) and self.axes:
+            index = tuple(i for n, i in enumerate(index) if n not in self.axes)
+        return Taps(self.rows.reshape(*self.rows.shape[: self.stay], -1)[index])
+
+
+def along(ids: Ids, axis: Any) -> Along:
+    """Return the taps of a reduction along axes; None for all."""
     axes = tuple(range(ids.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(ids.ndim, 1))
     rows = np.moveaxis(ids, axes, range(-len(axes), 0)) if axes else ids[..., None]
-    own = rows.shape[: ids.ndim - len(axes)]
-
-    def taps(index: tuple[int, ...]) -> Taps:
-        if len(index) == ids.ndim and axes:
-            index = tuple(i for n, i in enumerate(index) if n not in axes)
-        return Taps(rows.reshape(*own, -1)[index])
-
-    return taps
+    return Along(rows, axes, ids.ndim - len(axes))
 
 
-def row(ids: Ids, axis: Any, is_running: bool) -> TapsOf:
-    """Return the taps of what follows from a whole row, or from all up to its place in it."""
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Taps of what follows from a whole row, or from all up to its place in it.
 
-    def taps(index: tuple[int, ...]) -> Taps:
-        if axis is None:
-            return Taps(ids.reshape(-1)[: index[0] + 1 if is_running else None])
-        along = int(axis) % ids.ndim
-        row = np.moveaxis(ids, along, -1)[index[:along] + index[along + 1 :]]
-        return Taps(row[: index[along] + 1] if is_running else row)
+    Attributes:
+        ids: numbers of the elements.
+        axis: of the rows; None where all elements are one.
+        is_running: whether only those up to its place count.
+    """
 
-    return taps
+    ids: Ids
+    axis: int | None
+    is_running: bool
+
+    def __call__(self, index: tuple[int, ...]) -> Taps:
+        """Return the taps of an element."""
+        if self.axis is None:
+            return Taps(self.ids.reshape(-1)[: index[0] + 1 if self.is_running else None])
+        along = int(self.axis) % self.ids.ndim
+        row = np.moveaxis(self.ids, along, -1)[index[:along] + index[along + 1 :]]
+        return Taps(row[: index[along] + 1] if self.is_running else row)
 
 
 def matrix(ids: Ids, columns: Array) -> TapsOf:

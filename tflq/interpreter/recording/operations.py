@@ -20,9 +20,9 @@ from tflq.interpreter.recording.numpy_functions import (
     REDUCED,
     ROWS,
     UFUNC_REDUCED,
+    Row,
     along,
     matrix,
-    row,
     words,
 )
 from tflq.interpreter.recording.primitive import Compute, Ids, Primitive, Taps, TapsOf, recorded_by
@@ -100,6 +100,10 @@ class Operations:
             values, rest = function(*plain(args)), plain(args[1:])
             return traced(values, function(self._ids(args[0]), *rest)) if is_traced(args[0]) else values
 
+    def stands(self, table: Array) -> bool:  # noqa: ARG002
+        """Return that the rule runs."""
+        return False
+
     def computation(self, table: Array) -> Compute | None:
         """Return what a table of equal entries was made of when the node was lowered."""
         with recorded_by(None):
@@ -149,12 +153,12 @@ class Operations:
                 label = "clamp" if func is np.clip else func.__name__
                 operands = {str(i): self._ids(v) for i, v in enumerate((*args, *kwargs.values())) if v is not None}
                 names = ", ".join("{" + name + "}" for name in operands)
-                return self._add(result, label, f"{label}({names})", operands)
+                return self._add(result, label, f"{label}({names})", operands, operation=func)
             if func in REDUCED or func in ROWS:
                 axis = kwargs.get("axis", args[1] if len(args) > 1 else (-1 if func in (np.sort, np.argsort) else None))
                 ids = np.array(self._ids(args[0]))
-                taps = along(ids, axis) if func in REDUCED else row(ids, axis, func in (np.cumsum, np.cumprod))
-                return self._add(result, (REDUCED | ROWS)[func], "of {x}", {}, taps)
+                taps = along(ids, axis) if func in REDUCED else Row(ids, axis, func in (np.cumsum, np.cumprod))
+                return self._add(result, (REDUCED | ROWS)[func], "of {x}", {}, taps, func)
             if isinstance(result, np.ndarray) and result.dtype != object:
                 return self._opaque(func.__name__, result)
             return result
@@ -195,7 +199,9 @@ class Operations:
                 return self._opaque("view", values)
             if values.dtype == x.dtype:
                 return traced(values, self._ids(x))
-            return self._add(values, "raw bits", "bits of {0} as " + str(values.dtype), {"0": self._ids(x)})
+            return self._add(
+                values, "raw bits", "bits of {0} as " + str(values.dtype), {"0": self._ids(x)}, operation="view"
+            )
 
     def _ids(self, value: Any) -> Ids:
         """Return the params of a value's elements; those of constants are new."""
@@ -207,8 +213,17 @@ class Operations:
             return np.asarray([self._ids(item) for item in value])
         return self.tape.add(kind, np.asarray(plain(value)), "not recorded" if kind is Kind.OPAQUE else "")
 
-    def _add(self, result: Any, label: str, formula: str, operands: dict[str, Ids], taps: TapsOf | None = None) -> Any:
-        return traced(result, self.tape.add(Kind.COMPUTED, result, label, formula, operands, taps))
+    def _add(
+        self,
+        result: Any,
+        label: str,
+        formula: str,
+        operands: dict[str, Ids],
+        taps: TapsOf | None = None,
+        operation: object = None,
+    ) -> Any:
+        made = self.tape.add(Kind.COMPUTED, result, label, formula, operands, taps, operation=operation)
+        return traced(result, made)
 
     def _opaque(self, name: str, result: Array) -> Any:
         return traced(result, self.tape.add(Kind.OPAQUE, result, name, f"numpy's {name}: not recorded by element"))
@@ -227,7 +242,8 @@ class Operations:
         name = ufunc.__name__
         if method == "__call__" and ufunc.signature is None:
             label, formula = words(ufunc)
-            return self._add(result, label, formula, {str(i): self._ids(v) for i, v in enumerate(inputs)})
+            operands = {str(i): self._ids(v) for i, v in enumerate(inputs)}
+            return self._add(result, label, formula, operands, operation=ufunc)
         if method == "__call__" and name == "matmul" and min(np.ndim(v) for v in inputs) > 1:
             return self._add(
                 result, "sum of products", "", {}, matrix(np.array(self._ids(inputs[0])), plain(inputs[1]))
@@ -235,12 +251,15 @@ class Operations:
         axis = kwargs.get("axis", inputs[1] if len(inputs) > 1 else 0)
         if method in ("reduce", "accumulate"):
             ids = np.array(self._ids(inputs[0]))
-            taps = along(ids, axis) if method == "reduce" else row(ids, axis, True)
+            taps = along(ids, axis) if method == "reduce" else Row(ids, axis, True)
             running = "" if method == "reduce" else "running "
-            return self._add(result, running + UFUNC_REDUCED.get(name, name), "of {x}", {}, taps)
+            label = running + UFUNC_REDUCED.get(name, name)
+            function = ufunc if method == "reduce" else np.cumsum if ufunc is np.add else None
+            return self._add(result, label, "of {x}", {}, taps, function)
         if method == "outer":
             a, b = (self._ids(v) for v in inputs)
-            return self._add(result, *words(ufunc), {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b})
+            operands = {"0": a.reshape(*a.shape, *(1,) * b.ndim), "1": b}
+            return self._add(result, *words(ufunc), operands, operation=ufunc)
         return self._opaque(f"{name}.{method}", result)
 
     def _scattered(self, ufunc: np.ufunc, target: Any, where: Any, *values: Any) -> None:
@@ -262,7 +281,7 @@ class Operations:
         same = np.array_equal(before, values, equal_nan=values.dtype.kind in "fc" and before.dtype.kind in "fc")
         if same:
             return traced(values, np.array(ids))
-        return self._add(values, f"as {values.dtype}", f"{values.dtype}({{0}})", {"0": ids})
+        return self._add(values, f"as {values.dtype}", f"{values.dtype}({{0}})", {"0": ids}, operation="cast")
 
     def _copy(self, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
         if not isinstance(target, Traced):
@@ -310,12 +329,12 @@ class Operations:
             return traced(values, sources)
         places = ", ".join("{" + str(i + 1) + "}" for i in range(len(computed)))
         operands = {"0": sources, **{str(i + 1): ids for i, ids in enumerate(computed)}}
-        return self._add(values, "looked up", "{0:name}" + f"[{places}]", operands)
+        return self._add(values, "looked up", "{0:name}" + f"[{places}]", operands, operation="look up")
 
     def _selected(self, result: Array, condition: Any, a: Any, b: Any) -> Any:
         chosen = np.where(plain(condition), self._ids(a), self._ids(b))
         operands = {"0": chosen, "1": self._ids(condition)}
-        return self._add(result, "selected", "{0}, the condition being {1}", operands)
+        return self._add(result, "selected", "{0}, the condition being {1}", operands, operation="select")
 
     def _converter(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def convert(value: Any, *args: Any, **kwargs: Any) -> Any:

@@ -53,12 +53,15 @@ class Primitive:
         formula: with the function's parameters in braces: "RDBP({x}, {exponent})".
         taps: for sums and maxima: takes those of the function's arguments that it names, with the numbers of elements
             in place of `x`.
+        body: the statements of the function in C, where its Python has no form there or computes whole numbers in
+            floating point: int64_t from int64_t, below 2^52.
     """
 
     function: Callable[..., Any]
     label: str
     formula: str
     taps: Callable[..., TapsOf] | None = None
+    body: str = ""
 
 
 Compute = Callable[..., NDArray[Any]]
@@ -73,6 +76,9 @@ class Recorder(Protocol):
 
     def move(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a function that moves elements of its first argument, and move their numbers in the same way."""
+
+    def stands(self, table: NDArray[Any]) -> bool:
+        """Whether a table is read, rather than the rule run that it was made of."""
 
     def computation(self, table: NDArray[Any]) -> Compute | None:
         """Return what a table's entries were computed by; None where it is not known."""
@@ -122,11 +128,11 @@ def note_table(table: NDArray[Any], compute: Compute) -> None:
         found.append((table, compute))
 
 
-def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = None) -> Callable[[F], F]:
+def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = None, body: str = "") -> Callable[[F], F]:
     """Return a decorator that makes a function a primitive; arguments as in `Primitive`."""
 
     def decorate(function: F) -> F:
-        rule = Primitive(function, label, formula, taps)
+        rule = Primitive(function, label, formula, taps, body)
 
         @wraps(function)
         def call(*args: object, **kwargs: object) -> object:

@@ -44,6 +44,7 @@ class Record:
         operands: name -> numbers of elements, broadcasting to the shape.
         taps: of reductions.
         position: of an input.
+        operation: what ran: numpy's function, a primitive's `Call`, or a word ("cast", "select", "look up", "view").
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class Record:
     operands: dict[str, Ids]
     taps: TapsOf | None = None
     position: int = -1
+    operation: object = None
 
 
 class Tape:
@@ -73,11 +75,12 @@ class Tape:
         operands: dict[str, Ids] | None = None,
         taps: TapsOf | None = None,
         position: int = -1,
+        operation: object = None,
     ) -> Ids:
         """Keep an operation and return the numbers of its results, in an array of its own of their shape."""
         kept = np.array(values)
         read = {name: np.array(numbers) for name, numbers in (operands or {}).items()}  # arrays may be overwritten
-        self.records.append(Record(kind, label, formula, self._size, kept, read, taps, position))
+        self.records.append(Record(kind, label, formula, self._size, kept, read, taps, position, operation))
         self._starts.append(self._size)
         ids = np.arange(self._size, self._size + kept.size, dtype=np.int64).reshape(kept.shape)
         self._size += kept.size

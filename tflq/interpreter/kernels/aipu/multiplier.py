@@ -25,7 +25,16 @@ USUAL_SHIFT = 31
 Doubles = NDArray[np.float64]
 
 
-@primitive("rounded", "RNE({x} * {m} * 2^-{n})")
+_HALVES_TO_EVEN = """
+    int64_t product = x * m;
+    if (n <= 0) { return product * ((int64_t)1 << -n); }
+    if (n > 60) { return 0; }
+    int64_t whole = product >> n, rest = product - whole * ((int64_t)1 << n), half = (int64_t)1 << (n - 1);
+    return whole + (rest > half || (rest == half && (whole & 1) == 1));
+"""
+
+
+@primitive("rounded", "RNE({x} * {m} * 2^-{n})", body=_HALVES_TO_EVEN)
 def scaled(x: ArrayLike, m: ArrayLike, n: ArrayLike) -> Doubles:
     """Return RNE(x * M * 2^-N) in float64, ties to even; exact while |x * M| < 2^53. Operands broadcast."""
     product = np.asarray(x, np.float64) * np.asarray(m, np.float64)

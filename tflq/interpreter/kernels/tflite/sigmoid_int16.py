@@ -62,5 +62,5 @@ def interpolate(magnitude: Integers, fraction_bits: int) -> Integers:
     """
     whole, fraction = magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1)
     whole = np.minimum(whole, 254)
-    here, following = SIGMOID_TABLE[whole], SIGMOID_TABLE[whole + 1]
+    here, following = np.take(SIGMOID_TABLE, whole), np.take(SIGMOID_TABLE, whole + 1)
     return np.asarray((here << fraction_bits) + fraction * (following - here))

@@ -40,6 +40,7 @@ from tflq.interpreter.numerics.gemmlowp import (
 )
 from tflq.interpreter.numerics.lookup_tables import look_up_513, lut513
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+from tflq.interpreter.recording.primitive import recorder
 
 DIFFERENCE_BITS = 5
 SUM_BITS = 12
@@ -111,7 +112,7 @@ def run(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
         return (_run_int16(params, x),)
     below: Integers = np.subtract(np.maximum.reduce(x, axis=-1, keepdims=True), x, dtype=np.int16)
     total = np.add.reduce(np.take(params.addends, below), axis=-1, keepdims=True) & 0xFFFFFFFF
-    if total.size == 1:
+    if total.size == 1 and recorder() is None:
         return (_scaled(params, below, *reciprocal_of_one(total.item(), SUM_BITS)),)
     return (_scaled(params, below, *reciprocal(total, SUM_BITS)),)
 

@@ -1,0 +1,131 @@
+"""Programs of whole networks write the bytes that tflq's engine computes: compiled and run, tensor by tensor."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.hostile.names import hostile_model, write_hostile
+from tests.support import c_compiler
+from tests.support.command import tflq
+from tests.support.tracked import ROOT
+from tflq.converters.tflite import write_model
+from tflq.graph import DType, GraphBuilder, Model
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+TARGETS = ("tflite", "gap9-ne16", "gap9-sq8", "aipu", "tpu-mlir", "openvino")
+
+
+def export(model: Path, folder: Path, target: str, *options: str) -> dict[str, object]:
+    chosen = () if target == "tflite" else ("-t", target)
+    done = tflq("export", model, "--program", "c99", *chosen, *options, "-o", folder, "--json", cwd=folder.parent)
+    assert (done.status, done.err) == (0, "")
+    return dict(done.json)
+
+
+def require_equal(folder: Path, program: Path) -> None:
+    found = c_compiler.run(program, (folder / "samples.bin").read_bytes())
+    expected = (folder / "expected.bin").read_bytes()
+    assert found == expected, first_difference(folder, found, expected)
+
+
+def first_difference(folder: Path, found: bytes, expected: bytes) -> str:
+    """Name the first tensor that differs."""
+    if len(found) != len(expected):
+        return f"{len(found)} bytes, {len(expected)} expected"
+    tensors = json.loads((folder / "index.json").read_text())["tensors"]
+    at = int(np.flatnonzero(np.frombuffer(found, np.uint8) != np.frombuffer(expected, np.uint8))[0])
+    at %= sum(t["bytes"] for t in tensors)
+    for tensor in tensors:
+        if at < tensor["bytes"]:
+            return str(tensor["name"])
+        at -= tensor["bytes"]
+    return ""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_tensor_in_every_arithmetic(target: str, tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    report = export(DIGITS, folder, target, "-n", "5")
+    require_equal(folder, c_compiler.build(folder, "-O1"))
+    text = (folder / "network.c").read_text() + (folder / "kernels.h").read_text()
+    assert set(re.findall(r"#include <(.*)>", text)) <= {"stdint.h", "string.h", "float.h"}
+    assert f"at[{report['arena_bytes']}]" in text
+    if target in ("gap9-ne16", "gap9-sq8", "aipu"):  # their arithmetic has no real numbers
+        assert not re.search(r"\b(float|double)\b", text)
+
+
+def test_sanitised_and_optimised(tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    export(DIGITS, folder, "tflite", "-n", "2")
+    for flags in (("-O0",), ("-O3",), ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")):
+        require_equal(folder, c_compiler.build(folder, *flags))
+
+
+@pytest.mark.parametrize("array", ["weights", "bias", "multiplier", "shift"])
+def test_a_changed_constant_is_seen_in_its_layer(array: str, tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    export(DIGITS, folder, "tflite", "-n", "8")
+    source = (folder / "network.c").read_text()
+    layer = "conv_2d_2"
+    start = re.search(rf"{layer}_{array}\[\d+\] = {{\n\s+", source)
+    assert start is not None
+    number = re.match(r"-?\d+", source[start.end() :])
+    assert number is not None
+    step = {"weights": 8, "bias": 64, "multiplier": 1 << 24, "shift": 1}[array]
+    changed = f"{int(number[0]) + (step if int(number[0]) <= 0 else -step)}"
+    (folder / "network.c").write_text(source[: start.end()] + changed + source[start.end() + len(number[0]) :])
+    found = c_compiler.run(c_compiler.build(folder), (folder / "samples.bin").read_bytes())
+    expected = (folder / "expected.bin").read_bytes()
+    assert found != expected
+    tensors = json.loads((folder / "index.json").read_text())["tensors"]
+    assert first_difference(folder, found, expected) == tensors[2]["name"]
+
+
+def test_hostile_names_compile(tmp_path: Path) -> None:
+    model = write_hostile(tmp_path / "given", hostile_model())
+    folder = tmp_path / "program"
+    export(model, folder, "tflite")
+    require_equal(folder, c_compiler.build(folder))
+    for name in ("network.h", "network.c", "kernels.h", "main.c"):
+        assert (folder / name).read_bytes().isascii()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("-t", "nnie"),
+            "CONV_2D 'CONV_2D_0_0' and 2 more: sums of real numbers (sequential convolution) have no form",
+        ),
+        (("-l", "0"), "a program has all layers"),
+        (("--vectors", "c"), "choose one of"),
+    ],
+)
+def test_refusals_write_nothing(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = tflq("export", DIGITS, "--program", "c99", *arguments, "-o", "out", cwd=tmp_path)
+    assert message in done.refused()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_float_network_is_refused(tmp_path: Path) -> None:
+    b = GraphBuilder("float")
+    x = b.input("x", (1, 4), DType.FLOAT32)
+    y = b.add("softmax", [x], (1, 4), DType.FLOAT32, beta=1.0)
+    write_model(Model([b.build([y])]), tmp_path / "m.tflite")
+    done = tflq("export", tmp_path / "m.tflite", "--program", "c99", "-o", "out", cwd=tmp_path)
+    assert "no c99 program, which computes integers: SOFTMAX" in done.refused()
+
+
+def test_data_that_chooses_elements_is_refused(tmp_path: Path) -> None:
+    b = GraphBuilder("gather")
+    x = b.input("x", (4,), DType.INT8)
+    at = b.input("at", (2,), DType.INT32)
+    write_model(Model([b.build([b.add("gather", [x, at], (2,), DType.INT8, axis=0)])]), tmp_path / "m.tflite")
+    done = tflq("export", tmp_path / "m.tflite", "--program", "c99", "-o", "out", cwd=tmp_path)
+    assert "GATHER" in done.refused()
+    assert "depends on the data" in done.refused()

@@ -1,0 +1,144 @@
+"""One layer as a C function: its kernel is run once, recorded, and what was recorded becomes loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from tflq.analysis.c99.bounds import bounds_of_type
+from tflq.analysis.c99.builder import Builder
+from tflq.analysis.c99.expression import Buffer
+from tflq.analysis.c99.recorder import ProgramOperations
+from tflq.analysis.c99.shared import Shared
+from tflq.analysis.c99.text import FunctionText
+from tflq.analysis.c99.words import stored_type
+from tflq.analysis.explain.recording import RecordedNode
+from tflq.errors import UnsupportedError
+from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
+from tflq.interpreter.recording.tape import Kind
+from tflq.interpreter.registry import kernel, kernel_name
+from tflq.quoting import c_comment
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer in C.
+
+    Attributes:
+        index: of the node.
+        name: of the function.
+        constants: their declarations.
+        function: its text.
+        arguments: tensors that are passed to it, inputs before outputs.
+    """
+
+    index: int
+    name: str
+    constants: tuple[str, ...]
+    function: str
+    arguments: tuple[int, ...]
+
+
+def layer_of(
+    graph: Graph, index: int, name: str, inputs: Sequence[Array | None], known: Collection[int], shared: Shared
+) -> Layer:
+    """Write one layer.
+
+    Args:
+        graph: lowered.
+        index: of the node.
+        name: of the function.
+        inputs: what the node reads for one sample, dtype[*shape].
+        known: tensors that are the same for every sample, beside the constants.
+        shared: what the functions of the program share.
+
+    Raises:
+        UnsupportedError: the layer has no form in C, with the reason.
+    """
+    node, operands = graph.nodes[index], graph.operands(index)
+    recorded = RecordedNode(node, operands, inputs, ProgramOperations)
+    if recorded.failure:
+        raise UnsupportedError(f"it could not be recorded: {recorded.failure}")
+    read = [None if t == ABSENT or x is None else x for t, x in zip(node.inputs, inputs, strict=True)]
+    buffers = [
+        None if x is None else _buffer(f"x{position}" if position else "x", x, operands.inputs[position])
+        for position, x in enumerate(read)
+    ]
+    given = {t for t in node.inputs if t != ABSENT and (graph.tensors[t].is_constant or t in known)}
+    constants = {i for i, t in enumerate(node.inputs) if t in given}
+    _freeze(recorded, constants)
+    names = {b.name for b in buffers if b is not None} | {_output_name(n) for n in range(len(node.outputs))}
+    text = FunctionText(shared, name, recorded.tape, names)
+    lines: list[str] = []
+    outputs = []
+    for position, t in enumerate(node.outputs):
+        ids = recorded.numbers(position)
+        if ids is None:
+            raise UnsupportedError("its kernel computes in a way that is not recorded")
+        tensor = graph.tensors[t]
+        target = Buffer(_output_name(position), tensor.dtype.storage, 0, 0, ids.size)
+        outputs.append(target)
+        builder = Builder(recorded.tape, buffers)
+        builder.fill(target, ids)
+        for scratch in dict.fromkeys(n.target for n in builder.nests if n.target is not target):
+            lines.append(f"    static {stored_type(scratch.dtype)} {scratch.name}[{scratch.size}];")
+        for nest in builder.nests:
+            lines += text.nest(nest)
+    body = "\n".join(lines)
+    used = [i for i, b in enumerate(buffers) if b is not None and i not in constants and _is_read(b.name, body)]
+    words = [f"const {stored_type(b.dtype)} *{b.name}" for i in used if (b := buffers[i])]
+    words += [f"{stored_type(b.dtype)} *{b.name}" for b in outputs]
+    head = _description(graph, index, recorded.source)
+    function = f"{head}\nstatic void {name}({', '.join(words)})\n{{\n{body}\n}}"
+    arguments = (*(node.inputs[i] for i in used), *node.outputs)
+    return Layer(index, name, tuple(text.constants.values()), function, arguments)
+
+
+def _output_name(position: int) -> str:
+    return f"y{position}" if position else "y"
+
+
+def _freeze(recorded: RecordedNode, constants: Collection[int]) -> None:
+    """Make constant inputs of the tape what they are: params."""
+    records = recorded.tape.records
+    for n, record in enumerate(records):
+        if record.kind is Kind.INPUT and record.position in constants:
+            records[n] = replace(record, kind=Kind.PARAM)
+
+
+def _buffer(name: str, x: Array, tensor: Tensor | None) -> Buffer:
+    if x.dtype.kind not in "biuf":
+        raise UnsupportedError(f"elements of type {x.dtype}")
+    low, high = bounds_of_type(x.dtype)
+    if tensor is not None and x.dtype.kind in "iu":
+        low, high = max(low, tensor.dtype.minimum), min(high, tensor.dtype.maximum)
+    return Buffer(name, x.dtype, low, high, x.size)
+
+
+def _is_read(name: str, body: str) -> bool:
+    return re.search(rf"\b{name}\b", body) is not None
+
+
+def _description(graph: Graph, index: int, source: str) -> str:
+    node = graph.nodes[index]
+    rule = kernel(node.arithmetic or "", kernel_name(node)).summary
+    lines = [f"{node.operator.upper()} '{node.name}' ({node.arithmetic})"]
+    for word, tensors in (("reads", node.inputs), ("writes", node.outputs)):
+        for t in tensors:
+            if t != ABSENT and not graph.tensors[t].is_constant:
+                lines.append(f"{word} {tensor_words(graph.tensors[t])}")
+    if rule:
+        lines.append(rule)
+    lines.append(f"source: {source}")
+    return "/* " + "\n * ".join(map(c_comment, lines)) + "\n */"
+
+
+def tensor_words(tensor: Tensor) -> str:
+    """Return a tensor's name, type, shape, scale and zero point."""
+    shape = "x".join(map(str, tensor.shape)) or "1"
+    words = f"{tensor.dtype.value}[{shape}] '{tensor.name}'"
+    found = tensor.quantisation
+    if isinstance(found, Affine) and not found.is_per_axis:
+        words += f", scale {float(found.scale[0])!r}, zero point {int(found.zero_point[0])}"
+    return words
