@@ -4,8 +4,8 @@
         [--folder FILES] [--dumps FOLDER] [--every]
 
 A scheme is ne16 or sq8, then _w2 .. _w8 for the bits of the weights (_w?: drawn for each network), or _16 for 16-bit
-features. --folder compares the .tflite files of a folder instead of drawing; --dumps keeps NNTool's answers and uses
-those that lie there. NNTool is run as it is, in its own process.
+features; tflq runs with numerics=nntool. --folder compares the .tflite files of a folder instead of drawing; --dumps
+keeps NNTool's answers and uses those that lie there. NNTool is run as it is, in its own process.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _rows(peer: Peer, models: Sequence[Path], dumps: Path, args: argparse.Namesp
 
 
 def _scheme(text: str, model: Path) -> Scheme:
-    return Scheme.of(text.replace("?", str(Random(model.stem).randint(2, 7))))
+    return Scheme.of(text.replace("?", str(Random(model.stem).randint(2, 7))), "numerics=nntool")
 
 
 def _row(peer: Peer, model: Path, scheme: Scheme, dumps: Path, every: bool) -> Row:

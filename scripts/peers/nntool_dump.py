@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,8 @@ from tflq.graph import Affine, Array, Graph, Model, Node
 from tflq.interpreter import Engine, lower
 
 Fields = dict[str, Any]
-LAYOUT_ONLY = ("_trans", "_reshape", "_trans_out0", "_trans_in0", "_trans_out1", "_trans_in1")
-"""Ends of names of nodes that only move data, which tflq need not have."""
+LAYOUT_ONLY = re.compile(r"_reshape$|_trans(_(in|out))?_?\d*$")
+"""Names of nodes that only move data, which tflq need not have."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +167,16 @@ class Comparison:
         name, quant = inner["name"], inner.get("quant")
         node = self._ours(name)
         if node is None:
-            if not name.endswith(LAYOUT_ONLY) and inner["op"] != "copy":
+            if not LAYOUT_ONLY.search(name) and inner["op"] != "copy":
                 self._check(False, name, "node", f"{inner['op']} absent in tflq")
             return
         if quant is None:
             return
         first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantisation is not None), None)
         if quant["in_qs"] and quant["in_qs"][0] and first is not None:
-            self._check_type(name, "input type", first, quant["in_qs"][0])
+            # Where NNTool types a filter for another input than the one of its fusion, M and N tell which.
+            source = outer if "inside_scale" in node.attributes else inner
+            self._check_type(name, "input type", first, source["quant"]["in_qs"][0])
         base = f"tensor/{name}" if outer is inner else f"tensor/{outer['name']}//{name}"
         for k, (index, out) in enumerate(zip(node.outputs, quant["out_qs"], strict=False)):
             if out:
@@ -186,6 +189,7 @@ class Comparison:
             self._check_tensor(name, f"{base}#{k}" if k else base, index)
 
     def _ours(self, name: str) -> Node | None:
+        name = re.sub(r"_trans(_in\d)?_qin", "_qin", name)
         merged = f"{name[:-6]}_merged_split" if name.endswith("_split") else f"{name}_merged"
         return next((n for wanted in (name, merged) for n in self.graph.nodes if n.name == wanted), None)
 

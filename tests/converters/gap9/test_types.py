@@ -335,8 +335,9 @@ def test_moves_keep_one_type() -> None:
     axis = net.builder.constant("axis", np.array([1], np.int32))
     z = net.add("reverse_v2", [y, axis], (1, 4, 8, 4), (-1.0, 3.0))
     graph = convert(net, net.conv(z, WIDE), NE16)
+    # The piece that the slice drops is a graph output of NNTool's, and asks for symmetry.
     for name in ("CONV_2D_0_0", "SLICE_0_1", "REVERSE_V2_0_2"):
-        check(graph, name, "uint8", 4 / 255, 64)
+        check(graph, name, "uint8", 3 / 127, 128)
 
 
 @pytest.mark.parametrize("operator", ["sum", "reduce_max"])

@@ -69,9 +69,11 @@ def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str
 def _mean(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     rank = len(graph.tensors[node.inputs[0]].shape)
     data = graph.tensors[node.inputs[1]].data
-    axes = sorted(int(a) % rank for a in data.reshape(-1)) if data is not None else None
-    if rank != 4 or axes != [1, 2]:
-        return f"{node.operator} over axes {axes} of rank {rank}; GAP9 takes height and width, axes 1 and 2 of rank 4"
+    if data is None:
+        return "its axes are computed at run time; GAP9 takes constants"
+    axes = sorted({int(a) % rank for a in data.reshape(-1)})
+    if not axes or 0 in axes:
+        return f"{node.operator} over axes {axes} of rank {rank}; GAP9 takes any but the batch axis"
     return ""
 
 

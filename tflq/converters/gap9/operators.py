@@ -7,7 +7,7 @@ from tflq.graph import Node
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 POOLS = ("max_pool_2d", "average_pool_2d")
 RECTIFIERS = ("relu", "relu6")
-CURVES = ("leaky_relu", "hard_swish", "logistic", "tanh")
+CURVES = ("leaky_relu", "hard_swish", "hard_sigmoid", "logistic", "tanh")
 """Activations in front of which a filter writes 32 bits."""
 ACTIVATIONS = (*RECTIFIERS, *CURVES)
 GLOBAL_POOLS = ("mean", "sum", "reduce_max")
@@ -19,6 +19,7 @@ MOVES = (
     "pack",
     "pad",
     "reshape",
+    "resize_bilinear",
     "resize_nearest_neighbor",
     "reverse_v2",
     "slice",

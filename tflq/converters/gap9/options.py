@@ -25,6 +25,9 @@ class LayerOptions:
         2, "most bits that a 16-bit input gives up for its accumulator", minimum=0, maximum=8
     )
     sub: str = key("exact", "uint8 Sub: the correct sign of the zero points, or the vendor's", ("exact", "nntool"))
+    numerics: str = key(
+        "exact", "where NNTool is flawed: the right result, or NNTool's to the bit", ("exact", "nntool")
+    )
     weight_bits_requested: bool = False
 
 

@@ -42,7 +42,7 @@ def reduce_precision(graph: Graph, plan: TypePlan, options: Mapping[str, LayerOp
             wider[tensor] = max(wider.get(tensor, 0), lost)
     for tensor, lost in wider.items():
         types.update(dict.fromkeys(_sharing(graph, plan, tensor), _widened(plan.types[tensor], lost)))
-    return TypePlan(plan.units, types, conversions)
+    return replace(plan, types=types, conversions=conversions)
 
 
 def _sharing(graph: Graph, plan: TypePlan, tensor: int) -> set[int]:

@@ -11,10 +11,14 @@ from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
 from tflq.converters.gap9.passes.constants import requantise_constants
+from tflq.converters.gap9.passes.cut_kernels import cut_kernels
+from tflq.converters.gap9.passes.global_pools import name_global_pools
+from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
 from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
 from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
+from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.precision import reduce_precision
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
@@ -50,10 +54,14 @@ def _passes(options: dict[str, LayerOptions]) -> tuple[Pass, ...]:
         Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
         Pass(merge_equal, "several pads of one tensor have become the same convolution input"),
         Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
+        Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
+        Pass(find_hard_sigmoids, "a filter takes it along as one activation"),
+        Pass(split_slices, "the piece that nobody reads decides types, too"),
         Pass(remove_idle_rectifiers, "a ReLU behind what is not negative would break a fusion for nothing"),
         Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
         Pass(raise_activations, "so that a layer takes its activation with it"),
-        Pass(fuse, "generators take convolution, pool and activation together"),
+        Pass(lambda graph: cut_kernels(graph, options), "engines and scales of weights follow the cut kernel"),
+        Pass(lambda graph: fuse(graph, options), "generators take convolution, pool and activation together"),
         Pass(lambda graph: merge_convolutions(graph, options), "parallel convolutions load their input once"),
         Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
         Pass(lambda graph: _typed(graph, options), "docs/gap9.md, 8"),

@@ -2,46 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
+from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.patterns import computed_inputs, only_reader
 from tflq.converters.passes.rewrite import with_attributes
+from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 
-_ACTIVATION, _MAX, _AVERAGE = "activation", "max_pool_2d", "average_pool_2d"
-_CONVOLUTION_CHAINS = (
-    (_MAX, _ACTIVATION),
-    (_AVERAGE, _ACTIVATION),
-    (_ACTIVATION, _MAX),
-    (_ACTIVATION,),
-    (_MAX,),
-    (_AVERAGE,),
-)
+_ACTIVATION, _RECTIFIER, _MAX, _AVERAGE = "activation", "rectifier", "max_pool_2d", "average_pool_2d"
+_CONVOLUTION_CHAINS = ((_ACTIVATION, _MAX), (_ACTIVATION,), (_MAX,), (_AVERAGE,))
 _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "conv_2d": _CONVOLUTION_CHAINS,
-    "depthwise_conv_2d": _CONVOLUTION_CHAINS,
+    "conv_2d": ((_MAX, _RECTIFIER), (_AVERAGE, _RECTIFIER), *_CONVOLUTION_CHAINS),
+    "depthwise_conv_2d": ((_MAX, _RECTIFIER), (_AVERAGE, _RECTIFIER), *_CONVOLUTION_CHAINS),
     "fully_connected": ((_ACTIVATION,),),
-    "add": (("rectifier",),),
-    "sub": (("rectifier",),),
+    "add": ((_RECTIFIER,),),
+    **dict.fromkeys(POOLS, ((_RECTIFIER,),)),
+    **dict.fromkeys(GLOBAL_POOLS, ((_ACTIVATION,),)),
 }
 """First operator -> what may follow it in one fusion, the longest first."""
+_FAILING = {
+    **dict.fromkeys(("conv_2d", "depthwise_conv_2d"), ((_MAX, "curve"), (_AVERAGE, "curve"))),
+    **dict.fromkeys(POOLS, (("curve",),)),
+    "add": (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",)),
+}
+"""What NNTool joins too, and then cannot quantise."""
+_DEPARTURE = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with the attribute `fusion` on each node of a fusion: <first node>_fusion.
 
     A node joins only if nobody else reads what it reads. An average pool does not join behind an activation.
+
+    Raises:
+        UnsupportedError: with numerics=nntool, what NNTool joins and then cannot quantise.
     """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
+        if "fusion" in result.nodes[index].attributes:
+            continue
+        failing = next((c for c in _FAILING.get(node.operator, ()) if _follow(graph, index, c) is not None), None)
+        if failing and options[layer_of(node)].numerics == "nntool":
+            raise UnsupportedError(
+                f"{graph.where(index)}: NNTool joins it with the {failing[-1]} behind it and cannot quantise the two; "
+                "numerics=exact computes them one after the other"
+            )
         members = next(
             (m for chain in _CHAINS.get(node.operator, ()) if (m := _follow(graph, index, chain)) is not None), None
         )
         for member in members or ():
             result.nodes[member] = with_attributes(graph.nodes[member], fusion=f"{node.name}_fusion")
+        if failing:
+            result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE)
     return result
 
 
@@ -56,9 +73,9 @@ def _follow(graph: Graph, index: int, chain: tuple[str, ...]) -> list[int] | Non
 
 
 def _kinds(operator: str) -> tuple[str, ...]:
-    if operator in POOLS:
-        return (operator,)
-    return (_ACTIVATION, "rectifier") if operator in RECTIFIERS else (_ACTIVATION,) * (operator in ACTIVATIONS)
+    if operator in RECTIFIERS:
+        return (_ACTIVATION, _RECTIFIER)
+    return (operator, _ACTIVATION, "curve") if operator in CURVES else (operator,)
 
 
 @dataclass(frozen=True)

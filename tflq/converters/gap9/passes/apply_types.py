@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.gap9.operators import GLOBAL_POOLS
 from tflq.converters.gap9.passes.choose_engines import SQ8
+from tflq.converters.gap9.types.network import GRAPH_OUTPUT
 from tflq.converters.gap9.types.plan import TypePlan
 from tflq.converters.passes.conversions import Conversions
-from tflq.converters.passes.rewrite import with_input
-from tflq.graph import Affine, Attributes, Graph, Node, Tensor
+from tflq.converters.passes.patterns import computed_inputs
+from tflq.converters.passes.rewrite import with_attributes, with_input
+from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.rounding import code_type
+
+_DEPARTURE = "NNTool computes M and N for the type in front of the Quantize node, not for the one behind it (17.7)"
 
 
 def apply_types(graph: Graph, plan: TypePlan) -> Graph:
@@ -17,6 +22,9 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
     result = graph.copy()
     for tensor, affine in plan.types.items():
         result.tensors[tensor] = _typed(result.tensors[tensor], affine)
+    for index, affine in plan.inside.items():
+        inside = {"inside_scale": float(affine.scale[0]), "inside_zero_point": int(affine.zero_point[0])}
+        result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE, **inside)
     _insert_conversions(result, plan)
     return result
 
@@ -27,6 +35,7 @@ def _typed(tensor: Tensor, affine: Affine) -> Tensor:
 
 def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
     """Put one Quantize node for each tensor and type, in front of its first reader; named after it."""
+    names = _names(graph, plan)
     nodes, graph.nodes = graph.nodes, []
     conversions = Conversions(graph)
     for index, reader in enumerate(nodes):
@@ -34,10 +43,46 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
         for position, source in enumerate(reader.inputs):
             affine = plan.conversions.get((index, position))
             if affine is not None:
-                name = f"{reader.attributes.text('fusion', '') or reader.name}_qin{position}"
-                wanted = replace(_typed(graph.tensors[source], affine), name=name, data=None)
-                attributes = Attributes({"layer": reader.name, "engine": SQ8, "engine_reason": "changes the type"})
-                made = conversions.convert(source, wanted, Node("quantize", (), (), attributes, name))
+                made = _converted(conversions, source, affine, names[index, position], reader.name)
                 node = with_input(node, position, made)
         # Of several in front of one node, that of the last operand runs first, as in NNTool's graphs.
         graph.nodes[first:] = [*reversed(graph.nodes[first:]), node]
+    outputs = list(graph.outputs)
+    for number, source in enumerate(graph.outputs):
+        affine = plan.conversions.get((GRAPH_OUTPUT, number))
+        if affine is not None:
+            name = f"output_{number + 1}_qin0"
+            outputs[number] = _converted(conversions, source, affine, name, graph.tensors[source].name)
+    graph.outputs = tuple(outputs)
+
+
+def _names(graph: Graph, plan: TypePlan) -> dict[tuple[int, int], str]:
+    """Name each conversion after the first of the nodes that share it, global pools last: a transpose parts them."""
+    names: dict[tuple[int, int], str] = {}
+    shared: dict[tuple[int, DType, Affine], list[tuple[int, int]]] = {}
+    for (index, position), affine in sorted(plan.conversions.items(), key=lambda item: item[0]):
+        if index == GRAPH_OUTPUT:
+            continue
+        source = graph.nodes[index].inputs[position]
+        key = next((k for k in shared if k[0] == source and k[2] == affine), (source, code_type(affine), affine))
+        shared.setdefault(key, []).append((index, position))
+    for places in shared.values():
+        index, position = min(places, key=lambda place: (graph.nodes[place[0]].operator in GLOBAL_POOLS, place))
+        reader = graph.nodes[index]
+        number = [p for p, _ in computed_inputs(graph, reader)].index(position)
+        names |= dict.fromkeys(places, f"{_name_in_front(graph, reader)}_qin{number}")
+    return names
+
+
+def _name_in_front(graph: Graph, reader: Node) -> str:
+    """Return what NNTool names a Quantize node after: a mean of rank 3 has a transpose and a reshape in front of it."""
+    name = reader.attributes.text("fusion", "") or reader.name
+    flat = reader.operator in GLOBAL_POOLS and len(graph.tensors[reader.inputs[0]].shape) == 3
+    return f"{name}_trans_in0_reshape" if flat else name
+
+
+def _converted(conversions: Conversions, source: int, affine: Affine, name: str, layer: str) -> int:
+    tensors = conversions.graph.tensors
+    wanted = replace(_typed(tensors[source], affine), name=name, data=None)
+    attributes = Attributes({"layer": layer, "engine": SQ8, "engine_reason": "changes the type"})
+    return conversions.convert(source, wanted, Node("quantize", (), (), attributes, name))

@@ -23,7 +23,7 @@ def arrange_layout(graph: Graph) -> Graph:
     written = {t: n for n in graph.nodes for t in n.outputs}
     for node in graph.nodes:
         producer = written.get(node.inputs[0])
-        if node.operator in GLOBAL_POOLS and len(graph.tensors[node.inputs[0]].shape) == 4:
+        if node.operator in GLOBAL_POOLS and _reduces_image(graph, node):
             result.nodes += _transposed(result, node, producer)
         elif node.operator == "reshape" and producer is not None and _takes_pixel_of_pool(graph, node, producer):
             renamed = with_attributes(node, layer=node.name)
@@ -31,6 +31,11 @@ def arrange_layout(graph: Graph) -> Graph:
         else:
             result.nodes.append(node)
     return result
+
+
+def _reduces_image(graph: Graph, node: Node) -> bool:
+    shape, axes = graph.tensors[node.inputs[0]].shape, graph.tensors[node.inputs[1]].data
+    return len(shape) == 4 and axes is not None and {int(a) % 4 for a in axes.reshape(-1)} == {1, 2}
 
 
 def _takes_pixel_of_pool(graph: Graph, node: Node, producer: Node) -> bool:
@@ -43,7 +48,8 @@ def _unit_name(node: Node) -> str:
 
 def _transposed(graph: Graph, mean: Node, producer: Node | None) -> list[Node]:
     inserted = producer is None or (producer.operator == "quantize" and producer.name.endswith("_qin0"))
-    name = f"{mean.name}_trans" if producer is None or inserted else f"{_unit_name(producer)}_trans_out0"
+    unit = _unit_name(mean)
+    name = f"{unit}_trans" if producer is None or inserted else f"{_unit_name(producer)}_trans_out0"
     source = mean.inputs[0]
     turned = derived_tensor(graph, source, name)
     n, h, w, c = graph.tensors[source].shape
@@ -51,7 +57,13 @@ def _transposed(graph: Graph, mean: Node, producer: Node | None) -> list[Node]:
     order = graph.add_tensor(constant(f"{name}_order", np.array(TO_FIRST, np.int32)))
     axes = graph.add_tensor(constant(f"{mean.name}_axes", np.array((2, 3), np.int32)))
     attributes = Attributes({"layer": mean.name, "engine": "", "engine_reason": "moves data: channels first"})
-    return [
-        Node("transpose", (source, order), (turned,), attributes, name),
-        replace(mean, inputs=(turned, axes)),
-    ]
+    first = Node("transpose", (source, order), (turned,), attributes, name)
+    pooled = replace(mean, inputs=(turned, axes))
+    if not mean.attributes.boolean("keep_dims", False):
+        return [first, pooled]
+    written = mean.outputs[0]
+    flat = derived_tensor(graph, written, f"{mean.name}_pixel")
+    graph.tensors[flat] = replace(graph.tensors[flat], shape=(n, c))
+    shape = graph.add_tensor(constant(f"{mean.name}_shape", np.array((n, 1, 1, c), np.int32)))
+    last = Node("reshape", (flat, shape), (written,), attributes, f"{mean.name}_reshape")
+    return [first, replace(with_attributes(pooled, keep_dims=False), outputs=(flat,)), last]

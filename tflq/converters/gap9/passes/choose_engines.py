@@ -16,6 +16,7 @@ _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
 _LSTM = "unidirectional_sequence_lstm"
 _WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}
+_MULTIPLIED = "NNTool's choice: NE16, which has no mode for a depthwise multiplier"
 _MODES = {
     "3x3dw": "NE16, depthwise 3x3 mode",
     "linear": "NE16, linear mode",
@@ -34,19 +35,21 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     result = graph.copy()
     fusions: dict[str, str] = {}
     for index, node in enumerate(graph.nodes):
+        layer = options[layer_of(node)]
         fusion = node.attributes.text("fusion", "")
         if fusion in fusions:
             engine, reason = fusions[fusion], "follows its layer"
         else:
-            engine, reason = _engine(graph, node, options[layer_of(node)])
+            engine, reason = _engine(graph, node, layer)
         if fusion:
             fusions[fusion] = engine
-        if engine == SQ8 and node.operator in FILTERS and options[layer_of(node)].feature_bits == 16:
+        if engine == SQ8 and node.operator in FILTERS and layer.feature_bits == 16:
             raise OptionError(
                 f"{graph.where(index)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
                 f"feature_bits=8, or use_ne16=true for this layer"
             )
-        result.nodes[index] = with_attributes(node, engine=engine, engine_reason=reason)
+        numerics = {"numerics": layer.numerics} if layer.numerics != "exact" else {}
+        result.nodes[index] = with_attributes(node, engine=engine, engine_reason=reason, **numerics)
     return result
 
 
@@ -56,7 +59,8 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
-        return _filter_engine(node, *(graph.tensors[t] for t in node.inputs[:2]))
+        x, weights = (graph.tensors[t] for t in node.inputs[:2])
+        return _filter_engine(node, x, weights, options.numerics == "nntool")
     if node.operator == _LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
@@ -64,11 +68,13 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     return SQ8, f"{node.operator} has int8 kernels only" + _WAYS_OUT.get(node.operator, "")
 
 
-def _filter_engine(node: Node, x: Tensor, weights: Tensor) -> tuple[str, str]:
+def _filter_engine(node: Node, x: Tensor, weights: Tensor, as_nntool: bool) -> tuple[str, str]:
+    multiplier = weights.shape[3] // x.shape[3] if node.operator == "depthwise_conv_2d" else 1
+    if multiplier > 1:
+        # NNTool counts it as a dense convolution and gives it to NE16, which has no such mode.
+        return (NE16, _MULTIPLIED) if as_nntool else (SQ8, f"depthwise multiplier {multiplier}, NE16 takes 1")
     if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
         height, width = weights.shape[1:3]
         return SQ8, f"depthwise kernel {height}x{width}, NE16 takes 3x3; make it 3x3, or a dense convolution"
-    if node.operator == "depthwise_conv_2d" and weights.shape[3] != x.shape[3]:
-        return SQ8, f"depthwise multiplier {weights.shape[3] // x.shape[3]}, NE16 takes 1"
     mode = plane_mode(node.operator, weights.shape[1:3])
     return NE16, _MODES.get(mode, f"NE16, {mode} mode")

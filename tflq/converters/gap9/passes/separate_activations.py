@@ -55,6 +55,8 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
                 _take_name(result, node.inputs[0], node.outputs[0])
                 redirect(result, node.outputs[0], node.inputs[0])
             bounds[node.outputs[0]] = min(limit, np.inf if known[0] is None else known[0])
+        elif node.operator == "hard_sigmoid":
+            bounds[node.outputs[0]] = np.inf
         elif node.operator in _KEEP_SIGN:
             operands = known if node.operator in ("add", "mul", "div", "concatenation") else known[:1]
             if all(b is not None for b in operands):

@@ -5,14 +5,13 @@ A form accepts certain integer types for inputs and demands. Constants match alw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import numpy as np
 
 from tflq.converters.gap9.affine_types import real_range, symmetric
+from tflq.converters.gap9.types.activations import CURVES, RECTIFIERS, curve_forms, rectifier_forms
 from tflq.converters.gap9.types.choice import (
-    ALL_FIELDS,
     INT8,
     INT16,
     INT32,
@@ -21,102 +20,13 @@ from tflq.converters.gap9.types.choice import (
     Choice,
     Codes,
 )
+from tflq.converters.gap9.types.records import Decision, Form, Operator, Request
 from tflq.graph import Affine, Range
 
-Q12 = 2.0**-12
 SOFTMAX_OUT = Affine(np.array([2.0**-15]), np.zeros(1, np.int64), None, 16, True)
 SOFTMAX_OUT_8 = Affine(np.array([2.0**-7]), np.zeros(1, np.int64), None, 8, True)
 _UNIT = real_range(-1.0, 1.0)
-_CURVE_INPUT = Choice(symmetric(real_range(-8, 8)), real_range(-8, 8), ALL_FIELDS)
-"""Of sigmoid and tanh that stand alone."""
 ANY = frozenset({INT8, UINT8, INT16, UINT16})
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What an operator takes and writes, constants left out."""
-
-    inputs: tuple[Choice, ...]
-    outputs: tuple[Choice, ...]
-
-
-@dataclass(frozen=True)
-class Operator:
-    """One operator as its forms see it.
-
-    Attributes:
-        name: of the operator.
-        in_ranges: the file's range of each computed input.
-        out_ranges: the file's range of each output.
-        on_ne16: whether its types may be NE16's.
-        bits: of NE16's activations.
-        pads: whether it pads.
-        behind: whether it stands inside a fusion, behind its first member.
-        short: whether a softmax writes 8 bits.
-    """
-
-    name: str
-    in_ranges: tuple[Range, ...]
-    out_ranges: tuple[Range, ...]
-    on_ne16: bool
-    bits: int = 8
-    pads: bool = False
-    behind: bool = False
-    short: bool = False
-
-    @property
-    def unsigned(self) -> Codes:
-        """NE16's type of activations."""
-        return Codes(self.bits, False)
-
-
-@dataclass(frozen=True)
-class Request:
-    """What one form is to decide from.
-
-    Attributes:
-        operator: whose form it is.
-        given: types that arrive and are taken into account; None where they were dropped.
-        arrived: types that arrive, also where they were dropped.
-        demands: what readers want, one an output.
-    """
-
-    operator: Operator
-    given: tuple[Choice | None, ...]
-    arrived: tuple[Choice, ...]
-    demands: tuple[Choice | None, ...]
-
-    def own_input(self, codes: Codes, is_symmetric: bool = False) -> Choice:
-        """The form's own input: on the file's range, asymmetric if what arrives is."""
-        return Choice.made(self.operator.in_ranges[0], codes, is_symmetric or self.arrived[0].is_symmetric)
-
-    def first(self, codes: Codes, is_symmetric: bool = False) -> Choice:
-        """What arrives, or the form's own input."""
-        return self.given[0] or self.own_input(codes, is_symmetric)
-
-
-@dataclass(frozen=True)
-class Form:
-    """One way to work.
-
-    Attributes:
-        inputs: integer types of inputs that it accepts.
-        demands: integer types of demands that it accepts; None: those of the inputs.
-        decide: returns what is taken and written, or None where the form fails.
-    """
-
-    inputs: frozenset[Codes]
-    demands: frozenset[Codes] | None
-    decide: Callable[[Request], Decision | None]
-
-    def matches(self, given: Sequence[Choice | None], demands: Sequence[Choice | None]) -> bool:
-        """Whether it accepts these."""
-        allowed = self.demands
-        if allowed is None:
-            allowed = frozenset(c.codes for c in given if c is not None) or self.inputs
-        return all(c is None or c.codes in self.inputs for c in given) and all(
-            d is None or d.codes in allowed for d in demands
-        )
 
 
 def decide(operator: Operator, arrived: Sequence[Choice], demands: Sequence[Choice | None]) -> Decision | None:
@@ -146,10 +56,10 @@ def forms_of(operator: Operator) -> tuple[Form, ...]:
         return (Form(frozenset({UINT8 if operator.on_ne16 else INT8}), ANY, _lstm),)
     if name in _TABLE:
         return tuple(f for f in _TABLE[name] if operator.on_ne16 or not _needs_ne16(f))
-    if name in _CURVES:
-        return _curve_forms(operator)
-    if name in _RECTIFIERS:
-        return _rectifier_forms(operator)
+    if name in CURVES:
+        return curve_forms(operator)
+    if name in RECTIFIERS:
+        return rectifier_forms(operator)
     return (_MOVE,)
 
 
@@ -306,87 +216,6 @@ def state_type(range_: Range, on_ne16: bool) -> Affine:
     largest = np.maximum(np.abs(range_.minimum), np.abs(range_.maximum))
     scale = np.asarray(largest / largest.dtype.type(127))
     return Affine(scale, np.array([128], np.int64), None, 8, False, narrow_range=True)
-
-
-_CURVES = ("logistic", "tanh", "leaky_relu", "hard_swish", "hard_sigmoid")
-_FIXED_RANGES = {"logistic": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0), "relu6": (0.0, 6.0)}
-_RECTIFIERS = ("relu", "relu6")
-
-
-def _own_range(operator: Operator) -> Range:
-    """Behind a ReLU [0, max], a ReLU6 [0, 6], a sigmoid [0, 1], a tanh [-1, 1], in float64; else the file's."""
-    stated = operator.out_ranges[0]
-    if operator.name == "relu":
-        return real_range(0.0, float(stated.maximum[0]))
-    return real_range(*_FIXED_RANGES[operator.name]) if operator.name in _FIXED_RANGES else stated
-
-
-def _rectifier_forms(operator: Operator) -> tuple[Form, ...]:
-    wide = operator.on_ne16 and operator.bits == 16
-    unsigned, signed = (UINT16, INT16) if wide else (UINT8, INT8)
-    forms = (Form(frozenset({unsigned, INT32}), frozenset({unsigned}), _rectifier),) if operator.on_ne16 else ()
-    return (*forms, Form(frozenset({signed, INT32}), frozenset({signed}), _rectifier))
-
-
-def _rectifier(r: Request) -> Decision:
-    """Its own range in the integer type that arrives; a demand is taken for input and output."""
-    source = r.first(INT8)
-    taken = r.demands[0] or Choice.made(
-        _own_range(r.operator), source.codes, source.codes.signed and source.is_symmetric
-    )
-    return Decision((taken,), (taken,))
-
-
-def _curve_forms(operator: Operator) -> tuple[Form, ...]:
-    wide = operator.on_ne16 and operator.bits == 16
-    signed = INT16 if wide and operator.behind else INT8
-    if operator.name in ("hard_swish", "hard_sigmoid") or not operator.behind:
-        sources = frozenset({INT8, INT16, INT32})
-    else:
-        sources = frozenset({signed, INT32})
-    unsigned_sources = sources if operator.name.startswith("hard") else frozenset({operator.unsigned, INT32})
-    forms = [Form(sources, frozenset({signed}), lambda r: _curve(r, signed))]
-    unsigned = operator.unsigned
-    if operator.behind and operator.on_ne16:
-        second = Form(unsigned_sources, frozenset({unsigned}), lambda r: _curve(r, unsigned))
-        forms.insert(len(forms) if operator.name.startswith("hard") and not wide else 0, second)
-    return tuple(forms)
-
-
-def _curve(r: Request, codes: Codes) -> Decision | None:
-    """Behind a filter: the input is int32 in the scale of the curve; alone: int8 of a fixed or its own scale."""
-    operator = r.operator
-    middle = codes.signed or operator.name.startswith("hard")
-    written = r.demands[0] or Choice.made(_own_range(operator), codes, middle)
-    if operator.behind:
-        return Decision((_wide_input(operator, written),), (written,))
-    source = _lone_input(operator, written)
-    return Decision((source,), (written,)) if written.zero_point == source.zero_point else None
-
-
-def _wide_input(operator: Operator, written: Choice) -> Choice:
-    """2^-12; a leaky ReLU: the output's; hard swish and hard sigmoid: 6 / 127, or what the range needs."""
-    scale = np.full(1, Q12)
-    stated = operator.in_ranges[0]
-    if operator.name == "leaky_relu":
-        scale = written.affine.scale
-    elif operator.name in ("hard_swish", "hard_sigmoid"):
-        widest = max(abs(float(stated.maximum[0])) / ((1 << 31) - 1), abs(float(stated.minimum[0])) / (1 << 31))
-        scale = np.full(1, max(widest, 6.0 / ((1 << (written.affine.bits - 1)) - 1)))
-    return Choice(Affine(scale, np.zeros(1, np.int64), None, 32, True), stated)
-
-
-def _lone_input(operator: Operator, written: Choice) -> Choice:
-    """Sigmoid, tanh: [-8, 8]; leaky ReLU: the output's type; hard swish: its range, up to 6 at least."""
-    if operator.name in ("logistic", "tanh"):
-        return _CURVE_INPUT
-    if operator.name == "leaky_relu":
-        return replace(written, forced=ALL_FIELDS)
-    if operator.name == "hard_sigmoid":
-        return Choice.made(real_range(-3.0, 6.0), INT8, True, ALL_FIELDS)
-    stated = operator.in_ranges[0]
-    top = np.maximum(stated.maximum, stated.maximum.dtype.type(6))
-    return Choice.made(Range(stated.minimum, top), INT8, True, ALL_FIELDS)
 
 
 _SIGNED, _MEAN_OUT = frozenset({INT8}), frozenset({INT8, INT32})

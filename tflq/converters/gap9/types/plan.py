@@ -7,19 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.operators import GLOBAL_POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
+from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.converters.gap9.types.choice import INT8, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
 from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
 from tflq.converters.gap9.units import Unit, units_of
-from tflq.graph import ABSENT, Affine, Graph
+from tflq.converters.passes.patterns import only_reader
+from tflq.graph import ABSENT, Affine, Graph, Node
 from tflq.graph.quantisation import FloatArray
 
 InputPlace = tuple[int, int]
-"""(node, input position)."""
+"""(node, input position), or (GRAPH_OUTPUT, number)."""
+_NOWHERE = -1
+"""Position of the outputs that only NNTool has."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +34,13 @@ class TypePlan:
         units: the units that it was made for.
         types: computed tensor -> type, those inside fusions included.
         conversions: input of a node -> type that a Quantize node in front of it writes.
+        inside: filter -> the type of input that NNTool computes its M and N for, where that is another one.
     """
 
     units: tuple[Unit, ...]
     types: Mapping[int, Affine]
     conversions: Mapping[InputPlace, Affine]
+    inside: Mapping[int, Affine]
 
 
 def choose_types(graph: Graph, options: Mapping[str, LayerOptions]) -> TypePlan:
@@ -43,8 +49,9 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions]) -> TypePlan:
     Raises:
         UnsupportedError: a fusion whose members NNTool cannot type together.
     """
-    units = units_of(graph)
-    network = _network(graph, units, options)
+    flat = _flattening(graph)
+    units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
+    network = _network(graph, units, flat, options)
     decided = network.resolved
     order = resolve_forward(network, graph.inputs, lambda u: _open_constants(graph, units[u], decided[u], options))
     eliminate(network, order)
@@ -53,30 +60,64 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions]) -> TypePlan:
     for edge in network.edges():
         assert edge.state.written is not None
         types[edge.tensor] = edge.state.written.affine
-        if edge.in_conflict and edge.consumer != GRAPH_OUTPUT:
-            unit = units[edge.consumer]
-            assert edge.state.wanted is not None
-            conversions[unit.nodes[0], unit.inputs[edge.position][0]] = edge.state.wanted.affine
+        if not edge.in_conflict or edge.position == _NOWHERE:
+            continue
+        assert edge.state.wanted is not None
+        place = (GRAPH_OUTPUT, edge.position)
+        if edge.consumer != GRAPH_OUTPUT:
+            place = units[edge.consumer].nodes[0], units[edge.consumer].inputs[edge.position][0]
+        conversions[place] = edge.state.wanted.affine
     for number, found in network.resolved.items():
         for index, member in zip(units[number].nodes, found.members, strict=True):
             types.update(zip(graph.nodes[index].outputs, (c.affine for c in member.outputs), strict=True))
-    return TypePlan(tuple(units), types, conversions)
+    types.update({t: types[source] for t, source in flat.items()})
+    return TypePlan(tuple(units), types, conversions, _inside(units, network))
 
 
-def _network(graph: Graph, units: list[Unit], options: Mapping[str, LayerOptions]) -> Network:
+def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
+    found = {}
+    for number, edges in enumerate(network.edges_in):
+        taken = network.resolved[number].inputs
+        if network.resolvers[number].is_filter and edges[0].state.wanted and not taken[0].agrees(edges[0].state.wanted):
+            found[units[number].nodes[0]] = taken[0].affine
+    return found
+
+
+def _flattening(graph: Graph) -> dict[int, int]:
+    """Return what reshapes write for a fully connected layer or a mean of rank 3 -> what they read.
+
+    NNTool absorbs these: a Quantize node stands behind them, not in front.
+    """
+    found: dict[int, int] = {}
+    for node in graph.nodes:
+        reader = only_reader(graph, node.outputs[0]) if node.operator in ("reshape", "squeeze", "expand_dims") else None
+        if reader is not None and _absorbs(graph, graph.nodes[reader]):
+            found[node.outputs[0]] = found.get(node.inputs[0], node.inputs[0])
+    return found
+
+
+def _absorbs(graph: Graph, reader: Node) -> bool:
+    rank = len(graph.tensors[reader.inputs[0]].shape)
+    return reader.operator == "fully_connected" or (reader.operator in GLOBAL_POOLS and rank == 3)
+
+
+def _network(graph: Graph, units: list[Unit], flat: Mapping[int, int], options: Mapping[str, LayerOptions]) -> Network:
     first = next(iter(options.values()), None)
-    bits, allow = (first.feature_bits, first.allow_asymmetric_out) if first else (8, False)
+    allow = first is not None and first.allow_asymmetric_out
     producers = dict.fromkeys(graph.inputs, GRAPH_INPUT)
     producers.update({t: number for number, unit in enumerate(units) for t in unit.outputs})
     edges_out: dict[int, list[Edge]] = {t: [] for t in producers}
     edges_in: list[list[Edge]] = []
     for number, unit in enumerate(units):
-        edges_in.append([Edge(t, producers[t], number, place) for place, (_, t) in enumerate(unit.inputs)])
+        read = [flat.get(t, t) for _, t in unit.inputs]
+        edges_in.append([Edge(t, producers[t], number, place) for place, t in enumerate(read)])
         for edge in edges_in[-1]:
             edges_out[edge.tensor].append(edge)
-    for t in graph.outputs:
+    for place, t in enumerate(graph.outputs):
         if t in producers:
-            edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, 0))
+            edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, place))
+    for t in _unused_pieces(graph):
+        edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, _NOWHERE))
 
     def of_input(tensor: int) -> Choice:
         stated = range_of(graph, tensor)
@@ -86,7 +127,7 @@ def _network(graph: Graph, units: list[Unit], options: Mapping[str, LayerOptions
         return arrived if allow else arrived.symmetric() or arrived
 
     return Network(
-        [resolver_of(graph, u, bits, options[layer_of(graph.nodes[u.nodes[0]])].softmax_out_8bits) for u in units],
+        [resolver_of(graph, u, options[layer_of(graph.nodes[u.nodes[0]])]) for u in units],
         edges_in,
         edges_out,
         [unit.outputs for unit in units],
@@ -96,6 +137,11 @@ def _network(graph: Graph, units: list[Unit], options: Mapping[str, LayerOptions
         of_input,
         of_output,
     )
+
+
+def _unused_pieces(graph: Graph) -> list[int]:
+    """Return the pieces that slices drop: to NNTool they are graph outputs, which ask for symmetry."""
+    return [node.outputs[place] for node in graph.nodes for place in node.attributes.integers(UNUSED, ())]
 
 
 def _open_constants(graph: Graph, unit: Unit, found: Resolved, options: Mapping[str, LayerOptions]) -> int:

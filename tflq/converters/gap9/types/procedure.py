@@ -114,9 +114,8 @@ class _Attempt:
         tensors = self.network.tensors_out[unit]
         demands = [_demand(self.network.edges_out[t], self.network.ranges[t]) for t in tensors]
         found = self._resolve(unit, demands)
-        if found is None:
-            return
-        self._set(unit, found)
+        if found is not None:
+            self._set(unit, found)
         self._go_down(unit, edge)
         self._go_up(unit, None)
 
@@ -133,6 +132,7 @@ class _Attempt:
         resolver = self.network.resolvers[unit]
         if resolver.is_filter and resolver.is_fusion:
             self.network.open_constants[unit] = 0
+            self.network.resolved[unit] = resolver.inside(self.network.resolved[unit], self._arrived(unit))
             return
         tensors = self.network.tensors_out[unit]
         demands = [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
@@ -182,7 +182,9 @@ class _Attempt:
             return
         self.inputs_visited.add(edge.tensor)
         edges = self.network.edges_out[edge.tensor]
-        choice = _demand(edges, self.network.ranges[edge.tensor]) or self.network.input_choice(edge.tensor)
+        choice = _demand(edges, self.network.ranges[edge.tensor])
+        if choice is None:
+            return
         for other in edges:
             other.set_written(choice)
         for other in edges:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.types.choice import Choice
-from tflq.converters.gap9.types.forms import Decision, Operator, decide
+from tflq.converters.gap9.types.forms import decide
+from tflq.converters.gap9.types.records import Decision, Operator
 from tflq.converters.gap9.units import Unit
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Range
@@ -77,6 +79,14 @@ class Resolver:
         members[last] = self._one(last, members[last].inputs, (demand,))
         return Resolved(tuple(members)) if self._complies(members, last, arrived, demand) else None
 
+    def inside(self, before: Resolved, arrived: Types) -> Resolved:
+        """Let the filter of a fusion alone follow a changed input, while the fusion keeps its types.
+
+        NNTool's flaw: its M and N then fit another input than the one that comes (docs/gap9.md, 17).
+        """
+        taken = self._one(0, arrived, before.members[0].outputs).inputs
+        return Resolved((Decision(taken, before.members[0].outputs), *before.members[1:]))
+
     def _complies(self, members: list[Decision], last: int, arrived: Types, demand: Choice) -> bool:
         return members[last].outputs[0].agrees(demand) and self._push_back(members, last, arrived)
 
@@ -98,21 +108,28 @@ class Resolver:
         return found
 
 
-def resolver_of(graph: Graph, unit: Unit, bits: int, short: bool) -> Resolver:
-    """Return what resolves a unit.
+def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
+    """Return what resolves a unit of a graph with ranges, fusions and engines.
 
-    Args:
-        graph: with ranges, fusions and engines.
-        unit: of it.
-        bits: of NE16's activations, 8 or 16.
-        short: whether a softmax writes 8 bits.
+    A filter has the types of its engine; what else use_ne16 allows may be unsigned, whoever computes it.
     """
     operators = []
     for place, index in enumerate(unit.nodes):
         node = graph.nodes[index]
         sources = [t for _, t in unit.inputs] if place == 0 else node.inputs[:1]
-        ranges = tuple(range_of(graph, t) for t in sources), tuple(range_of(graph, t) for t in node.outputs)
-        operators.append(Operator(node.operator, *ranges, unit.on_ne16, bits, unit.pads[place], place > 0, short))
+        on_ne16 = unit.on_ne16 if node.operator in FILTERS else options.use_ne16
+        operators.append(
+            Operator(
+                node.operator,
+                tuple(range_of(graph, t) for t in sources),
+                tuple(range_of(graph, t) for t in node.outputs),
+                on_ne16,
+                options.feature_bits,
+                unit.pads[place],
+                place > 0,
+                options.softmax_out_8bits,
+            )
+        )
     return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS)
 
 

@@ -8,9 +8,10 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     "softmax unidirectional_sequence_lstm",
-    curves="hard_swish leaky_relu logistic quantize tanh",
+    curves="hard_sigmoid hard_swish leaky_relu logistic quantize tanh",
     elementwise="add mul sub",
     linear="conv_2d depthwise_conv_2d fully_connected",
+    moves="resize_bilinear resize_nearest_neighbor tile",
     pooling="average_pool_2d max_pool_2d mean sum reduce_max",
     relu="relu relu6",
 )

@@ -15,8 +15,8 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, norm, quantise, round_half_up
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, norm, quantise, round_half_up, wrapped_norm
+from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.registry import Kernel
 
@@ -55,28 +55,37 @@ class CurveParams:
 
 
 @dataclass(frozen=True, eq=False)
-class HardSwishParams:
-    """The params of one hard swish.
+class HardCurveParams:
+    """The params of one hard swish or hard sigmoid.
 
     Attributes:
-        offset: rnd(3 / S_i), the code of 3.
+        is_swish: which of the two.
+        offset: rnd(3 / S_i), the code of 3; 0 for a hard sigmoid whose filter's bias holds it.
         upper_bound: rnd(6 / S_i), the code of 6.
-        mul_bias: M, N about S_i^2 / (6 * S_y).
+        mul_bias: M, N about S_i^2 / (6 * S_y), of a hard sigmoid S_i / (6 * S_y).
         zero_point: of the output.
         stored: smallest and largest quantized value, type of the output.
+        wraps: whether products keep their low 32 bits, as NNTool's do.
         table: for inputs of 8 bits.
     """
 
+    is_swish: bool
     offset: int
     upper_bound: int
     mul_bias: MulBias
     zero_point: int
     stored: Stored
+    wraps: bool
     table: Table | None = None
 
     def exact(self, x: Integers) -> Integers:
-        """clip(norm(x * clip(x + offset, 0, upper_bound) * M, N) + Z_y)."""
-        product = x * np.clip(x + self.offset, 0, self.upper_bound)
+        """clip(norm(x * clip(x + offset, 0, upper_bound) * M, N) + Z_y); a hard sigmoid without the first x."""
+        product = np.clip(x + self.offset, 0, self.upper_bound)
+        if self.is_swish:
+            product = x * product
+        if self.wraps:
+            scaled = wrapped_norm(wrap_int32(product) * self.mul_bias.multiplier, self.mul_bias.shift)
+            return self.stored.clip(scaled + self.zero_point)
         return self.stored.clip(self.mul_bias.times(product) + self.zero_point)
 
 
@@ -130,26 +139,32 @@ def lower_sigmoid_tanh(node: Node, operands: Operands, is_tanh: bool) -> CurvePa
     return replace(params, table=curve_table(params.exact, x, output))
 
 
-def lower_hard_swish(node: Node, operands: Operands) -> HardSwishParams:  # noqa: ARG001
-    """Decide the params of HARD_SWISH.
+def lower_hard_curve(node: Node, operands: Operands, is_swish: bool) -> HardCurveParams:
+    """Decide the params of HARD_SWISH or of a hard sigmoid, whose attribute `offset` is 3, or 0.
+
+    With numerics "nntool" products wrap, as a hard swish's do with 16 bits.
 
     Raises:
-        UnsupportedError: an input with a zero point, or an output of 16 bits, where the vendor's int32 product wraps.
+        UnsupportedError: an input with a zero point; a hard swish with 16 bits, but with numerics "nntool".
     """
     x, output = operands.input(0), operands.output()
     if int(x.affine.zero_point[0]):
-        raise UnsupportedError(f"input '{x.name}' has zero point {x.affine.zero_point[0]}; hard swish takes 0")
-    if output.affine.bits > 8:
+        raise UnsupportedError(f"input '{x.name}' has zero point {x.affine.zero_point[0]}; {node.operator} takes 0")
+    as_nntool = node.attributes.text("numerics", "exact") == "nntool"
+    if is_swish and output.affine.bits > 8 and not as_nntool:
         raise UnsupportedError(
-            f"output '{output.name}' has {output.affine.bits} bits; hard swish takes 8, its product would overflow"
+            f"output '{output.name}' has {output.affine.bits} bits; hard swish takes 8, NNTool's product overflows "
+            "(numerics=nntool has its integers)"
         )
     s_i, y = float(x.affine.scale[0]), output.affine
-    params = HardSwishParams(
-        int(round_half_up(3 / s_i)),
+    params = HardCurveParams(
+        is_swish,
+        int(round_half_up(node.attributes.real("offset", 3.0) / s_i)),
         int(round_half_up(6 / s_i)),
-        mul_bias(s_i * s_i / (6 * float(y.scale[0]))),
+        mul_bias((s_i * s_i if is_swish else s_i) / (6 * float(y.scale[0]))),
         int(y.zero_point[0]),
         Stored.of(output),
+        as_nntool,
     )
     return replace(params, table=curve_table(params.exact, x, output))
 
@@ -172,7 +187,7 @@ def lower_leaky_relu(node: Node, operands: Operands) -> LeakyReluParams:
     return replace(params, table=curve_table(params.exact, x, output))
 
 
-def run(params: CurveParams | HardSwishParams | LeakyReluParams, x: Array) -> tuple[Array, ...]:
+def run(params: CurveParams | HardCurveParams | LeakyReluParams, x: Array) -> tuple[Array, ...]:
     """Run any of them: int32 or int8 [S, *shape] -> quantized [S, *shape]."""
     return (run_curve(params.table, params.exact, x, params.stored.dtype),)
 
@@ -208,11 +223,13 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
 
 
 _sigmoid, _tanh = (partial(lower_sigmoid_tanh, is_tanh=flag) for flag in (False, True))
+_swish, _hard_sigmoid = (partial(lower_hard_curve, is_swish=flag) for flag in (True, False))
 _SOURCE = "docs/gap9.md, 11"
 KERNELS = {
     "logistic": Kernel(_sigmoid, run, "y = clip(norm(sigmoid(x in Q12) * M, N) + Z_y)", _SOURCE),
     "tanh": Kernel(_tanh, run, "y = clip(norm(tanh(x in Q12) * M, N) + Z_y)", _SOURCE),
-    "hard_swish": Kernel(lower_hard_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
+    "hard_swish": Kernel(_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
+    "hard_sigmoid": Kernel(_hard_sigmoid, run, "y = clip(norm(clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
     "quantize": Kernel(lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/gap9.md, 9"),
 }

@@ -2,8 +2,9 @@
 
 acc = stored bias + sum x * (w - Z_w) with raw quantized values x, padding holding Z_x;
 stored bias = B - Z_x * sum(w - Z_w) + rnd(Z_y * S_y / (S_x * S_w)): the output's zero point is folded in too. Then
-y = clip(norm(norm(acc, pre) * M, N), qmin, qmax): the vendor's kernel works in int32, where acc * M may wrap; here
-products are exact, so that what would wrap saturates.
+y = clip(norm(norm(acc, pre) * M, N), qmin, qmax). NNTool's kernel works in int32, where acc * M may wrap; here products
+are exact, so that what would wrap saturates, and the channels where that can happen are listed. With numerics "nntool"
+accumulators and products wrap.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from tflq.graph import Affine, Node, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
+from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up, wrapped_norm
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, wrap_int32
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 
 LARGEST_PRE_NORMALIZATION = 8
+_NARROWER = "use narrower weights, features of 8 bits, or SQ8"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,7 @@ class Rescaling:
         pre_normalization: bits by which the accumulator is shifted first; 0 for 8-bit features.
         minimum: smallest quantized value of the output.
         maximum: largest quantized value.
+        wraps: whether accumulators and products keep their low 32 bits.
     """
 
     bias: Integers
@@ -43,9 +46,10 @@ class Rescaling:
     pre_normalization: int
     minimum: int
     maximum: int
+    wraps: bool = False
 
     @staticmethod
-    def of(bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine) -> Rescaling:
+    def of(bias: Integers, mul_bias: MulBias, pre_normalization: int, output: Affine, wraps: bool = False) -> Rescaling:
         """Return the epilogue with M and N of each channel.
 
         Args:
@@ -53,13 +57,14 @@ class Rescaling:
             mul_bias: M and N, one or one for each channel.
             pre_normalization: bits.
             output: type of the result.
+            wraps: as the attribute.
         """
         wide = MulBias(
             np.broadcast_to(mul_bias.multiplier, bias.shape),
             np.broadcast_to(mul_bias.shift, bias.shape),
             np.broadcast_to(mul_bias.ratio, bias.shape),
         )
-        return Rescaling(bias, wide, pre_normalization, output.minimum_code, output.maximum_code)
+        return Rescaling(bias, wide, pre_normalization, output.minimum_code, output.maximum_code, wraps)
 
     @property
     def shift(self) -> Integers:
@@ -69,9 +74,13 @@ class Rescaling:
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> quantized values int64[..., O]."""
         total = accumulators + self.bias
+        if self.wraps:
+            total = wrap_int32(total)
         if self.pre_normalization:
             total = norm(total, self.pre_normalization)
-        return np.clip(norm(total * self.mul_bias.multiplier, self.shift), self.minimum, self.maximum)
+        product = total * self.mul_bias.multiplier
+        scaled = (wrapped_norm if self.wraps else norm)(product, self.shift)
+        return np.clip(scaled, self.minimum, self.maximum)
 
     def reach(self, codes: Integers) -> Integers:
         """Return the smallest accumulators without bias whose quantized values are at least `codes`."""
@@ -80,6 +89,8 @@ class Rescaling:
 
     def fitted(self, lower: Integers, upper: Integers) -> StepMaps | None:
         """Return a map that is proven for accumulators without bias in [lower, upper], int64[O], where there is one."""
+        if self.wraps:
+            return None
         slope = self.mul_bias.multiplier * np.exp2(-self.mul_bias.shift.astype(np.float64))
         reach = self.reach if np.all(self.shift >= 0) and np.all(self.shift <= LARGEST_SHIFT) else None
         return fit_step_map(self.exact, slope, self.bias, lower, upper, 0, self.minimum, self.maximum, reach)
@@ -93,10 +104,12 @@ class FilterParams(Scheme):
         weights: w - Z_w, int64[O, ...], output channel first.
         weight_zero_point: Z_w, 2^(bits-1) on NE16.
         weight_bits: 2..8.
-        input_zero_point: Z_x, also the padding value.
+        input_zero_point: Z_x.
+        padding_code: what stands outside the image: Z_x, which the bias folds.
         bias: quantised bias B, int64[O].
         offset: O_c, what folds the zero points.
         rescaling: stored bias B + O_c, M, N.
+        overflowing: channels whose product with M can leave int32, where NNTool's wraps.
         dtype: storage of the quantized values.
         step_map: proven map, None where the exact rule runs.
     """
@@ -105,9 +118,11 @@ class FilterParams(Scheme):
     weight_zero_point: int
     weight_bits: int
     input_zero_point: int
+    padding_code: int
     bias: Integers
     offset: Integers
     rescaling: Rescaling
+    overflowing: tuple[int, ...]
     dtype: np.dtype[np.generic]
     step_map: StepMaps | None
 
@@ -118,19 +133,20 @@ class FilterParams(Scheme):
 
     @property
     def pad_value(self) -> int:
-        """Z_x, which the bias folds."""
-        return self.input_zero_point
+        """As `padding_code`."""
+        return self.padding_code
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself, that of `Rescaling`."""
         return self.rescaling.exact(accumulators)
 
 
-def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:  # noqa: ARG001
+def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterParams:
     """Decide M, N and the stored bias.
 
     Args:
-        node: any.
+        node: with the attribute numerics "nntool" int32 wraps, and M, N and padding follow `inside_scale` and
+            `inside_zero_point` where these are given.
         operands: input, weights and bias in GAP9's types, and the output.
         channel_axis: of the weights' output channels.
 
@@ -141,26 +157,34 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64) - weights.zero_point[0]
     bias = operands.constant(2).astype(np.int64)
     scale = np.asarray(operands.input(2).affine.scale)
-    y = output.affine
-    offset = _folded_zero_points(codes, int(x.zero_point[0]), y, scale)
+    offset = _folded_zero_points(codes, int(x.zero_point[0]), output.affine, scale)
     stored = bias + offset
     _refuse_overflow(stored, "the bias with its folded zero points", "use wider weights or a narrower output range")
-    reduction = codes[0].size
-    ratio = np.asarray(scale / y.scale, np.float64)
-    found = mul_bias(ratio, multiplier_bits(reduction, bias))
+    as_nntool = node.attributes.text("numerics", "exact") == "nntool"
+    ratio = np.asarray(scale / output.affine.scale, np.float64)
+    pad_value = int(x.zero_point[0])
+    if as_nntool and "inside_scale" in node.attributes:
+        ratio = ratio * (node.attributes.real("inside_scale") / float(x.scale[0]))
+        pad_value = node.attributes.integer("inside_zero_point")
+    found = mul_bias(ratio, multiplier_bits(codes[0].size, bias))
     prenorm = int(min(found.shift.min(), LARGEST_PRE_NORMALIZATION)) if is_wide(operands.input(0)) else 0
     lower, upper = accumulator_range(codes, x.minimum_code, x.maximum_code)
-    _refuse_overflow(lower + stored, "the smallest accumulator", "use narrower weights, features of 8 bits, or SQ8")
-    _refuse_overflow(upper + stored, "the largest accumulator", "use narrower weights, features of 8 bits, or SQ8")
-    rescaling = Rescaling.of(stored, found, prenorm, y)
+    if not as_nntool:
+        _refuse_overflow(lower + stored, "the smallest accumulator", _NARROWER)
+        _refuse_overflow(upper + stored, "the largest accumulator", _NARROWER)
+    largest = np.maximum(np.abs(lower + stored), np.abs(upper + stored))
+    overflowing = np.flatnonzero((largest >> prenorm) * found.multiplier > INT32_MAX)
+    rescaling = Rescaling.of(stored, found, prenorm, output.affine, as_nntool and overflowing.size > 0)
     return FilterParams(
         codes,
         int(weights.zero_point[0]),
         weights.bits,
         int(x.zero_point[0]),
+        pad_value,
         bias,
         offset,
         rescaling,
+        tuple(int(c) for c in overflowing),
         output.dtype.storage,
         rescaling.fitted(lower, upper),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, norm
+from tflq.interpreter.kernels.gap9.rounding import Stored, norm, wrapped_norm
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
@@ -33,18 +33,21 @@ class Reciprocal:
         zero_point: what stands outside the image, counted as a tap.
         taps: of a full window.
         stored: smallest and largest quantized value, type of the output.
+        wraps: whether the product keeps its low 32 bits, as NNTool's does with 16-bit features.
     """
 
     factor: int
     zero_point: int
     taps: int
     stored: Stored
+    wraps: bool = False
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """clip(norm((sum + Z * (taps - count)) * factor, 16))."""
         total = sums.astype(np.int64)
         total += self.zero_point * (self.taps - counts)
-        return self.stored.clip(norm(total * self.factor, 16)).astype(self.stored.dtype)
+        scaled = (wrapped_norm if self.wraps else norm)(total * self.factor, 16)
+        return self.stored.clip(scaled).astype(self.stored.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +76,26 @@ class RescaledSum:
 def find_reciprocal(node: Node, operands: Operands, taps: int, is_padded: bool) -> Reciprocal:  # noqa: ARG001
     """Decide the params of AVERAGE_POOL_2D; input and output share scale and zero point."""
     x = operands.input(0)
-    return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of(x))
+    wraps = node.attributes.text("numerics", "exact") == "nntool"
+    return Reciprocal(65536 // taps, int(x.affine.zero_point[0]), taps, Stored.of(x), wraps)
 
 
 def find_rescaled_sum(
-    node: Node,  # noqa: ARG001
+    node: Node,
     operands: Operands,
     taps: int,  # noqa: ARG001
     is_padded: bool,  # noqa: ARG001
     *,
     fraction_bits: int | None,
 ) -> RescaledSum:
-    """Decide the params of MEAN or SUM; raises as `mul_bias`."""
+    """Decide the params of MEAN or SUM; with numerics "nntool" a SUM has a mean's M, N: 1/128 of it.
+
+    Raises as `mul_bias`.
+    """
     x, output = operands.input(0), operands.output()
-    ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * (1 << (fraction_bits or 0)))
+    as_nntool = node.attributes.text("numerics", "exact") == "nntool"
+    unit = 1 << (_FRACTION_BITS if as_nntool else fraction_bits or 0)
+    ratio = x.affine.scale.astype(np.float64) / (output.affine.scale.astype(np.float64) * unit)
     return RescaledSum(fraction_bits, mul_bias(ratio), Stored.of(output))
 
 

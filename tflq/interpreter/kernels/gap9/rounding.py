@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflq.graph import Affine, DType, Tensor
 from tflq.graph.quantisation import FloatArray
+from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.recording.primitive import primitive
 
 Integers = NDArray[np.int64]
@@ -36,6 +37,12 @@ def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
     """
     value, n = np.asarray(x, np.int64), np.asarray(shift, np.int64)
     return np.asarray((value + ((np.int64(1) << n) >> 1)) >> n, np.int64)
+
+
+def wrapped_norm(x: ArrayLike, shift: ArrayLike) -> Integers:
+    """`norm` in int32, as NNTool computes it: x and x + 2^(n-1) keep their low 32 bits."""
+    n = np.asarray(shift, np.int64)
+    return np.asarray(wrap_int32(wrap_int32(x) + ((np.int64(1) << n) >> 1)) >> n, np.int64)
 
 
 def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Integers:

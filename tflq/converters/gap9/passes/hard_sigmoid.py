@@ -1,0 +1,64 @@
+"""ReLU6 times 1/6 is a hard sigmoid: one activation, which its filter takes along (docs/gap9.md, 11)."""
+
+from __future__ import annotations
+
+from tflq.converters.gap9.passes.constants import real_constant
+from tflq.converters.passes.patterns import constant_operand, only_reader
+from tflq.converters.passes.rewrite import with_attributes, without_nodes
+from tflq.graph import Attributes, Graph, Node
+
+_TOLERANCE = 1 / 127
+_SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before; not reproduced (17.10)"
+
+
+def find_hard_sigmoids(graph: Graph) -> Graph:
+    """Return the graph with HARD_SIGMOID in place of RELU6 and a product with one constant c, |c - 1/6| < 1/127.
+
+    Nobody else reads the ReLU6; of several products with one constant the first is found, and NNTool loses the scale
+    of the constant for the others. An addition of one constant about 3 in front of the ReLU6 belongs to it; most often
+    TensorFlow's converter has folded that into the filter's bias, and the offset is 0.
+    """
+    result, gone, used = graph.copy(), set[int](), set[int]()
+    producers = graph.producers()
+    for index, node in enumerate(graph.nodes):
+        source = _factor_of(graph, node, 1 / 6) if node.operator == "mul" else None
+        relu = None if source is None else producers.get(source)
+        if relu is None or not _is_lone_relu6(graph, relu):
+            continue
+        if used.intersection(node.inputs):
+            result.nodes[index] = with_attributes(node, departure=_SHARED)
+            continue
+        used.update(node.inputs)
+        inner, name, offset = graph.nodes[relu].inputs[0], f"{node.name}_hsigmoid", 0.0
+        gone.add(relu)
+        addition = producers.get(inner)
+        three = None if addition is None else _three_added_to(graph, addition)
+        if addition is not None and three is not None:
+            inner, name, offset = three, f"{node.name}_fused_far_hsigmoid", 3.0
+            gone.add(addition)
+        attributes = Attributes({"layer": node.name, "offset": offset})
+        result.nodes[index] = Node("hard_sigmoid", (inner,), node.outputs, attributes, name)
+    return without_nodes(result, gone)
+
+
+def _is_lone_relu6(graph: Graph, index: int) -> bool:
+    node = graph.nodes[index]
+    return node.operator == "relu6" and only_reader(graph, node.outputs[0]) is not None
+
+
+def _three_added_to(graph: Graph, index: int) -> int | None:
+    node = graph.nodes[index]
+    is_read_once = node.operator == "add" and only_reader(graph, node.outputs[0]) is not None
+    return _factor_of(graph, node, 3.0) if is_read_once else None
+
+
+def _factor_of(graph: Graph, node: Node, value: float) -> int | None:
+    """Return the computed operand of a node whose other one is a constant of one element about `value`."""
+    position = constant_operand(graph, node)
+    if position is None or len(node.inputs) != 2:
+        return None
+    tensor = graph.tensors[node.inputs[position]]
+    if tensor.size != 1:
+        return None
+    near = abs(float(real_constant(tensor).reshape(-1)[0]) - value) < _TOLERANCE
+    return node.inputs[1 - position] if near else None
