@@ -12,9 +12,10 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.move.repeat import KERNELS as REPEATS
-from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor, resized_shape
+from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import run as run_nearest
 from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.operands.resized import resized_shape
 from tflq.interpreter.registry import Kernel
 
 _ONE = 128
