@@ -126,3 +126,31 @@ def test_search(command: Command) -> None:
     assert status in (0, 1)
     for path in Path().iterdir():
         assert_shown(path.read_text("utf-8").replace("\r\n", "\n"), path.name)
+
+
+def test_conversions(command: Command) -> None:
+    """Every target at once, and a template that comes back."""
+    assert command("convert", "MODEL", "-t", "all", "-n", 1, "-o", "out", "--report", "all.html")[0] in (0, 1)
+    assert command(
+        *("convert", "MODEL", "-t", "gap9-sq8", "-n", 1, "-o", "one"),
+        *("--write-template", "t.json", "--report", "one.html"),
+    )[0] in (0, 1)
+    assert command("convert", "MODEL", "-t", "gap9-sq8", "-n", 1, "-o", "two", "--template", "t.json")[0] in (0, 1)
+    for name in ("all.html", "one.html", "t.json"):
+        assert_shown(Path(name).read_text("utf-8"), name)
+    assert sorted(p.name for p in Path().iterdir()) == ["all.html", "one", "one.html", "out", "t.json", "two"]
+
+
+def test_bench_and_dumps(command: Command) -> None:
+    """Labelled samples in files whose names are hostile, too."""
+    rng = np.random.default_rng(0)
+    data = Path("data") / FILE_NAME.replace(".tflite", "")
+    data.mkdir(parents=True)
+    name = FILE_NAME.replace(".tflite", ".bin").translate(dict.fromkeys(map(ord, "\n\u2028")))  # ends of lines
+    (data / name).write_bytes(rng.integers(-128, 128, 64, np.int8).tobytes())
+    (data / "y_labels.csv").write_text(f"{name},10,3\n", "utf-8")
+    bench = ("bench", "--model", "MODEL", "--data", data)
+    assert command(*bench, "-t", "gap9-sq8", "--report", "b.html", "--per-class")[0] == 0
+    assert_shown(Path("b.html").read_text("utf-8"), "b.html")
+    assert command("bench", "kws01", "--model", "MODEL", "--data", data)[0] == 2
+    assert command("dumps", data / name, "--model", "MODEL")[0] in (0, 1)

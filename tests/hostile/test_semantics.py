@@ -215,3 +215,23 @@ def test_handles_of_resources_are_one_element(shape: tuple[int, ...]) -> None:
     b.node("assign_variable", [handle, x], [])
     with pytest.raises(GraphError, match=f"assign_variable .*input 0 has {shape[0]} elements"):
         Engine(b.build([x]))
+
+
+def test_a_first_run_that_returns_something() -> None:
+    start, main = GraphBuilder("start"), GraphBuilder("main")
+    first = start.build([start.constant("one", np.ones(1, np.float32))])
+    x = main.input("x", (1,), F32)
+    main.node("call_once", [], [], init_subgraph_index=1)
+    graph = main.build([main.add("relu", [x], (1,), F32)])
+    with pytest.raises(GraphError, match="call_once runs subgraph 1, which has outputs"):
+        Engine(graph, graphs=[graph, first]).run([np.ones((1, 1), np.float32)])
+
+
+def test_parts_that_the_options_count_otherwise() -> None:
+    b = GraphBuilder()
+    x = b.input("x", (4,), F32)
+    parts = [b.tensor(name, (2,), F32) for name in "yz"]
+    sizes, axis = b.constant("s", np.array([2, 2], np.int32)), b.constant("a", np.array(0, np.int32))
+    b.node("split_v", [x, sizes, axis], parts, num_splits=7)
+    with pytest.raises(GraphError, match=r"the sizes are \(2, 2\), num_splits is 7 and there are 2 outputs"):
+        Engine(b.build(parts))

@@ -85,3 +85,13 @@ def test_refusals():
         lower(padv2_graph((2,), [(0, 1)], (3,), INT8, q, 1, affine(INT8, 0.5, 4)))
     with pytest.raises(GraphError, match=r"zero point 200; those of int8 are -128\.\.127"):
         lower(with_constants("pad", (2,), (3,), [np.array([[0, 1]], np.int32)], INT8, affine(INT8, 1, 200)))
+
+
+@pytest.mark.parametrize("operator", ["pad", "padv2"])
+def test_both_take_a_value(oracle, operator) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (3,), DType.FLOAT32)
+    paddings, value = b.constant("p", np.array([[1, 2]], np.int32)), b.constant("v", np.array([7], np.float32))
+    graph = b.build([b.add(operator, [x, paddings, value], (6,), DType.FLOAT32)])
+    found = check_against_oracle(oracle, graph, [np.ones((1, 3), np.float32)])
+    assert found[graph.outputs[0]].tolist() == [[7, 1, 1, 1, 7, 7]]

@@ -53,11 +53,16 @@ def run_while(context: Context, node: Node, inputs: Sequence[Value], samples: in
 
 
 def run_call_once(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
-    """CALL_ONCE: runs a graph without inputs the first time only. Source: TFLite kernels/call_once.cc."""
+    """CALL_ONCE: runs a graph without inputs and outputs the first time only. Source: TFLite kernels/call_once.cc.
+
+    Raises:
+        GraphError: the graph has outputs.
+    """
     graph = node.attributes.integer("init_subgraph_index")
     if graph not in context.session.called:
         context.session.called.add(graph)
-        context.run_graph(graph, inputs, samples)
+        if context.run_graph(graph, inputs, samples):
+            raise GraphError(f"{node.operator} runs subgraph {graph}, which has outputs; it must have none")
     return []
 
 

@@ -55,8 +55,8 @@ def _lower_pad(node: Node, operands: Operands) -> Pad:
     return Pad(paddings, np.array([zero]).astype(output.dtype.storage))
 
 
-def _lower_padv2(node: Node, operands: Operands) -> Pad:
-    """Decide amounts and value.
+def _lower_with_value(node: Node, operands: Operands) -> Pad:
+    """Decide amounts and value; PAD, too, takes a value where the file gives one.
 
     Raises:
         GraphError: amounts of another shape, negative or computed at run time; a value that is no single constant.
@@ -105,10 +105,10 @@ def _paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
 
 KERNELS = {
     "pad": Kernel(
-        _lower_pad,
+        _lower_with_value,
         _run,
-        "more elements before and after, along each axis: the output's zero point, or 0",
+        "more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one",
         "TFLite kernels/pad.cc",
     ),
-    "padv2": Kernel(_lower_padv2, _run, "as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
+    "padv2": Kernel(_lower_with_value, _run, "as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
 }

@@ -167,8 +167,11 @@ def _lower_split_v(node: Node, operands: Operands) -> SplitV:
         require_movable(node, source, output, _SPLIT)
     sizes = constant_vector(operands, 1)
     axis = resolve_axis(constant_number(operands, 2), len(source.shape))
-    if len(sizes) != len(operands.outputs):
-        raise GraphError(f"the sizes are {sizes} and there are {len(operands.outputs)} outputs; the numbers differ")
+    parts = node.attributes.integer("num_splits", len(operands.outputs))
+    if not len(sizes) == len(operands.outputs) == parts:
+        raise GraphError(
+            f"the sizes are {sizes}, num_splits is {parts} and there are {len(operands.outputs)} outputs; they differ"
+        )
     length, given = source.shape[axis], sum(size for size in sizes if size != -1)
     if sizes.count(-1) == 1:
         sizes = tuple(length - given if size == -1 else size for size in sizes)
