@@ -142,6 +142,12 @@ def test_delegates_are_refused_as_where_none_is_installed(expected: type[Excepti
             load("libedgetpu.so.1", {"device": "usb"})
 
 
+def test_the_package_stands_in_for_tf_where_only_lite_is_used() -> None:
+    code = "import tflq as tf; print(tf.lite.Interpreter.__name__, tf.lite.experimental.OpResolverType.AUTO.value)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "Interpreter 0\n"
+
+
 def test_there_is_no_handle_and_no_converter() -> None:
     with pytest.raises(RuntimeError, match=r"no handle of a C\+\+ interpreter"):
         drop_in.make(tflq.lite, two_signatures())._native_handle()

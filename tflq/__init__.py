@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tflq import lite as lite
     from tflq.api.baseline import (
         BaselineResult as BaselineResult,
         FreezeResult as FreezeResult,
@@ -110,6 +111,8 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that `import tflq` stays quick."""
     if name in _HOME_OF:
         return getattr(import_module(_HOME_OF[name]), name)
+    if name == "lite":
+        return import_module("tflq.lite")
     raise AttributeError(f"module 'tflq' has no attribute {name!r}")
 
 
