@@ -9,7 +9,10 @@ from pathlib import Path
 from tflq.analysis import compare as analysis
 from tflq.analysis.compare import ComparedTensor, Comparison, Dump, Running, dump_as_it_is, require_known
 from tflq.analysis.compare.tally import TensorFigures
+from tflq.analysis.diagnosis.diagnose import diagnose
+from tflq.analysis.diagnosis.finding import Diagnosis
 from tflq.analysis.dumps.options import DumpOptions
+from tflq.api.cause import explain_line, with_cause
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import Json, PageResult, TableResult, picked
@@ -21,6 +24,7 @@ from tflq.files import write_bytes
 from tflq.graph import Graph, Model
 from tflq.report import Page
 from tflq.report.comparison import comparison_page, verdict
+from tflq.report.diagnosis import diagnosis_section
 from tflq.report.model_explorer import node_data
 
 DEFAULT_SAMPLES = 100
@@ -35,6 +39,7 @@ class CompareOptions:
         isolated: feed each layer of the first side with the second one's tensors: its own error alone.
         tolerance: differences up to so many steps of a tensor's scale do not count.
         tensors: compare these tensors of the first side only; all where it is empty.
+        diagnose: with a dump: look for the cause in the first layer that is wrong by itself (docs/diagnosis.md).
         dump: what is known of a dump that it does not tell itself (docs/dumps.md).
         target: settings of the sides that are targets.
         calibration: their ranges.
@@ -43,6 +48,7 @@ class CompareOptions:
     isolated: bool = False
     tolerance: float = 0.0
     tensors: tuple[str, ...] = ()
+    diagnose: bool = True
     dump: DumpOptions = DumpOptions()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -56,11 +62,15 @@ class CompareResult(PageResult, TableResult):
         comparison: figures of every tensor, and the layers ranked by what they add.
         graph: that the first side ran; None for a dump.
         notes: what of a dump was passed over or taken otherwise; `dumps` tells more.
+        diagnosis: why the first layer of a dump that is wrong by itself is wrong; None where none is, or without one.
+        explain_line: the command that shows the first element of that layer that differs.
     """
 
     comparison: Comparison
     graph: Graph | None
     notes: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = None
+    explain_line: str = ""
 
     @property
     def is_equal(self) -> bool:
@@ -92,6 +102,7 @@ class CompareResult(PageResult, TableResult):
             **picked(found.matching, "first_only", "second_only"),
             "unseen": found.unseen,
             "notes": self.notes,
+            "diagnosis": None if self.diagnosis is None else _diagnosis(self.diagnosis, self.explain_line),
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -101,7 +112,9 @@ class CompareResult(PageResult, TableResult):
 
     def page(self) -> Page:
         """Return the page: the layer to look at, the error along the network, the worst tensors, memory."""
-        return comparison_page(self.comparison, self.graph)
+        found = self.diagnosis
+        cause = None if found is None else diagnosis_section(found, self.explain_line)
+        return comparison_page(self.comparison, self.graph, cause)
 
     def write_node_data(self, path: str | Path) -> None:
         """Write the noise of each tensor as node data of Model Explorer.
@@ -156,7 +169,20 @@ def compare(
         )
     dumps = [s.understood for s in (left, right) if isinstance(s, Dump) and s.understood is not None]
     notes = tuple(note for understood in dumps for note in understood.notes)
-    return CompareResult(found, left.execution.graph if isinstance(left, Running) else None, notes)
+    graph = left.execution.graph if isinstance(left, Running) else None
+    if not options.diagnose or found.is_equal or found.is_explained:
+        return CompareResult(found, graph, notes)
+    model = next((s for s in (left, right) if isinstance(s, Running)), None)
+    dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
+    if model is None or dump is None:
+        return CompareResult(found, graph, notes)
+    with progress("look for the cause", 1) as advance:
+        cause = diagnose(model, dump, count)
+        advance(1)
+    if cause is None:
+        return CompareResult(found, graph, notes)
+    line = explain_line(model, cause, samples, b if a.is_dump else a)
+    return CompareResult(with_cause(found, cause), graph, notes, cause, line)
 
 
 def _sides(
@@ -192,6 +218,19 @@ def _with_dump(
     side, dump = read_beside(given, named, model, samples, options, quantising)
     count = min(dump.count, side.samples.count)
     return (dump, side, count) if a.is_dump else (side, dump, count)
+
+
+def _diagnosis(found: Diagnosis, line: str) -> dict[str, Json]:
+    facts = picked(found, "tensor", "node", "operator", "status", "words", "advice", "differing", "elements")
+    figures = ("hypothesis", "words", "remaining", "elements", "share", "layers", "alike", "advice", "anchor")
+    return {
+        **facts,
+        "first": {"sample": found.sample, "index": found.index, "dump": found.got, "expected": found.wanted},
+        "explain": line,
+        **picked(found, "first_sample", "samples", "inputs_seen", "tried", "without_effect", "untried", "correlation"),
+        "found": [picked(f, *figures) for f in found.found],
+        "later": found.later,
+    }
 
 
 def _ranked(tensor: ComparedTensor) -> dict[str, Json]:

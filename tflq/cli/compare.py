@@ -89,6 +89,12 @@ def _print(result: CompareResult, top: int) -> None:
     output.lines(result.notes)
     if found.unseen:
         output.line(f"not seen, the dump lacks it: input {', '.join(map(output.short, found.unseen))}")
+    wrong = result.diagnosis
+    if wrong is not None:
+        output.line(
+            f"{wrong.differing} of {wrong.elements} elements, first at sample {wrong.sample} {list(wrong.index)}: "
+            f"{wrong.got:g}, expected {wrong.wanted:g}; next: {result.explain_line}"
+        )
     ranked = found.ranking[:top]
     if ranked:
         output.line()

@@ -15,12 +15,13 @@ _WORST = 4
 """Tensors with a histogram of their own."""
 
 
-def comparison_page(found: Comparison, graph: Graph | None = None) -> Page:
+def comparison_page(found: Comparison, graph: Graph | None = None, cause: Section | None = None) -> Page:
     """Return the page.
 
     Args:
         found: what was compared.
         graph: of the first side, for its memory; None for a dump.
+        cause: of the first wrong layer of a dump, where it was looked for.
     """
     facts = [
         ("in question", found.first),
@@ -29,7 +30,13 @@ def comparison_page(found: Comparison, graph: Graph | None = None) -> Page:
         ("mode", "isolated: each layer is fed with the reference's inputs" if found.isolated else "accumulated"),
         ("tensors compared", str(len(found.tensors))),
     ]
-    sections = [_ranking(found), _along(found), *_histograms(found), _table(found)]
+    sections = [
+        *([cause] if cause is not None else []),
+        _ranking(found),
+        _along(found),
+        *_histograms(found),
+        _table(found),
+    ]
     if graph is not None:
         sections.append(memory_section(graph))
     title = f"{found.first} against {found.second}"

@@ -110,6 +110,36 @@ def scatter(dots: Sequence[Dot], axis: str, below: str) -> str:
     return _frame(axis, below, [*scale.lines(), *parts, *ends])
 
 
+def cells(rows: Sequence[Sequence[float]], above: str, left: str) -> str:
+    """Draw a map: a square for each number, the larger the stronger; 0 stays empty.
+
+    Args:
+        rows: numbers from 0 on, all rows of one length.
+        above: what the columns are.
+        left: what the rows are.
+    """
+    columns = max((len(row) for row in rows), default=1)
+    side = max(3, min(14, 330 // max(columns, 1), 330 // max(len(rows), 1)))
+    most = max((v for row in rows for v in row), default=0) or 1
+    parts = [
+        f'<rect class="hot" x="{16 + x * side}" y="{16 + y * side}" width="{side - 0.5}" height="{side - 0.5}" '
+        f'fill-opacity="{0.25 + 0.75 * v / most:.2f}"><title>{y}, {x}: {_short(v)}</title></rect>'
+        for y, row in enumerate(rows)
+        for x, v in enumerate(row)
+        if v
+    ]
+    width, height = columns * side, len(rows) * side
+    frame = f'<rect class="axis" x="16" y="16" width="{width}" height="{height}" fill="none"/>'
+    words = (
+        f'<text x="16" y="11">{_text(above)}</text>'
+        f'<text transform="translate(11 {16 + height}) rotate(-90)">{_text(left)}</text>'
+    )
+    return (
+        f'<svg viewBox="0 0 {width + 20} {height + 20}" style="max-width: {max(width + 20, 120)}px" role="img">'
+        f"{words}{frame}{''.join(parts)}</svg>"
+    )
+
+
 class _Scale:
     """Maps values to heights, and draws lines at round numbers."""
 

@@ -1,0 +1,212 @@
+"""The layer whose result differs though its inputs are the dump's own, ready to be run again with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.compare.isolated import run_node
+from tflq.analysis.diagnosis.linear import Linear, linear_of
+from tflq.errors import TflqError
+from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
+from tflq.graph.attributes import Attribute, Attributes
+from tflq.interpreter.registry import kernel, kernel_name
+
+LINEAR = frozenset(
+    (
+        "conv_2d",
+        "depthwise_conv_2d",
+        "fully_connected",
+        "convolution",
+        "depthwise_conv",
+        "transpose_conv",
+        "conv_transpose",
+    )
+)
+"""Operators whose weights are an operand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Suspect:
+    """A layer: the nodes between tensors that the dump has, most often one.
+
+    Attributes:
+        graph: lowered.
+        nodes: in order; the last one writes the tensor.
+        main: the one with the weights, or the last.
+        tensor: that differs.
+        values: what the nodes read: the dump's own tensors where it has them, dtype[S or 1, *shape] by tensor.
+        got: the dump's, dtype[S, *shape].
+        sound: what the nodes make of `values`.
+        own: what the whole network makes of its samples.
+        others: the own values of the other tensors, by tensor.
+        seen: the dump's other tensors, by tensor.
+    """
+
+    graph: Graph
+    nodes: tuple[int, ...]
+    main: int
+    tensor: int
+    values: Mapping[int, Array]
+    got: Array
+    sound: Array
+    own: Array
+    others: Mapping[int, Array]
+    seen: Mapping[int, Array]
+
+    @property
+    def operator(self) -> str:
+        """What the main node does."""
+        return self.graph.nodes[self.main].operator
+
+    @cached_property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Elements that differ, bool[S, *shape]."""
+        return unequal(self.got, self.sound)
+
+    @cached_property
+    def wrong_channels(self) -> list[int]:
+        """Indices of the last axis that differ anywhere."""
+        if self.wrong.ndim < 2:
+            return []
+        return [int(c) for c in np.flatnonzero(self.wrong.reshape(-1, self.wrong.shape[-1]).any(axis=0))]
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """Tensors that the main node reads and that are computed."""
+        read = self.graph.nodes[self.main].inputs
+        return tuple(dict.fromkeys(t for t in read if t != ABSENT and not self.graph.tensors[t].is_constant))
+
+    @cached_property
+    def outer_input(self) -> int | None:
+        """The model's input, where a node of the layer reads it."""
+        read = [t for n in self.nodes for t in self.graph.nodes[n].inputs]
+        return next((t for t in self.graph.inputs if t in read), None)
+
+    @cached_property
+    def weights(self) -> int | None:
+        """The constant weights of the main node."""
+        node = self.graph.nodes[self.main]
+        if node.operator not in LINEAR:
+            return None
+        found = [t for t in node.inputs if t != ABSENT and self.graph.tensors[t].is_constant]
+        wide = [t for t in found if len(self.graph.tensors[t].shape) >= 2]
+        return wide[0] if wide else None
+
+    @cached_property
+    def bias(self) -> int | None:
+        """Its constant bias."""
+        node = self.graph.nodes[self.main]
+        if self.weights is None:
+            return None
+        place = node.inputs.index(self.weights) + 1
+        t = node.inputs[place] if place < len(node.inputs) else ABSENT
+        return t if t != ABSENT and self.graph.tensors[t].is_constant and self.graph.tensors[t].size else None
+
+    @cached_property
+    def linear(self) -> Linear | None:
+        """Its accumulators and epilogue, where it is a linear layer of integers that can be taken apart."""
+        node = self.graph.nodes[self.main]
+        found = (
+            linear_of(node.params, self.values[node.inputs[0]])
+            if node.inputs and node.inputs[0] in self.values
+            else None
+        )
+        if found is None:
+            return None
+        return found if np.array_equal(self.after_main(found.result(found.totals)), self.sound) else None
+
+    def part(self, samples: Sequence[int]) -> Suspect:
+        """Return the layer with some samples alone."""
+        kept = list(samples)
+
+        def of(values: Mapping[int, Array]) -> dict[int, Array]:
+            return {
+                t: a[kept] if len(a) == len(self.got) and not self.graph.tensors[t].is_constant else a
+                for t, a in values.items()
+            }
+
+        got, sound, own = (a[kept] for a in (self.got, self.sound, self.own))
+        shown = (of(self.others), of(self.seen))
+        return Suspect(self.graph, self.nodes, self.main, self.tensor, of(self.values), got, sound, own, *shown)
+
+    def run(self, values: Mapping[int, Array]) -> Array:
+        """Return the tensor for other values of what the layer reads, by tensor."""
+        held = {**self.values, **values}
+        for n in self.nodes:
+            held.update(run_node(self.graph.nodes[n], held))
+        return self._spread(held[self.tensor])
+
+    def rerun(
+        self,
+        tensors: Mapping[int, Tensor] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        operator: str | None = None,
+        inputs: Sequence[int] | None = None,
+        values: Mapping[int, Array] | None = None,
+    ) -> Array | None:
+        """Lower the main node again with one thing changed, and run the layer; None where that cannot be.
+
+        Args:
+            tensors: other encodings or constants, by tensor.
+            attributes: other options of the operator.
+            operator: another operator.
+            inputs: other operands.
+            values: other values of computed tensors.
+        """
+        graph = self.graph.copy()
+        for t, tensor in (tensors or {}).items():
+            graph.tensors[t] = tensor
+        node = graph.nodes[self.main]
+        changed = replace(
+            node,
+            operator=operator or node.operator,
+            inputs=node.inputs if inputs is None else tuple(inputs),
+            attributes=Attributes({**node.attributes, **(attributes or {})}),
+        )
+        graph.nodes[self.main] = changed
+        held = {**self.values, **(values or {})}
+        held.update({t: np.asarray(x.data)[None] for t, x in (tensors or {}).items() if x.data is not None})
+        try:
+            found = kernel(changed.arithmetic or "", kernel_name(changed))
+            params = found.lower(changed, graph.operands(self.main))
+            held.update(self._before_main(held))
+            made = run_node(replace(changed, params=params), held)
+            return self.after_main(made[node.outputs[0]])
+        except (TflqError, ArithmeticError, LookupError, TypeError, ValueError):
+            return None
+
+    def after_main(self, result: Array) -> Array:
+        """Return the tensor for a result of the main node."""
+        t = self.graph.nodes[self.main].outputs[0]
+        tensor = self.graph.tensors[t]
+        held = {**self.values, t: result.astype(tensor.dtype.storage).reshape(len(result), *tensor.shape)}
+        for n in self.nodes[self.nodes.index(self.main) + 1 :]:
+            held.update(run_node(self.graph.nodes[n], held))
+        return self._spread(held[self.tensor])
+
+    def encoding(self, t: int) -> Affine | None:
+        """Return the affine quantisation of a tensor."""
+        found = self.graph.tensors[t].quantisation
+        return found if isinstance(found, Affine) else None
+
+    def _before_main(self, held: Mapping[int, Array]) -> dict[int, Array]:
+        found = dict(held)
+        for n in self.nodes[: self.nodes.index(self.main)]:
+            found.update(run_node(self.graph.nodes[n], found))
+        return found
+
+    def _spread(self, array: Array) -> Array:
+        return np.broadcast_to(array, self.got.shape) if array.shape != self.got.shape else array
+
+
+def unequal(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Return where two arrays differ; NaN equals any NaN."""
+    found = np.asarray(a != b, bool)
+    if a.dtype.kind == "f" and b.dtype.kind == "f":
+        found &= ~(np.isnan(a) & np.isnan(b))
+    return found

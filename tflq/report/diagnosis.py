@@ -1,0 +1,87 @@
+"""The cause of a wrong layer on a page: the sentence, what was computed, and where it differs, in small maps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.diagnosis.finding import Diagnosis
+from tflq.report.page import Block, Chart, Prose, Section, Table
+from tflq.report.svg import Mark, bars, cells
+
+_MOST_CELLS = 64
+"""Rows and columns of a map; larger images are summed in blocks."""
+_MOST_BARS = 512
+
+
+def diagnosis_section(found: Diagnosis, explain: str) -> Section:
+    """Return the section.
+
+    Args:
+        found: the cause.
+        explain: the command that shows the first element that differs.
+    """
+    place = f"sample {found.sample} {list(found.index)}: {found.got:g}, expected {found.wanted:g}"
+    lines = [
+        f"{found.node or found.tensor} ({found.operator}): {found.words}.",
+        f"{found.differing} of {found.elements} elements differ from what the layer makes of the dump's own inputs, "
+        f"first at {place}.",
+        f"To try: {found.advice}. Next: {explain}",
+    ]
+    if not found.inputs_seen:
+        lines.append("What the layer reads is not all in the dump: there the model's own values stand.")
+    if found.without_effect:
+        lines.append(f"These change nothing on the samples, and are not excluded: {', '.join(found.without_effect)}.")
+    blocks: list[Block] = [Prose(lines)]
+    if found.found:
+        rows = [
+            (f.words, str(f.remaining), str(f.elements), f"{max(f.share, 0):.1%}", f.hypothesis) for f in found.found
+        ]
+        columns = ("if it is so", "still differ", "of", "explained", "hypothesis")
+        marked = frozenset(n for n, f in enumerate(found.found) if f.is_exact)
+        blocks.append(Table(columns, rows, ("still differ", "of", "explained"), marked))
+    return Section("The cause", [*blocks, *maps(found.wrong, found.first_sample)])
+
+
+def maps(wrong: NDArray[np.bool_], first_sample: int = 0) -> list[Chart]:
+    """Draw where elements differ: in the image, in which channels, in which samples.
+
+    Args:
+        wrong: bool[S, *shape].
+        first_sample: number of the first.
+    """
+    charts = []
+    core = wrong.reshape(len(wrong), *[n for n in wrong.shape[1:] if n != 1])
+    if core.ndim == 4:
+        image = core.sum(axis=(0, 3))
+        charts.append(Chart(cells(_summed(image).tolist(), "columns", "rows"), _words("image", image, core)))
+    if core.ndim >= 2 and core.shape[-1] > 1:
+        channels = core.reshape(-1, core.shape[-1]).sum(axis=0)
+        charts.append(_strip(channels, "channel", 0))
+    if len(core) > 1:
+        charts.append(_strip(core.reshape(len(core), -1).sum(axis=1), "sample", first_sample))
+    return charts
+
+
+def _summed(image: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sum blocks, so that neither side has more than _MOST_CELLS."""
+    block = max(1, -(-max(image.shape) // _MOST_CELLS))
+    filled = np.pad(image, [(0, -n % block) for n in image.shape])
+    return np.asarray(filled.reshape(filled.shape[0] // block, block, -1, block).sum(axis=(1, 3)), np.int64)
+
+
+def _words(what: str, image: NDArray[np.int64], core: NDArray[np.bool_]) -> str:
+    rows, columns = (np.flatnonzero(image.any(axis=a)) for a in (1, 0))
+    return (
+        f"Where in the {what} of {image.shape[0]} x {image.shape[1]}: rows {rows.min()}..{rows.max()}, columns "
+        f"{columns.min()}..{columns.max()}; {int(core.sum())} elements of all samples and channels"
+    )
+
+
+def _strip(counts: NDArray[np.int64], what: str, first: int) -> Chart:
+    block = -(-len(counts) // _MOST_BARS)
+    summed = np.pad(counts, (0, -len(counts) % block)).reshape(-1, block).sum(axis=1)
+    marks = [Mark(float(n), f"{what} {first + i * block}: {n}", bool(n)) for i, n in enumerate(summed.tolist())]
+    differing = int(np.count_nonzero(counts))
+    ticks = {0: str(first), len(marks) - 1: str(first + (len(marks) - 1) * block)}
+    return Chart(bars(marks, "elements", f"{what}s", ticks), f"Which {what}s: {differing} of {len(counts)} differ")
