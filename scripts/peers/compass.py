@@ -32,7 +32,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
-from tflq.schemas.aipu import Network, read_network, write_network
+from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
 _STATED = ("weights_range", "biases_range")
@@ -154,9 +154,9 @@ def _rows(folder: Path, mode: Mode, lines: int) -> Iterator[Row]:
             folder.name, "float", Verdict.REFUSED_BY_PEER, words="the converter of TensorFlow draws no such network"
         )
         return
+    source, refusal = float_view(read_model(folder / "model.tflite").main), ""
     try:
-        graph = translate(float_view(read_model(folder / "model.tflite").main), "model")
-        refusal = ""
+        graph = translate(source, "model")
     except TflqError as error:
         refusal = str(error)
     for scheme, is_there in (("float", text.exists()), (mode.name, (folder / mode.name / "model_o.txt").exists())):
@@ -166,71 +166,116 @@ def _rows(folder: Path, mode: Mode, lines: int) -> Iterator[Row]:
         elif refusal:
             yield Row(folder.name, scheme, Verdict.REFUSED_BY_TFLQ, words=refusal[:160])
         elif scheme == "float":
-            yield _float_row(folder.name, graph, _read(text), lines)
+            yield _float_row(folder.name, graph, _read(text), lines, _flaw(source))
         else:
-            yield _quantised_row(folder, graph, mode, lines)
+            yield _quantised_row(folder, graph, mode, lines, _flaw(source))
 
 
 def _read(text: Path) -> Network:
     return read_network(text.read_text(encoding="utf-8"), text.with_suffix(".bin").read_bytes())
 
 
-def _row(name: str, scheme: str, found: Sequence[str], checks: int, lines: int) -> Row:
-    for line in found[:lines]:
-        print("    ", line[:600])
-    words = f"{len(found)} differ, first {found[0][:160]}" if found else ""
-    return Row(name, scheme, Verdict.DIFFERS if found else Verdict.EQUAL, checks, words)
+def _row(name: str, scheme: str, found: Sequence[Difference], checks: int, lines: int, known: str) -> Row:
+    for one in found[:lines]:
+        print("    ", one.words[:600])
+    if not found:
+        return Row(name, scheme, Verdict.EQUAL, checks)
+    words = f"{len(found)} differ, first {' '.join(found[0].words[:160].split())}"
+    return Row(
+        name, scheme, Verdict.KNOWN if known else Verdict.DIFFERS, checks, f"{known}: {words}" if known else words
+    )
 
 
-def _float_row(name: str, graph: Graph, theirs: Network, lines: int) -> Row:
+def _float_row(name: str, graph: Graph, theirs: Network, lines: int, flaw: str) -> Row:
     found = differences(float_network_of(graph, "model"), theirs)
-    return _row(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines)
+    return _row(name, "float", found, sum(len(layer.entries) for layer in theirs.layers), lines, flaw)
 
 
-def _quantised_row(folder: Path, graph: Graph, mode: Mode, lines: int) -> Row:
+def _quantised_row(folder: Path, graph: Graph, mode: Mode, lines: int, flaw: str) -> Row:
     dump = folder / mode.name
     theirs = _read(dump / "model_o.txt")
     try:
         ranged = with_ranges(graph, ranges_of(dump))
         lowered = lower(AIPU.quantise(ranged, parse_settings(AIPU.settings, mode.settings)), AIPU.arithmetic)
     except TflqError as error:
-        return Row(folder.name, mode.name, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
+        verdict = Verdict.KNOWN if flaw else Verdict.REFUSED_BY_TFLQ
+        return Row(folder.name, mode.name, verdict, words=f"{flaw}: {error}"[:160] if flaw else str(error)[:160])
     ours = network_of(lowered)
     found = differences(ours, theirs)
     files = write_network(ours)
     if not found and (files[0].encode(), files[1]) != tuple(
         (dump / f"model_o.{end}").read_bytes() for end in ("txt", "bin")
     ):
-        found.append("the bytes of the files differ")
+        found.append(Difference("", "", "the bytes of the files differ"))
     lost, checks = _unequal_tensors(lowered, dump)
-    return _row(folder.name, mode.name, [*found, *lost], checks, lines)
+    return _row(folder.name, mode.name, [*found, *lost], checks, lines, flaw or _cause(lowered, found, lost))
 
 
-def differences(ours: Network, theirs: Network) -> list[str]:
-    """Return a line for each key of the header, layer, edge or field in which two networks differ."""
+@dataclass(frozen=True)
+class Difference:
+    """One difference: the layer or tensor, the key, and words for it."""
+
+    name: str
+    key: str
+    words: str
+
+
+def _flaw(source: Graph) -> str:
+    """Name what the Parser gets wrong in a network: operators that read two outputs of one node."""
+    writers = source.producers()
+    for node in source.nodes:
+        read = [writers.get(t) for t in node.inputs if t in writers]
+        is_pair = node.operator in ("mul", "squared_difference", "sub") and len(read) == 2 and read[0] == read[1]
+        if is_pair and node.inputs[0] != node.inputs[1]:
+            return "the Parser takes two outputs of a Split for one"
+    return ""
+
+
+def _cause(graph: Graph, found: Sequence[Difference], lost: Sequence[Difference]) -> str:
+    """Name the known cause of differences: libraries of floating point that no integer rule stands for."""
+    operators = {node.name: node.operator for node in graph.nodes}
+    if found:
+        is_table = all(one.key == "lut" and operators.get(one.name) in ("softmax", "erf") for one in found)
+        return "the exponential of the tool's library is off by an ulp" if is_table and not lost else ""
+    writers = {graph.tensors[t].name: node for node in graph.nodes for t in node.outputs}
+    first = next((node for node in graph.nodes for one in lost if writers.get(one.name) is node), None)
+    is_wide = first is not None and graph.tensors[first.inputs[0]].dtype.bits > 8
+    if first is not None and is_wide and first.operator in ("mat_mul", "conv_transpose"):
+        return "sums of 16 bits in float32, in the library's order"
+    return ""
+
+
+def differences(ours: Network, theirs: Network) -> list[Difference]:
+    """Return each key of the header, layer, edge or field in which two networks differ."""
     keys = dict.fromkeys((*ours.header, *theirs.header))
     found = [
-        f"header {key}: {ours.header.get(key)} for {theirs.header.get(key)}"
+        Difference("", key, f"header {key}: {ours.header.get(key)} for {theirs.header.get(key)}")
         for key in keys
         if ours.header.get(key) != theirs.header.get(key)
     ]
     orders = [[(layer.name, layer.type) for layer in network.layers] for network in (ours, theirs)]
     if orders[0] != orders[1]:
         only = [[one for one in a if one not in b] for a, b in (orders, orders[::-1])]
-        found.append(f"layers: only ours {only[0]}, only theirs {only[1]}" if any(only) else f"order: {orders}")
+        words = f"layers: only ours {only[0]}, only theirs {only[1]}" if any(only) else f"order: {orders}"
+        found.append(Difference("", "", words))
     by_name = {layer.name: layer for layer in ours.layers}
     for layer in theirs.layers:
         mine = by_name.get(layer.name)
-        if mine is None or mine.type != layer.type:
-            continue
-        if (mine.bottoms, mine.tops) != (layer.bottoms, layer.tops):
-            found.append(f"{layer.name}: {mine.bottoms} -> {mine.tops} for {layer.bottoms} -> {layer.tops}")
-        a, b = ({k: v for k, v in one.entries.items() if k not in _STATED} for one in (mine, layer))
-        found += [
-            f"{layer.name} {key}: {a.get(key)} for {b.get(key)}" for key in {**a, **b} if a.get(key) != b.get(key)
-        ]
-        if a == b and list(a) != list(b):
-            found.append(f"{layer.name}: order of keys {list(a)} for {list(b)}")
+        if mine is not None and mine.type == layer.type:
+            found += _of_layer(mine, layer)
+    return found
+
+
+def _of_layer(mine: Layer, theirs: Layer) -> list[Difference]:
+    name, found = theirs.name, list[Difference]()
+    if (mine.bottoms, mine.tops) != (theirs.bottoms, theirs.tops):
+        words = f"{name}: {mine.bottoms} -> {mine.tops} for {theirs.bottoms} -> {theirs.tops}"
+        found.append(Difference(name, "edges", words))
+    a, b = ({k: v for k, v in one.entries.items() if k not in _STATED} for one in (mine, theirs))
+    unequal = [key for key in {**a, **b} if a.get(key) != b.get(key)]
+    found += [Difference(name, key, f"{name} {key}: {a.get(key)} for {b.get(key)}") for key in unequal]
+    if a == b and list(a) != list(b):
+        found.append(Difference(name, "order", f"{name}: order of keys {list(a)} for {list(b)}"))
     return found
 
 
@@ -261,8 +306,8 @@ def with_ranges(graph: Graph, ranges: Mapping[str, tuple[np.float32, np.float32]
     return result
 
 
-def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[str], int]:
-    """Return a line for each tensor of the dump that differs or has no counterpart, and how many there are."""
+def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[Difference], int]:
+    """Return each tensor of the dump that differs or has no counterpart, and how many there are."""
     with np.load(dump / "tensors.npz") as file:
         golden = {name: file[name] for name in file.files}
     with np.load(dump / "samples.npz") as file:
@@ -274,7 +319,7 @@ def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[str], int]:
         inputs.append(AIPU.encode(values.reshape(-1, *tensor.shape), tensor))
     where = {tensor.name: number for number, tensor in enumerate(graph.tensors) if tensor.name in golden}
     found = Engine(graph).run(inputs, list(where.values()))
-    lines = [f"tensor {name} has no counterpart" for name in golden if name not in where]
+    lines = [Difference(name, "", f"tensor {name} has no counterpart") for name in golden if name not in where]
     for name, number in where.items():
         wanted, have = golden[name].astype(np.int64), np.asarray(found[number]).astype(np.int64)
         have = (
@@ -284,7 +329,8 @@ def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[str], int]:
         )
         wrong = have - wanted
         if wrong.any():
-            lines.append(f"tensor {name}: {np.count_nonzero(wrong)} of {wrong.size} by up to {np.abs(wrong).max()}")
+            words = f"tensor {name}: {np.count_nonzero(wrong)} of {wrong.size} by up to {np.abs(wrong).max()}"
+            lines.append(Difference(name, "", words))
     return lines, len(golden)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Affine, Array, DType, Graph, Node, Operands, Quantisation, Tensor
+from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.scales import affine_of, is_signed
 
 ARITHMETIC = "aipu"
@@ -26,6 +27,9 @@ Types = Callable[[Node, Operands, LayerOptions], tuple[OutputType, ...] | None]
 
 Constants = Callable[[Node, Operands, LayerOptions], Mapping[str, Tensor]]
 """Key -> constant of a layer as integers; inputs and outputs have their types."""
+
+Requested = Callable[[Node, Operands, LayerOptions], dict[str, Attribute]]
+"""Requested options of a layer that its operands decide."""
 
 Single = NDArray[np.float32]
 Values = Callable[[Node, Operands, Sequence[Array]], tuple[Single, ...]]
@@ -64,6 +68,7 @@ class Layer:
         keeps_whole: whether whole numbers in give whole numbers out, at scale 1.
         needs_range: whether a rule of its own reads the output's range; by method where it is a function.
         is_linear: whether it has weights and biases on the scale of its input.
+        requested: requested options that the kernel reads, which follow from the layer's own.
         has_width: whether `multiplier_bits` is for it.
     """
 
@@ -79,11 +84,12 @@ class Layer:
     needs_range: bool | Callable[[Node], bool] = False
     is_linear: bool = False
     has_width: bool | Callable[[Node], bool] = False
+    requested: Requested | None = None
 
     @property
     def passes(self) -> bool:
         """Whether the output has the input's own type."""
-        return self.signed is None and self.types is None
+        return self.signed is None and self.types in (None, all_values)
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,13 @@ def plain(bits: int, signed: bool = False, zp: int = 0) -> OutputType:
 def like(tensor: Tensor) -> OutputType:
     """Return the type of another tensor."""
     return tensor.dtype, tensor.quantisation
+
+
+def all_values(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
+    """Pass the input's type, but with all quantized values, whose limits the Optimizer does not hand on here."""
+    x = operands.input(0)
+    quantisation = replace(x.quantisation, narrow_range=False) if isinstance(x.quantisation, Affine) else None
+    return ((x.dtype, quantisation),) * len(operands.outputs)
 
 
 def by_range(tensor: Tensor, signed: bool, options: LayerOptions, is_symmetric: bool | None = None) -> OutputType:

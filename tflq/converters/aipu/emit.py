@@ -12,16 +12,17 @@ from tflq.converters.aipu.floating import float_layers
 from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.options import REQUESTED
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.rewrites import MERGED
+from tflq.converters.aipu.rewrites import CUT, MERGED
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
+from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_UNWRITTEN = (*REQUESTED, MERGED)
+_UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED)
 
 
 def network_of(graph: Graph) -> Network:
@@ -96,6 +97,8 @@ def _layer(graph: Graph, index: int, computed: Collection[int]) -> Layer:
         after.update(scales)
     bottoms = tuple(edge_of(graph.tensors[t]) for t in node.inputs if t not in own)
     entries = _framed(outputs, before, after, found)
+    if CUT in node.attributes:
+        del entries["is_perf_mode"]
     return Layer(node.name, layer.type, bottoms, tuple(map(edge_of, outputs)), entries)
 
 

@@ -11,6 +11,7 @@ from tflq.errors import OptionError
 from tflq.graph import Graph
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
+from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD
 
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
@@ -41,7 +42,7 @@ KNOWN = (
 )
 
 TABLE_BITS = "lut_items_in_bits"
-REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST)
+REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE)
 """What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
 PROMOTIONS = (
@@ -97,7 +98,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
     bits = int(values["activation_bits"])
     return LayerOptions(
         values["activations"] == SYMMETRIC,
-        values["activation_range"] == RESTRICTED,
+        values["activation_range"] == RESTRICTED or (bits > 8 and values["activations"] == ASYMMETRIC),
         bits,
         values["weights"] == PER_CHANNEL,
         values["weight_range"] == RESTRICTED,

@@ -51,7 +51,8 @@ class _Quantiser:
             if layer.constants is not None:
                 for key, constant in layer.constants(node, self.graph.operands(index), options).items():
                     self.graph.tensors[self._place(node, key)] = constant
-            attributes = Attributes({**node.attributes, **_requested(node, options)})
+            own = layer.requested(node, self.graph.operands(index), options) if layer.requested else {}
+            attributes = Attributes({**node.attributes, **_requested(node, options), **own})
             self.graph.nodes[index] = replace(node, arithmetic=self._arithmetic(node), attributes=attributes)
         validate(self.graph, "aipu graph")
         return self.graph

@@ -11,7 +11,7 @@ from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.converters.aipu.emitted import FromFile, Lowered, emitted_by, imported_by
 from tflq.converters.aipu.operators import LAYERS, OPERATORS
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.rewrites import MERGED
+from tflq.converters.aipu.rewrites import CUT, MERGED
 from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
@@ -78,6 +78,8 @@ def quantised_node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Nod
             computed[key] = entry
     if _has_added_keys(layer):
         attributes[MERGED] = True
+    if "is_perf_mode" not in layer.entries:
+        attributes[CUT] = True
     tables = {key: c.data for key, c in layer.constants.items() if key not in (*INPUTS, *_SCALES)}
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     inputs += tuple(_constant(graph, layer, key) for key in layer.constants if key in INPUTS)

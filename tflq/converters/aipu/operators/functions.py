@@ -34,12 +34,13 @@ from tflq.interpreter.kernels.aipu.softmax import LARGEST_AXIS, LOWEST, LogSoftm
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD, FastSoftmaxParams
 from tflq.schemas.aipu import Value
 
+_LIMITED = (CLIP, "HARDSIGMOID")
 _UNSIGNED_METHODS = (*RECTIFIERS, "SIGMOID", "SOFTPLUS")
 
 
 def _activation_signed(node: Node, _operands: Operands) -> bool:
     method = node.attributes.text("method")
-    return node.attributes.real("clip_min") < 0 if method == CLIP else method not in _UNSIGNED_METHODS
+    return node.attributes.real("clip_min") < 0 if method in _LIMITED else method not in _UNSIGNED_METHODS
 
 
 def _changed(layer: ir.Lowered) -> ir.Emitted:
@@ -54,6 +55,8 @@ _METHODS: dict[str, tuple[ir.Part, ...]] = {
     "RELU6": (ir.Factors(ir.CURVED),),
     "CLIP": (ir.Factors(ir.ADDITIVE), _LEVELS),
     "LEAKYRELU": (ir.Factors(ir.LINEAR), _LEVELS),
+    "HARDSIGMOID": (ir.Lut(),),
+    "SWISH": (ir.Lut(),),
     "PRELU": (ir.Fixed({"negative_slope_shift": SLOPE_SHIFT}), ir.Factors(ir.CURVED)),
 }
 _CURVE = (ir.Lut(), ir.Fixed(changed={"alpha": None, "gamma": None}))
@@ -263,6 +266,7 @@ LAYERS = {
     "activation": Layer("Activation", _activation_signed, emitted=_activation, constants=slopes, has_width=_is_leaky),
     "cast": Layer("Cast", types=_cast, emitted=(ir.Factors(ir.LINEAR, "uint16"), ir.Computed(_emit_cast))),
     "crelu": Layer("CRELU", never, emitted=(ir.Factors(ir.CURVED),)),
+    "erf": Layer("Erf", always, emitted=(ir.Lut(),)),
     "log": Layer("Log", always, emitted=(ir.Lut(),)),
     "log_softmax": Layer(
         "LogSoftmax", types=_log_softmax, emitted=(ir.Computed(_emit_log_softmax, _read_log_softmax),)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, OutputType, Source
+from tflq.converters.aipu.descriptor import Layer, OutputType, Source, all_values
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
@@ -54,10 +54,12 @@ def _emit_pad(layer: Lowered) -> Emitted:
     return Emitted(changed={"constant_value": params.fill} if "constant_value" in layer.node.attributes else {})
 
 
-_PASSING = (
-    *("BatchToDepth", "BatchToSpace", "ChannelShuffle", "Crop", "DataStride", "DepthToSpace", "Reshape", "Slice"),
-    *("SpaceToBatch", "SpaceToDepth", "Split", "Tile", "Transpose"),
+_PASSING = ("ChannelShuffle", "Reshape", "Slice", "Tile", "Transpose")
+_WITHOUT_LIMITS = (
+    *("BatchToDepth", "BatchToSpace", "Crop", "DataStride", "DepthToSpace"),
+    *("SpaceToBatch", "SpaceToDepth", "Split"),
 )
+"""Those whose output has all values of its element type, whatever its input leaves out."""
 
 
 def snake(name: str) -> str:
@@ -190,6 +192,7 @@ def _refuse_blocks(graph: Graph, node: Node) -> str:
 
 LAYERS = {
     **{snake(name): Layer(name) for name in _PASSING},
+    **{snake(name): Layer(name, types=all_values) for name in _WITHOUT_LIMITS},
     "constant": Layer("Constant", types=_constant, constants=_constant_values),
     "pad": Layer("Pad", emitted=(Computed(_emit_pad),)),
 }

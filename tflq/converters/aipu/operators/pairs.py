@@ -18,10 +18,11 @@ from tflq.converters.aipu.descriptor import (
     follows_input,
     plain,
 )
-from tflq.converters.aipu.operators.linear import unless_rectified
+from tflq.converters.aipu.operators.linear import changed_by, unless_rectified
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Node, Operands
+from tflq.interpreter.kernels.aipu.activation import Fused
 from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
@@ -60,11 +61,18 @@ def read_pair(file: ir.FromFile) -> ir.Params:
     return {"rescale": Multiplier(found.m[:1], found.n[:1]), "factors": found.m[1:]}
 
 
-_COMMON = (ir.Computed(_emit_pair, read_pair),)
+def _changed(layer: ir.Lowered) -> ir.Emitted:
+    fused = layer.param("fused")
+    assert isinstance(fused, Fused)
+    return ir.Emitted(changed=changed_by(fused))
+
+
+_LEVELS = ir.Computed(_changed)
+_COMMON = (ir.Computed(_emit_pair, read_pair), _LEVELS)
 
 
 def _eltwise(node: Node) -> Sequence[ir.Part]:
-    return (ir.Factors(ir.LINEAR),) if method_of(node) == "MUL" else _COMMON
+    return (ir.Factors(ir.LINEAR), _LEVELS) if method_of(node) == "MUL" else _COMMON
 
 
 def _squared(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:

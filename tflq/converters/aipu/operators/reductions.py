@@ -14,6 +14,7 @@ from tflq.converters.aipu.descriptor import (
     OutputType,
     Single,
     Source,
+    all_values,
     follows_input,
     like,
     never,
@@ -31,12 +32,12 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed
 _PASSING, _OF_TRUTH = ("MIN", "MAX"), ("ANY", "ALL")
 
 
-def _reduce(node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...] | None:
+def _reduce(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...] | None:
     """MIN and MAX pass the input's type; ANY and ALL are truth values."""
     method = node.attributes.text("method")
     if method in _OF_TRUTH:
         return (plain(8),)
-    return (like(operands.input(0)),) if method in _PASSING else None
+    return all_values(node, operands, options) if method in _PASSING else None
 
 
 def _paper_reduce(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:

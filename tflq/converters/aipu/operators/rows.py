@@ -12,6 +12,7 @@ from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
     Source,
+    all_values,
     by_range,
     follows_input,
     like,
@@ -148,9 +149,9 @@ LAYERS = {
         "Concat", follows_input, _concat, emitted=(ir.Factors(ir.ADDITIVE, name="rescales"),), has_width=True
     ),
     "filter": Layer("Filter", types=_filter, emitted=(ir.Computed(_emit_filter),)),
-    "gather": Layer("Gather"),
-    "gather_nd": Layer("GatherND"),
-    "repeat": Layer("Repeat"),
+    "gather": Layer("Gather", types=all_values),
+    "gather_nd": Layer("GatherND", types=all_values),
+    "repeat": Layer("Repeat", types=all_values),
     "reverse_sequence": Layer("ReverseSequence"),
     "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True),
 }

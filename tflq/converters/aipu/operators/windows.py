@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.converters.aipu.descriptor import Layer, Source, like, plain
+from tflq.converters.aipu.descriptor import Layer, Source, all_values, like, plain
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Attributes, Graph, Node
@@ -65,9 +65,10 @@ LAYERS = {
     "max_pooling_with_arg_max": Layer(
         "MaxPoolingWithArgMax", types=lambda _, o, __: (like(o.input(0)), plain(32, True))
     ),
+    "global_pool": Layer("GlobalPool"),
     "pooling": Layer("Pooling"),
-    "resize": Layer("Resize", emitted=(Computed(_emit_resize),)),
-    "upsample_by_index": Layer("UpsampleByIndex"),
+    "resize": Layer("Resize", types=all_values, emitted=(Computed(_emit_resize),)),
+    "upsample_by_index": Layer("UpsampleByIndex", types=all_values),
 }
 
 _RESIZE = Source(_map_resize, constants=(1,), any_type=True, is_image=True)

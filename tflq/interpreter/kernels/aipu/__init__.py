@@ -12,19 +12,21 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        "bounding_box count detection_output logical lrn max_roi_pool nms pooling proposal pyramid_roi_align resize "
+        "bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize "
         "roi_align scatter_nd",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",
         casts="cast dequantize quantize",
-        curve="bnll ceil cosine exp floor log round rsqrt sine sqrt square",
+        curve="bnll ceil cosine erf exp floor log round rsqrt sine sqrt square",
         eltwise="add eltwise mul squared_difference sub",
+        pooling="global_pool pooling",
         indices="arg_min_max ctc_greedy_decoder in_top_k one_hot top_k",
         layout="batch_to_depth batch_to_space channel_shuffle constant crop data_stride depth_to_space pad reshape "
         "slice space_to_batch space_to_depth split tile transpose",
         linear="batch_norm conv_transpose convolution depthwise_conv fully_connected",
         normalization="moments normalization",
+        norms="group_norm instance_norm layer_norm",
         pairs_by_table="div pow",
         reductions="cumulate reduce segment_reduce",
         rows="filter gather gather_nd repeat reverse_sequence",

@@ -13,7 +13,7 @@ from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, is_imported
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 
 INT16 = (-(1 << 15), (1 << 15) - 1)
@@ -57,7 +57,7 @@ def delta_table(
     if given is not None:
         return Table(given, deltas.dtype.minimum, table_shift(node, given, bits_of(deltas)), *INT16)
     bits = table_bits(node, deltas)
-    grid = np.linspace(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits, dtype=np.float32)
+    grid = even_steps(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits)
     inverse = np.float32(1) / np.float32(scale_of(deltas) if scale is None else scale)
     real: Single = ((grid + np.float32(offset_of(deltas))) * inverse).astype(np.float32)
     value = function((real / np.float32(deviation)).astype(np.float32))

@@ -22,13 +22,66 @@ from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
 
 Doubles = NDArray[np.float64]
+Single = NDArray[np.float32]
 Function = Callable[[Doubles], Doubles]
+
+
+def _fused(a: Single, b: Single | np.float32, c: Single | np.float32) -> Single:
+    """Return a * b + c of float32, rounded once."""
+    found: Single = (a.astype(np.float64) * b + c).astype(np.float32)
+    return found
+
+
+_LOG2_E = np.float32(1.442695041)
+_LN2 = (np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06))
+_EXPONENTIAL = tuple(
+    np.float32(c)
+    for c in (
+        0.001393043552525341,
+        0.008333360776305199,
+        0.04166646853692055,
+        0.16666667163372040,
+        0.5,
+    )
+)
+
+
+def _exponential(x: Single) -> Single:
+    """Return the exponential of one ulp with which the Optimizer's vectors compute a sigmoid.
+
+    q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + s + s^2 * u(s)), every step a fused product of float32.
+    Source: docs/aipu.md, 4; equal to the tool's on 2^20 arguments.
+    """
+    q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
+    s = _fused(q, _LN2[1], _fused(q, _LN2[0], x))
+    u = np.full_like(x, np.float32(0.00019852761761285365))
+    for c in _EXPONENTIAL:
+        u = _fused(u, s, c)
+    tail = _fused((s * s).astype(np.float32), u, s)
+    found: Single = np.ldexp((np.float32(1) + tail).astype(np.float32), q.astype(np.int64))
+    return found
+
+
+def _sigmoid_of_vectors(x: Doubles) -> Doubles:
+    """Return 1 / (1 + E(-x)), both operations rounded to float32."""
+    one = np.float32(1)
+    below: Single = (one + _exponential((-x).astype(np.float32))).astype(np.float32)
+    found: Doubles = (one / below).astype(np.float64)
+    return found
+
+
+def _silu(x: Doubles) -> Doubles:
+    """Return x / (1 + E(-x)) in float32, as PyTorch has it."""
+    single = x.astype(np.float32)
+    below: Single = (np.float32(1) + _exponential(-single)).astype(np.float32)
+    found: Doubles = (single / below).astype(np.float64)
+    return found
 
 
 def _sigmoid(x: Doubles) -> Doubles:
@@ -36,7 +89,11 @@ def _sigmoid(x: Doubles) -> Doubles:
 
 
 def _hard_swish(x: Doubles) -> Doubles:
-    return x * np.clip(x + 3, 0, 6) / 6
+    """Return x * clamp(x + 3, 0, 6) / 6, every step rounded to float32 as PyTorch has it."""
+    single = x.astype(np.float32)
+    limited = np.clip(single + np.float32(3), np.float32(0), np.float32(6))
+    found: Doubles = ((single * limited).astype(np.float32) / np.float32(6)).astype(np.float64)
+    return found
 
 
 def _softplus(x: Doubles) -> Doubles:
@@ -61,6 +118,7 @@ _FUNCTIONS: dict[str, Function] = {
     "bnll": _softplus,
     "ceil": np.ceil,
     "cosine": np.cos,
+    "erf": erf,
     "exp": np.exp,
     "floor": np.floor,
     "log": np.log,
@@ -70,13 +128,14 @@ _FUNCTIONS: dict[str, Function] = {
     "sqrt": np.sqrt,
     "square": np.square,
     "HARDSWISH": _hard_swish,
-    "SIGMOID": _sigmoid,
-    "SILU": lambda x: x * _sigmoid(x),
+    "MISH": lambda x: x * np.tanh(_softplus(x)),
+    "SIGMOID": _sigmoid_of_vectors,
+    "SILU": _silu,
     "SOFTPLUS": _softplus,
     "SOFTSIGN": lambda x: x / (1 + np.abs(x)),
     "TANH": np.tanh,
 }
-PARAMETRIC = ("ELU", "GELU", "SELU")
+PARAMETRIC = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SWISH")
 METHODS = (*(name for name in _FUNCTIONS if name.isupper()), *PARAMETRIC)
 OPERATORS = tuple(name for name in _FUNCTIONS if name.islower())
 
@@ -107,6 +166,12 @@ def function_of(node: Node) -> Function:
     if method == "GELU":
         is_tanh = node.attributes.text("approximate", "NONE") == "TANH"
         return lambda x: _gelu(x, is_tanh)
+    if method == "HARDSIGMOID":
+        a, b, low, high = (node.attributes.real(key) for key in ("alpha", "beta", "clip_min", "clip_max"))
+        return lambda x: np.clip(a * x + b, low, high)
+    if method == "SWISH":
+        factor = node.attributes.real("alpha", 1.0)
+        return lambda x: x * _sigmoid(factor * x)
     if method in PARAMETRIC:
         alpha = node.attributes.real("alpha", 1.0)
         gamma = node.attributes.real("gamma", 1.0) if method == "SELU" else 1.0
@@ -161,7 +226,7 @@ def run(params: PeriodicParams | CurveParams, x: Array) -> tuple[Array, ...]:
 
 def _period(node: Node, operands: Operands) -> Integers:
     count = 1 << table_bits(node, operands.input(0))
-    angles = np.linspace(0, 2 * np.pi, count, dtype=np.float32)
+    angles = even_steps(0, 2 * np.pi, count)
     values = _PERIODIC[node.operator](angles.astype(np.float64))
     return encode(values.astype(np.float32), operands.output().affine)
 

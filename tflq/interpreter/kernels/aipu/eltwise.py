@@ -2,7 +2,8 @@
 
 Eltwise, Add, Sub, Mul: two inputs on a common scale, then M / 2^N.
 ADD, SUB, MAX, MIN: y = clamp(RNE((k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N) - zp_y), k0 : k1 = s_b : s_a in 15
-bits; equal scales and zero points give k0 = k1 = 1. MUL: r = s_y / (s_a * s_b). A fused RELU acts before M.
+bits; equal scales and zero points give k0 = k1 = 1. MUL: r = s_y / (s_a * s_b). A fused activation acts as on
+sums of linear layers: RELU takes them through float32.
 Source: Compass Optimizer, ops/eltwise.py.
 
 SquaredDifference: both inputs on the smaller scale with 15 bits, then the square.
@@ -20,6 +21,7 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import (
     LARGEST,
@@ -35,7 +37,6 @@ from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
 METHODS = ("ADD", "SUB", "MUL", "MAX", "MIN")
-FUSED = ("NONE", "RELU", "RELU6")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class EltwiseParams:
 
     Attributes:
         method: ADD, SUB, MUL, MAX or MIN.
-        is_rectified: whether negative results become 0 first.
+        fused: the activation on the sum, before zp_y.
         factors: k0 and k1.
         input_offsets: zp_a and zp_b.
         rescale: M and N.
@@ -52,7 +53,7 @@ class EltwiseParams:
     """
 
     method: str
-    is_rectified: bool
+    fused: Fused
     factors: tuple[int, int]
     input_offsets: tuple[int, int]
     rescale: Multiplier
@@ -70,11 +71,9 @@ def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
     Raises:
         UnsupportedError: another method or fused activation.
     """
-    method, fused = method_of(node), node.attributes.text("with_activation", "NONE")
-    if method not in METHODS or fused not in FUSED:
-        raise UnsupportedError(
-            f"method={method}, with_activation={fused}; allowed are {', '.join(METHODS)} with {', '.join(FUSED)}"
-        )
+    method, fused = method_of(node), lower_fused(node, operands)
+    if method not in METHODS:
+        raise UnsupportedError(f"method={method}; allowed are {', '.join(METHODS)}")
     a, b, output = operands.input(0), operands.input(1), operands.output()
     bits = multiplier_bits(node, output)
     factors, found = (1, 1), find_multiplier(1.0, bits)
@@ -84,7 +83,7 @@ def lower_eltwise(node: Node, operands: Operands) -> EltwiseParams:
         factors, found = imported_pair(node) or common_scale(method, a, b, output, bits=bits)
     return EltwiseParams(
         method,
-        fused != "NONE",
+        fused,
         factors,
         (offset_of(a), offset_of(b)),
         found,
@@ -96,9 +95,7 @@ def run_eltwise(params: EltwiseParams, a: Array, b: Array) -> tuple[Array, ...]:
     """Run the pair: quantized [S, ...] and [S, ...] -> quantized [S, ...]."""
     left, right = (x.astype(np.int64) + zp for x, zp in zip(align(a, b), params.input_offsets, strict=True))
     total = _combine(params.method, left * params.factors[0], right * params.factors[1])
-    if params.is_rectified:
-        total = np.maximum(total, 0)
-    return (params.codes.requantise(total, params.rescale),)
+    return (params.codes.store(params.fused.apply(total, params.rescale)),)
 
 
 def _combine(method: str, a: Integers, b: Integers) -> Integers:

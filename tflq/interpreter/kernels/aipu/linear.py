@@ -5,7 +5,7 @@ r = s_y / (s_x * s_w); several M of one layer share one N.
 
 ConvTranspose: each input pixel adds its products to the window of outputs that it reaches. The stored bias holds
 zp_x * sum(w) as if every tap met a pixel; with x + zp_x in the sums it is taken off again, which is the same as
-inserted zeros and a border of -zp_x. BatchNorm: one weight and bias a channel.
+inserted zeros and a border of -zp_x. BatchNorm: one weight and bias a channel, products and sums rounded to float32.
 
 Source: Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py.
 """
@@ -144,9 +144,15 @@ class ConvTransposeParams:
 
 @dataclass(frozen=True, eq=False)
 class BatchNormParams:
-    """The params of a batch normalisation: weights [C] and rule, the channel last."""
+    """The params of a batch normalisation.
+
+    Attributes:
+        filter: weights [C] and rule, the channel last.
+        rounds: whether a product or sum may leave 2^24: the Optimizer computes both in float32.
+    """
 
     filter: FilterParams
+    rounds: bool = False
 
 
 def lower_filter(node: Node, operands: Operands) -> FilterParams:
@@ -285,12 +291,19 @@ def lower_batch_norm(node: Node, operands: Operands) -> BatchNormParams:
     axis = node.attributes.integer("axis", -1)
     if axis % rank != rank - 1:
         raise UnsupportedError(f"axis={axis}; allowed is the last, {rank - 1}")
-    return BatchNormParams(lower_filter(node, operands))
+    found, x = lower_filter(node, operands), operands.input(0)
+    largest = magnitude_of(x) * int(np.abs(found.weights).max(initial=0)) + int(np.abs(found.bias).max(initial=0))
+    return BatchNormParams(found, largest > FLOAT32_EXACT)
 
 
 def run_batch_norm(params: BatchNormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run BatchNorm: quantised values [S, ..., C] -> [S, ..., C]."""
-    return (params.filter.finish(x.astype(np.int64) * params.filter.weights),)
+    found = params.filter
+    if not params.rounds:
+        return (found.finish(x.astype(np.int64) * found.weights),)
+    product = (x.astype(np.float32) * found.weights.astype(np.float32)).astype(np.float32)
+    total = (product + found.bias.astype(np.float32)).astype(np.float32).astype(np.int64)
+    return (found.exact(total - found.bias).astype(found.dtype),)
 
 
 _RULE = "clamp(RNE((acc + bias) * M * 2^-N) - zp_y)"

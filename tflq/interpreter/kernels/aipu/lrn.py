@@ -22,7 +22,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 
 ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
@@ -105,7 +105,7 @@ def _table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, n
     """Return clamp(RNE(s_t * g(u))), g(u) = (bias + alpha * u / s_q)^-beta, at even u in 0..65535, and s_t."""
     bias, alpha, beta = (np.float32(node.attributes.real(key)) for key in ("bias", "alpha", "beta"))
     count = 1 << table_bits(node, operands.input(0))
-    u: Single = (np.linspace(0, _LARGEST, count, dtype=np.float32) / s_q).astype(np.float32)
+    u: Single = (even_steps(0, _LARGEST, count) / s_q).astype(np.float32)
     base: Single = bias + alpha * u
     power: Single = (base.astype(np.float64) ** np.float64(beta)).astype(np.float32)
     g: Single = np.float32(1) / power

@@ -28,7 +28,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.tables import Single, Table, table_bits, table_of, table_shift
+from tflq.interpreter.kernels.aipu.tables import Single, Table, even_steps, table_bits, table_of, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
@@ -65,7 +65,7 @@ def lower_div(node: Node, operands: Operands) -> DivParams:
 
 def _reciprocals(bits: int, entries: int) -> Integers:
     """Return RNE(65535 / v) at 2^entries even steps v of 0..2^bits - 1, in float32; 0 at v = 0."""
-    steps = np.linspace(0, (1 << bits) - 1, 1 << entries, dtype=np.float32)
+    steps = even_steps(0, (1 << bits) - 1, 1 << entries)
     quotients = np.rint(np.float32(NUMERATOR) / np.maximum(steps, np.float32(1)))
     table: Integers = quotients.astype(np.int64) * (steps > 0)
     return table

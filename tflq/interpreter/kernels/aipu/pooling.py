@@ -26,7 +26,8 @@ AVERAGE, MAXIMUM = "AVG", "MAX"
 def window_of(node: Node, x: Tensor, output: Tensor) -> Window:
     """Return the window of a layer.
 
-    The padding below and to the right is what the output's size needs: ceil_mode may need more than is stated.
+    That of GlobalPool is the whole image with its padding. The padding below and to the right is what the output's size
+    needs: ceil_mode may need more than is stated.
 
     Args:
         node: with the keys.
@@ -38,6 +39,11 @@ def window_of(node: Node, x: Tensor, output: Tensor) -> Window:
     """
     value = node.attributes.integer
     kernel = (value("kernel_y"), value("kernel_x"))
+    if node.operator == "global_pool":
+        kernel = (
+            x.shape[1] + value("pad_top") + value("pad_bottom"),
+            x.shape[2] + value("pad_left") + value("pad_right"),
+        )
     stride = (value("stride_y"), value("stride_x"))
     dilation = (value("dilation_y", 1), value("dilation_x", 1))
     top, left = value("pad_top"), value("pad_left")

@@ -25,7 +25,7 @@ from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numb
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast
-from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_shift
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
@@ -115,7 +115,10 @@ def _log2_up(value: int) -> int:
 
 
 def exponentials(node: Node, operands: Operands) -> Table:
-    """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))), in float32; g = i where n = 2^b."""
+    """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))); g = i where n = 2^b.
+
+    Every step is float32: the logarithm, zp / s, their difference, and the argument.
+    """
     x = operands.input(0)
     given = imported_numbers(node)
     bits, entries = bits_of(x), table_bits(node, x)
@@ -124,8 +127,8 @@ def exponentials(node: Node, operands: Operands) -> Table:
     if given is not None:
         return Table(given, 0, table_shift(node, given, bits), 0, limit)
     zp, inverse = np.float32(offset_of(x)), np.float32(1) / scale_of(x)
-    grid = np.linspace(0, span, 1 << entries, dtype=np.float32) - np.float32(span) + zp
-    shift = np.float32(np.log(np.float64(limit)) - float(offset_of(x)) / float(scale_of(x)))
+    grid = even_steps(0, span, 1 << entries) - np.float32(span) + zp
+    shift = np.float32(np.float32(np.log(np.float64(limit))) - np.float32(zp / scale_of(x)))
     argument = (grid * inverse).astype(np.float32) + shift
     # exp in float64, rounded once: a correctly rounded expf, which gives the Optimizer's entries
     values = np.exp(argument.astype(np.float64)).astype(np.float32)
@@ -185,7 +188,7 @@ def _table(node: Node, x: Tensor) -> Single:
     if given is not None:
         return np.asarray(given, np.float32)
     span = (1 << bits_of(x)) - 1
-    steps = np.linspace(0, span, 1 << table_bits(node, x), dtype=np.float32)
+    steps = even_steps(0, span, 1 << table_bits(node, x))
     inverse = np.float32(1) / -scale_of(x)
     values: Single = np.exp((steps * inverse).astype(np.float64)).astype(np.float32)[::-1]
     return np.ascontiguousarray(values)

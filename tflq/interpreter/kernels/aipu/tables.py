@@ -72,6 +72,18 @@ def table_bits(node: Node, x: Tensor) -> int:
     return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
 
 
+def even_steps(low: float, high: float, count: int) -> Single:
+    """Return evenly spaced numbers, both ends included, as PyTorch has them in float32.
+
+    The step is rounded; the first half is counted from the lowest, the others from the highest, each rounded once.
+    """
+    low, high = float(np.float32(low)), float(np.float32(high))
+    step = np.float64(np.float32(np.float32(high - low) / np.float32(count - 1)))
+    i = np.arange(count)
+    steps: Single = np.where(i < count // 2, low + i * step, high - (count - 1 - i) * step).astype(np.float32)
+    return steps
+
+
 def code_grid(x: Tensor, bits: int, repeats: bool = True) -> NDArray[np.float32]:
     """Return the quantized values at which a table of 2^bits entries is computed: evenly spaced, both ends included.
 
@@ -79,7 +91,7 @@ def code_grid(x: Tensor, bits: int, repeats: bool = True) -> NDArray[np.float32]
     """
     low, high = code_limits(x)
     is_short = x.affine.narrow_range and repeats
-    grid = np.linspace(low, high, (1 << bits) - is_short, dtype=np.float32)
+    grid = even_steps(low, high, (1 << bits) - is_short)
     return np.concatenate([grid[:1], grid]) if is_short else grid
 
 

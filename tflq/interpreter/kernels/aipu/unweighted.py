@@ -31,6 +31,9 @@ from tflq.interpreter.kernels.aipu.scales import (
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
+FUSED_MULTIPLIER = "fused_multiplier"
+"""Requested option: the number m that a product is multiplied by, r = s_z * m / (s_x * s_y)."""
+
 
 @dataclass(frozen=True, eq=False)
 class MatMulParams:
@@ -56,7 +59,8 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
     a, b, output = operands.input(0), operands.input(1), operands.output()
     transposed = (node.attributes.boolean("trans_a", False), node.attributes.boolean("trans_b", False))
     bits = multiplier_bits(node, output)
-    found = multiplier_of(node, scale_of(output) / np.float32(scale_of(a) * scale_of(b)), bits)
+    number = np.float32(node.attributes.real(FUSED_MULTIPLIER, 1.0))
+    found = multiplier_of(node, np.float32(scale_of(output) * number) / np.float32(scale_of(a) * scale_of(b)), bits)
     depth = a.shape[-2 if transposed[0] else -1]
     offsets = (offset_of(a), offset_of(b))
     largest = [magnitude_of(t) + abs(zp) for t, zp in zip((a, b), offsets, strict=True)]

@@ -31,7 +31,15 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import count, eltwise, logical, unweighted
-from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, NEGATIVE, ActivationParams, Fused, leaky_slope
+from tflq.interpreter.kernels.aipu.activation import (
+    CLIP,
+    LEAKY,
+    NEGATIVE,
+    ActivationParams,
+    Fused,
+    leaky_slope,
+    lower_fused,
+)
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of, find_multiplier, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, is_plain, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
@@ -166,10 +174,10 @@ def lower_extreme(node: Node, operands: Operands) -> eltwise.EltwiseParams:
     of_a, of_b = (find_multiplier(scale_of(output) / scale_of(t), bits_of(output)) for t in (a, b))
     shift = max(of_a.first_n, of_b.first_n)
     factors = (of_a.first_m << (shift - of_a.first_n), of_b.first_m << (shift - of_b.first_n))
-    rectified = node.attributes.text("with_activation", "NONE") != "NONE"
+    fused = lower_fused(node, operands)
     rescale = Multiplier(np.ones(1, np.int64), np.full(1, shift, np.int64))
     offsets = (offset_of(a), offset_of(b))
-    return eltwise.EltwiseParams(node.attributes.text("method"), rectified, factors, offsets, rescale, codes_of(output))
+    return eltwise.EltwiseParams(node.attributes.text("method"), fused, factors, offsets, rescale, codes_of(output))
 
 
 def lower_comparison(node: Node, operands: Operands) -> logical.LogicalParams:
