@@ -90,9 +90,9 @@ class StepMaps:
         codes = np.arange(self.minimum + 1, self.maximum + 1)[:, None]
         if self.reach is None:
             guess = np.ceil((codes - self.zero_point - 0.5) / self.slope - self.start)
-            thresholds = find_thresholds(self.exact, codes, guess, self.lower, self.upper)
         else:
-            thresholds = np.clip(self.reach(codes), self.lower, self.upper + 1)
+            guess = self.reach(codes).astype(np.float64)
+        thresholds = find_thresholds(self.exact, codes, guess, self.lower, self.upper)
         ends, limits = (self.lower, self.upper), (self.zero_point, self.minimum, self.maximum)
         return Steps(thresholds, codes, *ends, self.slope, *limits)
 
@@ -121,8 +121,8 @@ def fit_step_map(
         zero_point: the code that stands for 0, where a rule may change its direction of rounding.
         minimum: smallest quantized value.
         maximum: largest quantized value.
-        reach: the smallest accumulator with `exact` >= k for quantized values k, in closed form (thresholds.py); it
-            must be right. None where thresholds are found by the rule.
+        reach: the smallest accumulator with `exact` >= k for quantized values k, in closed form (thresholds.py), which
+            the rule itself then confirms; None where there is no such form.
 
     Returns:
         None where there are too many quantized values, or numbers exceed float64's integers.

@@ -1,8 +1,7 @@
 """T[k] = min{acc: F(acc) >= k}, where a rule F reaches each of its quantized values.
 
-In closed form for rules of a product and a shift; for others from a guess that is held to the rule, or by bisection.
-The closed forms solve F(acc) >= k for acc in integers, without rounding; tests compare them with F on both sides of
-every threshold.
+From a guess that is held to the rule on both sides of every threshold, or by bisection. For rules of a product and a
+shift the guess is a closed form, which solves F(acc) >= k for acc in integers, without rounding: it is never corrected.
 """
 
 from __future__ import annotations
