@@ -85,9 +85,9 @@ def test_protobuf_parses_the_weights() -> None:
     net = net_parameter().FromString(files["net.caffemodel"])
     assert net.name == "net"
     assert [(layer.name, layer.type) for layer in net.layer] == [
-        ("CONV_2D_0_0", "Convolution"),
-        ("FULLY_CONNECTED_0_2", "InnerProduct"),
-        ("FULLY_CONNECTED_0_3", "InnerProduct"),
+        ("conv_2d_0", "Convolution"),
+        ("fully_connected_2", "InnerProduct"),
+        ("fully_connected_3", "InnerProduct"),
     ]
     weights = np.array(net.layer[0].blobs[0].data, np.float32).reshape(tuple(net.layer[0].blobs[0].shape.dim))
     data = graph.tensors[graph.nodes[0].inputs[1]].data
@@ -102,10 +102,10 @@ def test_protobuf_parses_the_weights() -> None:
 def test_mixed_widths_mark_the_layers() -> None:
     graph = shortcut()
     files = package(graph, samples(graph), layers=["conv_2d:bits=16"])
-    assert 'name: "CONV_2D_0_0_hp"' in files["net.prototxt"].decode()
+    assert 'name: "conv_2d_0_hp"' in files["net.prototxt"].decode()
     assert "[compile_mode] 2\n" in files["net.cfg"].decode()
     names = [layer.name for layer in net_parameter().FromString(files["net.caffemodel"]).layer]
-    assert names == ["CONV_2D_0_0_hp"]
+    assert names == ["conv_2d_0_hp"]
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0, b"\0"), (127, b"\x7f"), (128, b"\x80\x01"), (300, b"\xac\x02")])

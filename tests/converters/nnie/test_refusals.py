@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.converters.nnie.networks import constant, conv, fully_connected, pool, start
+from tests.converters.nnie.networks import constant, conv, pool, start
 from tflq.converters.calibration.ranges import range_of
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
@@ -48,11 +48,6 @@ def average_same() -> Graph:
     return b.build([pool(b, "average", x, (6, 6, 2), 3, 1, "same")])
 
 
-def rows_left_over() -> Graph:
-    b, x = start(10, 10, 2)
-    return b.build([pool(b, "max", x, (4, 4, 2), 3, 2, "valid")])
-
-
 def uneven_dilation() -> Graph:
     b, x = start(9, 9, 2)
     return b.build([conv(b, x, (9, 9, 2), (9, 9, 2), (4, 4), dilation=(3, 3))])
@@ -63,46 +58,36 @@ def big_kernel() -> Graph:
     return b.build([conv(b, x, (300, 2, 1), (45, 2, 1), (256, 1), padding="valid")])
 
 
-def flattened_into_relu() -> Graph:
-    b, x = start(2, 2, 3)
-    shape = b.constant("shape", np.array([1, 12], np.int32))
-    y = b.add("reshape", [x, shape], (1, 12), DType.FLOAT32)
-    return b.build([b.add("relu", [y], (1, 12), DType.FLOAT32)])
-
-
-def row_and_image() -> Graph:
-    b, x = start(4)
-    y = fully_connected(b, x, 4, 4)
-    return b.build([b.add("add", [x, y], (1, 4), DType.FLOAT32, fused_activation_function="none")])
+def pad_of_nothing() -> Graph:
+    return single("pad", (1, 2, 2, 1), (1, 3, 2, 1), np.array([[0, 0], [1, 0], [0, 0], [0, 0]], np.int32))
 
 
 CASES: list[tuple[Callable[[], Graph], str]] = [
+    (lambda: single("sin", (1, 4), (1, 4)), "no layer of Caffe 1.0; NNIE's package takes abs, add, average_pool_2d"),
+    (pad_of_nothing, "no layer of Caffe 1.0"),
+    (
+        lambda: single("add", (1, 2, 2, 3), (1, 2, 2, 3), ones(1, 2, 2, 3), fused_activation_function="none"),
+        "a constant of shape",
+    ),
+    (lambda: single("maximum", (1, 2, 2, 3), (1, 2, 2, 3), ones(3)), "a bound for each channel"),
+    (lambda: single("pow", (1, 4), (1, 4), np.full((), 1.5, np.float32)), "an exponent that is none of -3, -2"),
+    (lambda: single("reshape", (1, 4, 4), (1, 2, 2, 2, 2), np.array([1, 2, 2, 2, 2], np.int32)), "a tensor of 5 axes"),
+    (lambda: single("sum", (2, 3), (3,), np.array([0], np.int32), keep_dims=False), "no operation on the batch"),
     (average_same, "average pool with padding"),
-    (rows_left_over, "Caffe rounds its output up to 5x5, TFLite has 4x4"),
     (uneven_dilation, "uneven padding"),
     (big_kernel, "a kernel of \\(256, 1\\); NNIE takes up to 255"),
-    (row_and_image, "whose blob has 2 axes"),
-    (flattened_into_relu, "only fully_connected can follow"),
-    (lambda: single("exp", (1, 4), (1, 4)), "no layer of Caffe 1.0; NNIE's package takes add, average_pool_2d"),
-    (lambda: single("softmax", (1, 4), (1, 4), beta=2.0), "beta is 2"),
-    (lambda: single("add", (1, 4), (1, 4), ones(1, 4), fused_activation_function="none"), "an operand is a constant"),
     (lambda: single("relu", (1, 5000), (1, 5000)), "NNIE takes axes up to 4096"),
     (lambda: single("prelu", (1, 3, 3, 2), (1, 3, 3, 2), ones(3, 3, 2)), "one for each of 2 channels"),
     (lambda: single("prelu", (1, 3, 2, 2), (1, 3, 2, 2), ones(2, 1)), "one for each of 2 channels"),
-    (
-        lambda: single("mean", (1, 3, 3, 2), (1, 3, 3), np.array([3], np.int32), keep_dims=False),
-        "mean over axes \\[3\\]",
-    ),
     (
         lambda: single("resize_nearest_neighbor", (1, 3, 3, 2), (1, 9, 9, 2), np.array([9, 9], np.int32)),
         "nearest neighbours of 2 times",
     ),
     (
-        lambda: single("reshape", (1, 4, 4, 2), (1, 2, 8, 2), np.array([1, 2, 8, 2], np.int32)),
-        "reshape from \\(1, 4, 4, 2\\) to \\(1, 2, 8, 2\\)",
+        lambda: single("transpose", (1, 2, 3, 4), (1, 3, 2, 4), np.array([0, 2, 1, 3], np.int32)),
+        "NNIE has Permute 0, 2, 3, 1 only",
     ),
-    (lambda: single("transpose", (1, 2, 3, 4), (1, 3, 2, 4), np.array([0, 2, 1, 3], np.int32)), "no layer of Caffe"),
-    (lambda: single("mul", (1, 4), (1, 4), ones(1, 4), fused_activation_function="tanh"), "Caffe"),
+    (lambda: single("mul", (1, 4), (1, 4), ones(1, 4), fused_activation_function="tanh"), "fused activation tanh"),
 ]
 
 
@@ -118,11 +103,11 @@ def test_the_reason_is_told(make: Callable[[], Graph], words: str) -> None:
 def test_all_problems_at_once() -> None:
     b, x = start(6, 6, 2)
     y = pool(b, "average", x, (6, 6, 2), 3, 1, "same")
-    z = b.add("exp", [y], (1, 6, 6, 2), DType.FLOAT32)
+    z = b.add("sin", [y], (1, 6, 6, 2), DType.FLOAT32)
     lines = NNIE.check(b.build([z]), SETTINGS)
     assert len(lines) == 2
     assert "operator 0 (average_pool_2d" in lines[0]
-    assert "operator 1 (exp" in lines[1]
+    assert "operator 1 (sin" in lines[1]
 
 
 def relu6(highest: float, saturating: bool) -> Graph:
@@ -139,9 +124,9 @@ def test_relu6_becomes_relu_where_its_readers_saturate(highest: float, saturatin
 
 
 @pytest.mark.parametrize(("highest", "saturating"), [(6.0, False), (7.5, True)])
-def test_relu6_is_refused_elsewhere(highest: float, saturating: bool) -> None:
-    with pytest.raises(UnsupportedError, match=r"relu6; Caffe 1\.0 has no ReLU6"):
-        NNIE.quantise(relu6(highest, saturating), SETTINGS)
+def test_relu6_stays_one_elsewhere(highest: float, saturating: bool) -> None:
+    made = NNIE.quantise(relu6(highest, saturating), SETTINGS)
+    assert made.nodes[0].attributes.text("fused_activation_function") == "relu6"
 
 
 def test_missing_ranges() -> None:

@@ -5,27 +5,48 @@ All at once, with the way out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tflq.converters.nnie.caffe.network import caffe_network
-from tflq.converters.passes.patterns import computed_inputs, fused_activation
+from tflq.converters.nnie.fold_scales import fold_scales
+from tflq.converters.passes.fold_pad import fold_pad
+from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network
-from tflq.errors import GraphError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.schemas.nnie import limits
 
-WEIGHTED = ("conv_2d", "depthwise_conv_2d", "fully_connected")
-QUANTISING = (*WEIGHTED, "average_pool_2d", "mean", "add", "mul", "concatenation")
+FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+WEIGHTED = (*FILTERS, "transpose_conv")
+POOLS = ("average_pool_2d", "mean", "sum")
+ASSUMED = (
+    *("transpose_conv", "sum", "sub", "div", "maximum", "minimum", "squared_difference", "hard_swish"),
+    *("neg", "pow", "rsqrt", "sqrt", "square"),
+)
+"""Operators of whose layers no text says how NNIE quantises them; ADD and MUL by a constant are such, too."""
+QUANTISING = tuple(dict.fromkeys((*WEIGHTED, *POOLS, "add", "mul", "concatenation", *ASSUMED)))
 """Operators whose inputs become quantized values, all with one z."""
 
 
 def layer_inputs(graph: Graph, node: Node) -> tuple[int, ...]:
     """Return the computed inputs of a quantising layer, without weights, bias and axes."""
-    if node.operator in (*WEIGHTED, "average_pool_2d", "mean"):
+    if node.operator == "transpose_conv":
+        return node.inputs[2:3]
+    if node.operator in (*FILTERS, *POOLS):
         return node.inputs[:1]
     return tuple(t for _, t in computed_inputs(graph, node))
 
 
-_ACTIVATIONS = ("none", "relu", "relu6")
+def is_assumed(graph: Graph, node: Node) -> bool:
+    """Whether how NNIE quantises a node's layer is an assumption (docs/nnie.md, 5)."""
+    by_constant = node.operator in ("add", "mul") and len(layer_inputs(graph, node)) == 1
+    return by_constant or node.operator in ASSUMED
+
+
+def prepared(graph: Graph) -> Graph:
+    """Return the float network that Caffe gets: padding and factors of channels in the convolutions beside them."""
+    return fold_scales(fold_pad(float_network(graph)))
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
@@ -33,44 +54,48 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
     try:
         for index in range(len(graph.nodes)):
             require_sound_scales(graph.operands(index))
-        view = float_network(graph)
-    except GraphError as error:
+        view = prepared(graph)
+        network = caffe_network(view)
+    except (GraphError, UnsupportedError) as error:
         return (str(error),)
-    reasons = dict(caffe_network(view).problems)
-    readers = view.consumers()
+    reasons = dict(network.problems)
     for index, node in enumerate(view.nodes):
-        reasons.setdefault(index, _activation(view, node, readers) or _dimensions(view, node))
+        reasons.setdefault(index, _dimensions(view, node))
     numbers = {node.name: i for i, node in enumerate(graph.nodes)}
-    return tuple(
-        f"{graph.where(numbers[view.nodes[index].name])}: {reason}"
-        for index, reason in sorted(reasons.items())
-        if reason
+    idle = [f"output '{view.tensors[t].name}' is a constant; remove it" for t in view.outputs if t not in network.blobs]
+    return (
+        *idle,
+        *(
+            f"{graph.where(numbers[view.nodes[index].name])}: {reason}"
+            for index, reason in sorted(reasons.items())
+            if reason
+        ),
     )
 
 
-def _activation(graph: Graph, node: Node, readers: dict[int, list[int]]) -> str:
-    fused = fused_activation(node)
-    if fused not in _ACTIVATIONS:
-        return f"fused activation {fused}; Caffe 1.0 has none like it: use none, relu or relu6"
-    if fused != "relu6" and node.operator != "relu6":
-        return ""
-    t = node.outputs[0]
+def is_relu_enough(graph: Graph, t: int, readers: Mapping[int, Sequence[int]]) -> bool:
+    """Whether ReLU does for a ReLU6 that writes a tensor.
+
+    It does where its calibrated maximum is below 6, or is 6 and all who read it, perhaps behind layers that move
+    values, quantise it alone: their quantized values saturate there.
+    """
     found = graph.tensors[t].range
     if found is None:
-        return ""  # quantise asks for ranges
+        return True  # quantise asks for ranges
     largest = float(found.maximum.max())
-    saturating = t not in graph.outputs and all(
-        graph.nodes[r].operator in (*WEIGHTED, "average_pool_2d", "mean") for r in readers.get(t, [])
+    return largest < 6 or (largest == 6 and _saturates(graph, t, readers))
+
+
+def _saturates(graph: Graph, t: int, readers: Mapping[int, Sequence[int]]) -> bool:
+    nodes = [graph.nodes[i] for i in readers.get(t, ())]
+    return t not in graph.outputs and all(
+        node.operator in (*WEIGHTED, *POOLS)
+        or (node.operator in _MOVING and all(_saturates(graph, out, readers) for out in node.outputs))
+        for node in nodes
     )
-    if largest < 6 or (largest == 6 and saturating):
-        return ""
-    why = (
-        f"its calibrated maximum is {largest:g}" if largest > 6 else "an operator that reads it does not saturate at 6"
-    )
-    return (
-        f"relu6; Caffe 1.0 has no ReLU6 (ReLU6 and Clip are forks), and ReLU is not the same here: {why}; train with "
-        f"relu, or give the tensor a range below 6"
-    )
+
+
+_MOVING = ("max_pool_2d", "reshape", "squeeze", "expand_dims", "resize_nearest_neighbor", "slice", "strided_slice")
 
 
 def _dimensions(graph: Graph, node: Node) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.calibration import CalibrationSamples, samples_of
 from tflq.converters.nnie.caffe.layer import prototxt
 from tflq.converters.nnie.caffe.network import CaffeNetwork, caffe_network
+from tflq.converters.nnie.check import ASSUMED
 from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
 from tflq.converters.targets import model_name
 from tflq.errors import UnsupportedError
@@ -35,7 +38,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
     if network.problems:
         raise UnsupportedError("; ".join(f"{graph.where(i)}: {reason}" for i, reason in network.problems.items()))
     lists = image_lists(name, graph, samples_of(graph))
-    table = clipping_table(graph, high)
+    table = clipping_table(graph, network.names)
     return {
         f"{name}.prototxt": prototxt(name, network.layers).encode(),
         f"{name}.caffemodel": encode_net(name, _with_blobs(network)),
@@ -112,14 +115,14 @@ def _line(sample: NDArray[np.float32]) -> str:
     return " ".join(np.format_float_positional(v, unique=True, trim="0") for v in ordered.reshape(-1)) + "\n"
 
 
-def clipping_table(graph: Graph, suffixes: dict[str, str]) -> dict[str, Json]:
-    """Return the table as JSON."""
+def clipping_table(graph: Graph, names: Mapping[str, str]) -> dict[str, Json]:
+    """Return the table as JSON; `names` are those of the layers."""
     layers: list[Json] = []
     for node in graph.nodes:
         if node.attributes.get("activation_clipping") is None:
             continue
         entry: dict[str, Json] = {
-            "layer": node.name + suffixes.get(node.name, ""),
+            "layer": names.get(node.name, node.name),
             "operator": node.operator,
             "bits": node.attributes.integer("bits"),
             "activation": _group(node.attributes, "activation"),
@@ -158,8 +161,14 @@ def readme(name: str, graph: Graph, network: CaffeNetwork, compile_mode: int, ha
         else f"| {', '.join(lists)} | **not written**: the ranges came without samples. Write one sample a line, real "
         f"numbers in the order c, h, w, or convert again with --calibrate |"
     )
+    assumed = sorted({n.operator for n in graph.nodes if n.operator in ASSUMED})
     depthwise = [n.name for n in graph.nodes if n.operator == "depthwise_conv_2d"]
     notes = [f"- Inputs and images are N, C, H, W here; outputs are blobs {_outputs(graph, network)}."]
+    if assumed:
+        notes.append(
+            f"- **Assumption** for {', '.join(assumed)}: how NNIE quantises these layers is not published. Taken here: "
+            f"inputs are quantised with one z, constants stay float; Deconvolution is as Convolution."
+        )
     if depthwise:
         notes.append(
             f"- {len(depthwise)} depthwise convolutions (first {markdown_code(depthwise[0])}): HiSilicon's guides "

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.nnie.check import QUANTISING, WEIGHTED, layer_inputs, problems_of
+from tflq.converters.nnie.check import (
+    QUANTISING,
+    WEIGHTED,
+    is_assumed,
+    is_relu_enough,
+    layer_inputs,
+    prepared,
+    problems_of,
+)
 from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
 from tflq.converters.passes.patterns import fused_activation
-from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges
+from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings, read_options
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph, Logarithmic, Node, validate
+from tflq.graph import ABSENT, Graph, Logarithmic, Node, validate
 from tflq.interpreter.kernels.nnie.logarithm import clipping_of, scheme_of, z_of
 
 ARITHMETIC = "nnie"
+ASSUMPTION = "assumed: inputs with one z, constants float; how NNIE quantises this layer is not published"
 DEPTHWISE_ADVICE = "depthwise: HiSilicon advises to avoid it; it runs, slowly"
 
 
@@ -28,10 +38,11 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = read_options(LayerOptions, graph, settings).layers
     refuse(problems_of(graph))
-    result = float_network(graph).copy()
+    result = prepared(graph).copy()
     _require_ranges(result)
+    readers = result.consumers()
     for index, node in enumerate(result.nodes):
-        result.nodes[index] = _layer(result, node, options[node.name])
+        result.nodes[index] = _layer(result, node, options[node.name], readers)
     validate(result, "nnie graph")
     return result
 
@@ -46,15 +57,16 @@ def _require_ranges(graph: Graph) -> None:
     refuse_missing_ranges(missing, len(needed), way_out)
 
 
-def _layer(graph: Graph, node: Node, options: LayerOptions) -> Node:
-    attributes = node.attributes
-    if fused_activation(node) == "relu6":
-        # The readers' quantized values saturate at 6 (check.py holds the graph to that), and Caffe has no ReLU6.
+def _layer(graph: Graph, node: Node, options: LayerOptions, readers: Mapping[int, Sequence[int]]) -> Node:
+    attributes, operator = node.attributes, node.operator
+    if fused_activation(node) == "relu6" and is_relu_enough(graph, node.outputs[0], readers):
         attributes = attributes.updated(fused_activation_function="relu")
-    operator = "relu" if node.operator == "relu6" else node.operator
+    if operator == "relu6" and is_relu_enough(graph, node.outputs[0], readers):
+        operator = "relu"
     attributes = attributes.updated(**{name: getattr(options, name) for name in MAPPER_KEYS})
     if node.operator not in QUANTISING:
-        return replace(node, operator=operator, arithmetic="float", attributes=attributes)
+        is_float = any(graph.tensors[t].dtype.is_floating for t in (*node.inputs, *node.outputs) if t != ABSENT)
+        return replace(node, operator=operator, arithmetic="float" if is_float else "tflite", attributes=attributes)
     scheme = scheme_of(options.bits)
     maximum = max(_magnitude(graph, t) for t in layer_inputs(graph, node))
     attributes = attributes.updated(
@@ -63,7 +75,7 @@ def _layer(graph: Graph, node: Node, options: LayerOptions) -> Node:
         activation_maximum=float(maximum),
         activation_clipping=_clipping(maximum, options, f"inputs of '{node.name}'"),
         engine=f"nnie, {options.bits} bits",
-        engine_reason=DEPTHWISE_ADVICE if node.operator == "depthwise_conv_2d" else "",
+        engine_reason=_reason(graph, node),
     )
     if node.operator in WEIGHTED:
         weights = graph.tensors[node.inputs[1]]
@@ -71,9 +83,15 @@ def _layer(graph: Graph, node: Node, options: LayerOptions) -> Node:
         largest = np.float32(np.abs(weights.data).max())
         clipping = _clipping(largest, options, f"weights '{weights.name}'")
         attributes = attributes.updated(weight_maximum=float(largest), weight_clipping=clipping)
-        if len(graph.consumers()[node.inputs[1]]) == 1:
+        if len(readers[node.inputs[1]]) == 1:
             graph.tensors[node.inputs[1]] = replace(weights, quantisation=Logarithmic(clipping, scheme.bits))
     return replace(node, arithmetic=ARITHMETIC, attributes=attributes)
+
+
+def _reason(graph: Graph, node: Node) -> str:
+    if is_assumed(graph, node):
+        return ASSUMPTION
+    return DEPTHWISE_ADVICE if node.operator == "depthwise_conv_2d" else ""
 
 
 def _magnitude(graph: Graph, t: int) -> np.float32:

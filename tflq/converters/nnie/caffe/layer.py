@@ -39,6 +39,27 @@ class CaffeLayer:
     blobs: tuple[NDArray[np.float32], ...] = ()
 
 
+Step = tuple[str, "Mapping[str, Parameter]", "tuple[NDArray[np.float32], ...]"]
+"""Type, parameters and blobs of a layer with one input and one output."""
+Image = tuple[int, int, int, int]
+
+
+def image_of(shape: tuple[int, ...], batch: int) -> Image:
+    """Return the image [N, H, W, C] that a tensor is in Caffe: sequences [N, L, C] have one row, [N, K] one pixel.
+
+    Raises:
+        UnsupportedError: more than 4 axes, or entries that do not belong to single samples.
+    """
+    if len(shape) == 4 and shape[0] == batch:
+        return shape[0], shape[1], shape[2], shape[3]
+    if len(shape) in (2, 3) and shape[0] == batch:
+        return batch, 1, shape[1] if len(shape) == 3 else 1, shape[-1]
+    if batch == 1 and len(shape) in (1, 2, 3):  # entries of the one sample side by side
+        height, width, channels = ((1,) * (3 - len(shape)) + shape)[:3]
+        return 1, height, width, channels
+    raise UnsupportedError(f"a tensor of {len(shape)} axes, {shape}; NNIE's blobs are images of one sample each")
+
+
 @dataclass(frozen=True)
 class Site:
     """Where a node stands.
@@ -50,6 +71,7 @@ class Site:
         bottoms: blobs of its computed inputs, in order.
         sources: for each of them the tensor that the blob holds: in front of a reshape that only flattens.
         top: blob to write.
+        batch: first axis of the graph's inputs.
     """
 
     graph: Graph
@@ -58,6 +80,7 @@ class Site:
     bottoms: tuple[str, ...]
     sources: tuple[int, ...]
     top: str
+    batch: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,14 +88,28 @@ class Site:
         return self.graph.tensors[self.sources[0]].shape
 
     def image(self) -> tuple[int, int, int]:
-        """Return height, width and channels of the first input.
+        """Return height, width and channels of the first input; raises as `image_of`."""
+        return image_of(self.shape, self.batch)[1:]
+
+    def output_image(self, position: int = 0) -> Image:
+        """Return an output's shape as an image; raises as `image_of`."""
+        return image_of(self.graph.tensors[self.node.outputs[position]].shape, self.batch)
+
+    def computed_images(self) -> list[Image]:
+        """Return the images of the computed inputs; raises as `image_of`."""
+        return [image_of(self.graph.tensors[t].shape, self.batch) for t in self.sources]
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return which axis of [N, C, H, W] an axis of a tensor of `rank` axes is; raises for the batch.
 
         Raises:
-            UnsupportedError: it is no image.
+            UnsupportedError: it is the batch, or nothing of an image.
         """
-        if len(self.shape) != 4:
-            raise UnsupportedError(f"an input of shape {self.shape}; Caffe's layer takes an image of 4 axes")
-        return self.shape[1], self.shape[2], self.shape[3]
+        place = {4: (0, 2, 3, 1), 3: (0, 3, 1), 2: (0, 1)}.get(rank, ())
+        found = place[axis % rank] if place else 0
+        if not found:
+            raise UnsupportedError(f"axis {axis} of {rank}; NNIE has no operation on the batch")
+        return found
 
     def constant(self, position: int) -> Array | None:
         """Return the value of an operand; None where it is absent.
@@ -93,11 +130,62 @@ class Site:
         """Return a layer from the inputs to the top."""
         return CaffeLayer(self.name, kind, self.bottoms, (self.top,), parameters or {}, blobs)
 
+    def chain(self, *steps: Step) -> list[CaffeLayer]:
+        """Return layers one behind the other, from the inputs to the top; all but the last have numbers in names."""
+        layers, bottoms = [], self.bottoms
+        for number, (kind, parameters, blobs) in enumerate(steps, 1):
+            name = self.name if number == len(steps) else f"{self.name}_{number}"
+            top = self.top if number == len(steps) else name
+            layers.append(CaffeLayer(name, kind, bottoms, (top,), parameters, blobs))
+            bottoms = (top,)
+        return layers
+
     def rectifier(self) -> list[CaffeLayer]:
-        """Return the ReLU of a fused activation, in place; nothing where there is none."""
-        if fused_activation(self.node) not in ("relu", "relu6"):
+        """Return the layers of a fused activation, in place; nothing where there is none.
+
+        min(ReLU(x - low), high - low) + low is high - ReLU(high - low - ReLU(x - low)): Caffe 1.0 has no ReLU6.
+
+        Raises:
+            UnsupportedError: another activation.
+        """
+        fused = fused_activation(self.node)
+        if fused == "none":
             return []
-        return [CaffeLayer(f"{self.name}_relu", "ReLU", (self.top,), (self.top,))]
+        if fused not in RECTIFIERS:
+            raise UnsupportedError(f"fused activation {fused}; known are none, {', '.join(RECTIFIERS)}")
+        return [
+            CaffeLayer(
+                f"{self.name}_relu" if number == 0 else f"{self.name}_relu_{number}",
+                kind,
+                (self.top,),
+                (self.top,),
+                fields,
+            )
+            for number, (kind, fields, _) in enumerate(RECTIFIERS[fused])
+        ]
+
+
+def power_step(scale: float = 1.0, shift: float = 0.0, power: float = 1.0) -> Step:
+    """Return (shift + scale * x)^power, numbers as float32 has them."""
+    given = {"power": power, "scale": scale, "shift": shift}
+    return ("Power", {"power_param": {key: float(np.float32(value)) for key, value in given.items()}}, ())
+
+
+RELU: Step = ("ReLU", {}, ())
+
+
+def _clipping(low: float, high: float) -> tuple[Step, ...]:
+    front = (power_step(1, -low),) if low else ()
+    return (*front, RELU, power_step(-1, high - low), RELU, power_step(-1, high))
+
+
+RECTIFIERS: Mapping[str, tuple[Step, ...]] = {
+    "relu": (RELU,),
+    "relu6": _clipping(0, 6),
+    "relu_n1_to_1": _clipping(-1, 1),
+    "relu_0_to_1": _clipping(0, 1),
+}
+"""Activations that clamp, as layers; none has blobs."""
 
 
 def prototxt(name: str, layers: Sequence[CaffeLayer]) -> str:

@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 
-from tflq.converters.nnie.caffe import elementwise, windows
-from tflq.converters.nnie.caffe.layer import CaffeLayer, Site
+from tflq.converters.nnie.caffe import elementwise, moves, windows
+from tflq.converters.nnie.caffe.layer import RECTIFIERS, CaffeLayer, Site, image_of
+from tflq.converters.onnx.model import Names, plain_name
 from tflq.converters.passes.layouts import shape_first
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 
-_PLAIN = {"logistic": "Sigmoid", "relu": "ReLU", "relu6": "ReLU", "tanh": "TanH"}
-"""Layers without parameters; RELU6 where check.py lets it pass."""
 _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
-    **{name: elementwise.plain(kind) for name, kind in _PLAIN.items()},
-    "add": elementwise.eltwise("SUM"),
+    **{name: elementwise.eltwise(name) for name in ("add", "sub", "mul", "div")},
+    **dict.fromkeys(RECTIFIERS, elementwise.rectifier),
+    **dict.fromkeys(("reshape", "squeeze", "expand_dims"), moves.reshape),
+    **dict.fromkeys(("slice", "strided_slice"), moves.part),
+    **dict.fromkeys(("split", "split_v"), moves.split),
+    "abs": elementwise.plain("AbsVal"),
     "average_pool_2d": windows.average_pool,
     "concatenation": elementwise.concatenation,
     "conv_2d": windows.convolution,
     "depthwise_conv_2d": windows.depthwise,
+    "elu": elementwise.plain("ELU"),
+    "exp": elementwise.plain("Exp"),
     "fully_connected": windows.fully_connected,
+    "hard_swish": elementwise.hard_swish,
     "leaky_relu": elementwise.leaky,
+    "logistic": elementwise.plain("Sigmoid"),
     "max_pool_2d": windows.max_pool,
-    "mean": windows.mean,
-    "mul": elementwise.eltwise("PROD"),
+    "maximum": elementwise.eltwise("max"),
+    "mean": windows.reduced("AVE"),
+    "minimum": elementwise.eltwise("min"),
+    "neg": elementwise.power(scale=-1),
+    "pow": elementwise.raised,
     "prelu": elementwise.prelu,
+    "reduce_max": windows.reduced("MAX"),
     "resize_nearest_neighbor": windows.upsample,
+    "rsqrt": elementwise.power(power=-0.5),
     "softmax": elementwise.softmax,
+    "sqrt": elementwise.power(power=0.5),
+    "square": elementwise.power(power=2),
+    "squared_difference": elementwise.squared_difference,
+    "sum": windows.reduced("AVE", is_sum=True),
+    "tanh": elementwise.plain("TanH"),
+    "tile": moves.tile,
+    "transpose": moves.transpose,
+    "transpose_conv": windows.deconvolution,
 }
-_FLATTENING = ("reshape", "squeeze", "expand_dims")
+_RESHAPES = ("reshape", "squeeze", "expand_dims")
+_ON_ROWS = (*RECTIFIERS, "abs", "elu", "exp", "leaky_relu", "logistic", "neg", "pow", "rsqrt", "sqrt", "square", "tanh")
+"""Operators whose layers take a blob of 2 axes as they take one of 4."""
 
 
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that have a layer, all or in part."""
-    return tuple(sorted({*_BUILDERS, *_FLATTENING}))
+    return tuple(sorted(_BUILDERS))
 
 
 @dataclass(frozen=True)
@@ -46,11 +67,13 @@ class CaffeNetwork:
         layers: in order of execution; Input layers first.
         blobs: tensor -> the blob that holds it.
         problems: node -> why it has no layer.
+        names: a node's name -> its layer's.
     """
 
     layers: tuple[CaffeLayer, ...]
     blobs: dict[int, str]
     problems: dict[int, str]
+    names: dict[str, str]
 
 
 def caffe_network(graph: Graph, suffixes: dict[str, str] | None = None) -> CaffeNetwork:
@@ -66,21 +89,25 @@ def caffe_network(graph: Graph, suffixes: dict[str, str] | None = None) -> Caffe
             walk.add(node, (suffixes or {}).get(node.name, ""))
         except (UnsupportedError, GraphError) as error:
             walk.problems[index] = str(error)
-    return CaffeNetwork(tuple(walk.layers), walk.blobs, walk.problems)
+    return CaffeNetwork(tuple(walk.layers), walk.blobs, walk.problems, walk.layer_names)
 
 
 class _Walk:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.readers = graph.consumers()
+        self.batch = graph.tensors[graph.inputs[0]].shape[0] if graph.inputs else 1
         self.layers: list[CaffeLayer] = []
         self.blobs: dict[int, str] = {}
         self.problems: dict[int, str] = {}
-        # Tensor -> the tensor whose blob it is, where they differ: behind a reshape that flattens.
+        self.names = Names()
+        self.layer_names: dict[str, str] = {}
+        # Tensor -> the map that its InnerProducts flatten by themselves.
         self.source: dict[int, int] = {}
         # Tensors whose blob has 2 axes, as an InnerProduct writes it; all others have 4.
         self.rows: set[int] = set()
         for number, t in enumerate(graph.inputs):
-            name = "data" if len(graph.inputs) == 1 else f"data{number}"
+            name = self.names.fresh("data" if len(graph.inputs) == 1 else f"data{number}")
             self.blobs[t] = name
             shape = {"shape": {"dim": caffe_shape(graph.tensors[t].shape)}}
             self.layers.append(CaffeLayer(name, "Input", (), (name,), {"input_param": shape}))
@@ -91,81 +118,93 @@ class _Walk:
         Raises:
             UnsupportedError: it has none.
         """
-        for t in node.outputs:
-            self.blobs[t] = node.name
-        computed = tuple(t for t in node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant)
-        if node.operator in _FLATTENING and computed:
-            self._flatten(node, computed[0])
-            return
+        name = self.names.fresh(layer_name(self.graph, node))
+        self.layer_names[node.name] = name + suffix
+        for number, t in enumerate(node.outputs):
+            self.blobs[t] = name if number == 0 else f"{name}_{number}"
         if node.operator not in _BUILDERS:
             what = f"custom operator '{node.custom_code}'" if node.custom_code else "no layer of Caffe 1.0"
             raise UnsupportedError(f"{what}; NNIE's package takes {', '.join(supported_operators())}: replace it")
-        sources = tuple(self.source.get(t, t) for t in computed)
-        self._refuse_flat(node, computed)
-        site = Site(
-            self.graph,
-            node,
-            node.name + suffix,
-            tuple(self.blobs[t] for t in computed),
-            sources,
-            self.blobs[node.outputs[0]],
+        computed = tuple(t for t in node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant)
+        if not computed:
+            raise UnsupportedError("all operands are constants; fold it")
+        if node.operator in _RESHAPES and self._is_free(node, computed[0]):
+            return
+        if node.operator != "fully_connected":
+            self._as_images(node, computed)
+        elif computed[0] in self.source:
+            computed = (self.source[computed[0]], *computed[1:])
+        bottoms = tuple(self.blobs[t] for t in computed)
+        site = Site(self.graph, node, name + suffix, bottoms, computed, self.blobs[node.outputs[0]], self.batch)
+        made = _BUILDERS[node.operator](site)
+        self.layers += self._with_own_names(made, {site.name, *(self.blobs[t] for t in node.outputs)})
+        if made[0].type == "InnerProduct" or all(t in self.rows for t in computed):
+            self.rows.update(node.outputs)
+
+    def _with_own_names(self, made: Sequence[CaffeLayer], kept: Set[str]) -> list[CaffeLayer]:
+        """Return a node's layers; names that it made up inside become names that no other layer or blob has."""
+        wanted = [name for layer in made for name in (layer.name, *layer.tops) if name not in kept]
+        fresh = {name: self.names.fresh(name) for name in dict.fromkeys(wanted)}
+
+        def own(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(fresh.get(name, name) for name in names)
+
+        return [replace(x, name=own((x.name,))[0], bottoms=own(x.bottoms), tops=own(x.tops)) for x in made]
+
+    def _is_free(self, node: Node, t: int) -> bool:
+        """Whether a reshape needs no layer: an InnerProduct flattens by itself, or the blob is the same."""
+        output = node.outputs[0]
+        before, after = self.graph.tensors[t].shape, self.graph.tensors[output].shape
+        readers = [self.graph.nodes[i] for i in self.readers.get(output, [])]
+        depth = {self.graph.tensors[n.inputs[1]].shape[1:] for n in readers if n.operator == "fully_connected"}
+        products = all(n.operator == "fully_connected" and n.inputs[0] == output for n in readers)
+        if readers and products and len(after) == 2 and depth == {after[1:]} and after[0] == self.batch:
+            self.source[output], self.blobs[output] = t, self.blobs[t]
+            return output not in self.graph.outputs
+        if image_of(before, self.batch) != image_of(after, self.batch):
+            return False
+        self.blobs[output] = self.blobs[t]
+        if t in self.rows:
+            self.rows.add(output)
+        return True
+
+    def _as_images(self, node: Node, computed: tuple[int, ...]) -> None:
+        """Give blobs of 2 axes 4 where the layer needs them, or where another operand has 4."""
+        among = [t for t in computed if t in self.rows]
+        if not among or (len(among) == len(computed) and self._takes_rows(node)):
+            return
+        for t in dict.fromkeys(among):
+            name = self.names.fresh(f"{self.blobs[t]}_image")
+            _, h, w, c = image_of(self.graph.tensors[t].shape, self.batch)
+            _, fields, _ = moves.shape_step(c, h, w)
+            self.layers.append(CaffeLayer(name, "Reshape", (self.blobs[t],), (name,), fields))
+            self.blobs[t] = name
+            self.rows.discard(t)
+
+    def _takes_rows(self, node: Node) -> bool:
+        return node.operator in (
+            *_ON_ROWS,
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "maximum",
+            "minimum",
+            "concatenation",
+            "softmax",
         )
-        self.layers += _BUILDERS[node.operator](site)
-        self._note_axes(node, sources)
-
-    def _flatten(self, node: Node, t: int) -> None:
-        before, after = self.graph.tensors[t].shape, self.graph.tensors[node.outputs[0]].shape
-        if not _is_flattening(before, after):
-            raise UnsupportedError(
-                f"reshape from {before} to {after}; Caffe's order of axes allows [N, ...] to [N, K] only"
-            )
-        source = self.source.get(t, t)
-        self.source[node.outputs[0]] = source
-        self.blobs[node.outputs[0]] = self.blobs[t]
-        if node.outputs[0] in self.graph.outputs and self._is_flat_map(source):
-            raise UnsupportedError(f"a map of shape {before} is flattened for an output; Caffe would order it c, h, w")
-
-    def _refuse_flat(self, node: Node, computed: tuple[int, ...]) -> None:
-        flat = [t for t in computed if t in self.source and self._is_flat_map(self.source[t])]
-        if flat and node.operator != "fully_connected":
-            raise UnsupportedError(
-                f"it reads '{self.graph.tensors[flat[0]].name}', a flattened map, which Caffe orders c, h, w; only "
-                f"fully_connected can follow"
-            )
-
-    def _note_axes(self, node: Node, sources: tuple[int, ...]) -> None:
-        among = self.rows.intersection(sources)
-        if node.operator == "fully_connected":
-            self.rows.update(node.outputs)
-        elif among and len(among) < len(set(sources)):
-            raise UnsupportedError(
-                "one operand comes from a fully_connected layer, whose blob has 2 axes in Caffe, another from an image "
-                "of 4: make both the same kind"
-            )
-        elif among:
-            self.rows.update(node.outputs)
-
-    def _is_flat_map(self, source: int) -> bool:
-        shape = self.graph.tensors[source].shape
-        return len(shape) == 4 and shape[1] * shape[2] > 1
 
 
-def _is_flattening(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """Whether a reshape only makes rows of what Caffe flattens by itself: [N, ...] to [N, K], or back to 1x1 images."""
-    rows = bool(before) and bool(after) and before[0] == after[0]
-    return rows and (
-        len(after) == 2 or (len(after) == 4 and after[1:3] == (1, 1) and math.prod(before[1:]) == before[-1])
-    )
+def layer_name(graph: Graph, node: Node) -> str:
+    """Return the name of a node's layer: the first name of the tensor that it writes, without its output number."""
+    t = node.outputs[0]
+    return plain_name(graph.tensors[t].name, t)
 
 
 def caffe_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return an input's shape as Caffe has it: [N, H, W, C] becomes [N, C, H, W]; rows become 1x1 images.
+    """Return an input's shape as Caffe has it: [N, H, W, C] becomes [N, C, H, W]; others the images that they are.
 
     Raises:
-        UnsupportedError: neither 2 nor 4 axes.
+        UnsupportedError: no axis, or more than 4.
     """
-    if len(shape) == 4:
-        return shape_first(shape)
-    if len(shape) == 2:
-        return (shape[0], shape[1], 1, 1)
-    raise UnsupportedError(f"an input of shape {shape} ({math.prod(shape)} elements); NNIE takes 2 or 4 axes")
+    return shape_first(image_of(shape, shape[0] if shape else 1))

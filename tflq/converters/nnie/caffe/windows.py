@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.nnie.caffe.layer import CaffeLayer, Parameter, Site
+from tflq.converters.nnie.caffe.layer import CaffeLayer, Parameter, Site, Step, power_step
+from tflq.converters.nnie.caffe.moves import TO_LAST, cut, reshape_steps
 from tflq.errors import UnsupportedError
 from tflq.interpreter.accumulate import Window, window_of
+from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas.nnie import limits
 
 Floats = NDArray[np.float32]
@@ -28,42 +32,45 @@ def depthwise(site: Site) -> list[CaffeLayer]:
 
 
 def fully_connected(site: Site) -> list[CaffeLayer]:
-    """FULLY_CONNECTED: an InnerProduct, which flattens an image as c, h, w: columns are permuted from h, w, c."""
+    """FULLY_CONNECTED: an InnerProduct, which flattens an image as c, h, w: columns are permuted from h, w, c.
+
+    Several rows of a sample are pixels: a Convolution of 1x1.
+    """
     weights = _weights(site)
-    if site.node.attributes.boolean("keep_num_dims", False) and len(site.shape) > 2:
-        raise UnsupportedError("keep_num_dims with several rows; Caffe's InnerProduct makes one row of a sample")
-    if site.shape[0] * weights.shape[1] != int(np.prod(site.shape)):
-        raise UnsupportedError(f"an input of shape {site.shape} makes several rows; Caffe's InnerProduct makes one")
-    if len(site.shape) == 4:
-        height, width, channels = site.image()
-        order = np.arange(weights.shape[1]).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)
-        weights = weights[:, order]
-    elif len(site.shape) != 2:
-        raise UnsupportedError(f"an input of shape {site.shape}; Caffe's InnerProduct takes 2 or 4 axes here")
+    depth, (height, width, channels) = weights.shape[1], site.image()
+    rows = int(np.prod(site.shape)) // depth
+    if rows > site.batch and channels == depth:  # a product for each pixel
+        return _convolution(site, weights[:, :, None, None], 1, Window((1, 1)))
+    if rows != site.batch:
+        raise UnsupportedError(f"an input {site.shape} makes {rows} rows of {depth}; Caffe's InnerProduct makes one")
+    order = np.arange(depth).reshape(height, width, channels).transpose(2, 0, 1).reshape(-1)
+    weights = weights[:, order]
     bias = _bias(site)
     fields = {"num_output": weights.shape[0], "bias_term": bias is not None}
     blobs = (np.ascontiguousarray(weights),) if bias is None else (np.ascontiguousarray(weights), bias)
     return [site.layer("InnerProduct", {"inner_product_param": fields}, blobs), *site.rectifier()]
 
 
-def _convolution(site: Site, weights: Floats, groups: int) -> list[CaffeLayer]:
-    """Return the layer of weights [O, I/g, KH, KW]; uneven padding becomes even by zero rows in front of the kernel."""
+def _convolution(site: Site, weights: Floats, groups: int, window: Window | None = None) -> list[CaffeLayer]:
+    """Return the layer of weights [O, I/g, KH, KW]; uneven padding becomes even by zero rows of the kernel."""
     height, width, _ = site.image()
-    window = window_of(site.node.attributes, (height, width), (weights.shape[2], weights.shape[3]))
+    window = window or window_of_node(site.node, (1, height, width, 1), (1, *weights.shape[2:], 1))
     rows, columns = window.bottom - window.top, window.right - window.left
     if (rows and window.dilation[0] > 1) or (columns and window.dilation[1] > 1):
         raise UnsupportedError(
             f"uneven padding {window.padding} with dilation {window.dilation}; Caffe pads both sides alike: pad with "
             f"'valid' and an input that fits"
         )
-    weights = np.ascontiguousarray(np.pad(weights, ((0, 0), (0, 0), (rows, 0), (columns, 0))))
+    # More padding behind: zeros in front of the kernel; more in front: zeros behind it.
+    zeros = [(max(0, n), max(0, -n)) for n in (rows, columns)]
+    weights = np.ascontiguousarray(np.pad(weights, ((0, 0), (0, 0), *zeros)))
     _check_limits(window, (weights.shape[2], weights.shape[3]), groups)
     bias = _bias(site)
     fields: dict[str, int | tuple[int, ...]] = {
         "num_output": weights.shape[0],
         "bias_term": bias is not None,
-        "pad_h": window.bottom,
-        "pad_w": window.right,
+        "pad_h": max(window.top, window.bottom),
+        "pad_w": max(window.left, window.right),
         "kernel_h": weights.shape[2],
         "kernel_w": weights.shape[3],
         "group": groups,
@@ -74,6 +81,48 @@ def _convolution(site: Site, weights: Floats, groups: int) -> list[CaffeLayer]:
         fields["dilation"] = window.dilation
     blobs = (weights,) if bias is None else (weights, bias)
     return [site.layer("Convolution", {"convolution_param": fields}, blobs), *site.rectifier()]
+
+
+def deconvolution(site: Site) -> list[CaffeLayer]:
+    """TRANSPOSE_CONV: Deconvolution, weights [O, KH, KW, I] -> [I, O, KH, KW].
+
+    Where the cut is not even, the whole output and a Slice each way.
+    """
+    weights = np.ascontiguousarray(np.moveaxis(_weights(site), 3, 0).transpose(0, 1, 2, 3))
+    height, width, _ = site.image()
+    _, *wanted, channels = site.output_image()
+    window = window_of(site.node.attributes, (wanted[0], wanted[1]), (weights.shape[2], weights.shape[3]))
+    fronts = (window.top, window.left)
+    whole = [(n - 1) * s + k for n, s, k in zip((height, width), window.stride, window.kernel, strict=True)]
+    spare = [size - out - front for size, out, front in zip(whole, wanted, fronts, strict=True)]
+    if min(spare) < 0:
+        raise UnsupportedError(f"an output of {wanted[0]}x{wanted[1]}; Caffe's Deconvolution ends at {whole}")
+    is_even = tuple(spare) == fronts
+    pads = fronts if is_even else (0, 0)
+    _check_limits(window, window.kernel, 1)
+    bias = _bias(site, 3)
+    fields: dict[str, int | tuple[int, ...]] = {
+        "num_output": channels,
+        "bias_term": bias is not None,
+        "pad_h": pads[0],
+        "pad_w": pads[1],
+        "kernel_h": window.kernel[0],
+        "kernel_w": window.kernel[1],
+        "stride_h": window.stride[0],
+        "stride_w": window.stride[1],
+    }
+    blobs = (weights,) if bias is None else (weights, bias)
+    layer = site.layer("Deconvolution", {"convolution_param": fields}, blobs)
+    if is_even:
+        return [layer, *site.rectifier()]
+    name = f"{site.name}_whole"
+    layers = [CaffeLayer(name, layer.type, layer.bottoms, (name,), layer.parameters, blobs)]
+    cuts = {
+        axis: range(front, front + out)
+        for axis, front, out, size in zip((2, 3), fronts, wanted, whole, strict=True)
+        if out != size
+    }
+    return [*layers, *cut(site.name, name, site.top, cuts, dict(zip((2, 3), whole, strict=True))), *site.rectifier()]
 
 
 def _check_limits(window: Window, kernel: tuple[int, int], groups: int) -> None:
@@ -93,8 +142,8 @@ def _weights(site: Site) -> Floats:
     return np.asarray(weights, np.float32)
 
 
-def _bias(site: Site) -> Floats | None:
-    bias = site.constant(2)
+def _bias(site: Site, position: int = 2) -> Floats | None:
+    bias = site.constant(position)
     return None if bias is None else np.asarray(bias, np.float32).reshape(-1)
 
 
@@ -108,14 +157,40 @@ def average_pool(site: Site) -> list[CaffeLayer]:
     return _pool(site, "AVE")
 
 
-def mean(site: Site) -> list[CaffeLayer]:
-    """MEAN over height and width: an average pool over the whole image."""
-    height, width, _ = site.image()
-    axes = site.constant(1)
-    found = sorted(int(a) % 4 for a in axes.reshape(-1)) if axes is not None else []
-    if found != [1, 2]:
-        raise UnsupportedError(f"mean over axes {found}; Caffe's Pooling takes height and width, axes 1 and 2")
-    return [site.layer("Pooling", {"pooling_param": _fields("AVE", (height, width), (1, 1), (0, 0))})]
+def reduced(kind: str, is_sum: bool = False) -> Callable[[Site], list[CaffeLayer]]:
+    """Return the builder of MEAN, SUM or REDUCE_MAX: a pool over height and width; channels through Permute.
+
+    Raises:
+        UnsupportedError: the batch is among the axes.
+    """
+
+    def build(site: Site) -> list[CaffeLayer]:
+        height, width, channels = site.image()
+        rank, axes = len(site.shape), site.constant(1)
+        found = sorted({int(a) % rank for a in axes.reshape(-1)}) if axes is not None else []
+        places = {site.axis(a, rank) if a else 0 for a in found}
+        if not places or 0 in places:
+            raise UnsupportedError(f"a reduction of axes {found} of {rank}; NNIE has no operation on the batch")
+        kernel = (height if 2 in places else 1, width if 3 in places else 1)
+        steps: list[Step] = []
+        if kernel != (1, 1) or 1 not in places:
+            steps.append(_over(kind, kernel))
+        if 1 in places:  # [N, H, W, C] has the channels where a pool has columns
+            steps += [TO_LAST, _over(kind, (1, channels)), TO_LAST, TO_LAST]
+        if is_sum:
+            steps.append(power_step(kernel[0] * kernel[1] * (channels if 1 in places else 1)))
+        left = (site.batch, height // kernel[0], width // kernel[1], 1 if 1 in places else channels)
+        if left != site.output_image():
+            steps += reshape_steps(left, site.output_image())
+        return site.chain(*steps)
+
+    return build
+
+
+def _over(kind: str, kernel: tuple[int, int]) -> Step:
+    if max(kernel) > limits().largest_kernel:
+        raise UnsupportedError(f"a window of {kernel}; NNIE takes up to {limits().largest_kernel} each way")
+    return ("Pooling", {"pooling_param": _fields(kind, kernel, (1, 1), (0, 0))}, ())
 
 
 def upsample(site: Site) -> list[CaffeLayer]:
@@ -148,6 +223,13 @@ def _pool(site: Site, kind: str) -> list[CaffeLayer]:
         )
     stride = tuple(1 if out == 1 else step for out, step in zip(output, window.stride, strict=True))
     pad = (window.top, window.left)
+    needed = [(n - 1) * s + k for n, s, k in zip(output, window.stride, kernel, strict=True)]
+    kept = {a: range(n) for a, n, size in zip((2, 3), needed, (height, width), strict=True) if n < size}
+    if kept and not any(window.padding):  # rows that no window reads: Caffe would make an output of them
+        name = f"{site.name}_fit"
+        front = cut(name, site.bottoms[0], name, kept, {2: height, 3: width})
+        parameters: dict[str, Parameter] = {"pooling_param": _fields(kind, kernel, window.stride, pad)}
+        return [*front, CaffeLayer(site.name, "Pooling", (name,), (site.top,), parameters), *site.rectifier()]
     sizes = [_caffe_size(s, k, p, t) for s, k, p, t in zip((height, width), kernel, pad, stride, strict=True)]
     partial = [(s + 2 * p - k) % t != 0 for s, k, p, t in zip((height, width), kernel, pad, stride, strict=True)]
     if tuple(sizes) != output or (kind == "AVE" and any(partial)):

@@ -16,13 +16,14 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.accumulate import Window, sequential_convolution, window_of
+from tflq.interpreter.accumulate import Window, sequential_convolution
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.plain.binary import clamp_sums_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.conv_2d_strides import require_strides
+from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 
 LARGEST = np.finfo(np.float32).max
@@ -68,7 +69,7 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
     groups = channels // depth if depth > 0 and channels % depth == 0 else 0
     if groups < 1 or outputs % groups or (channels_last and weights.shape[0] != 1):
         raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
-    window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
+    window = window_of_node(node, x.shape, weights.shape)
     require_bias_size(operands.optional(2), outputs)
     require_convolved(window, x.shape, outputs)
     return FloatConvolution(window, groups, *float_bounds(node))

@@ -1,7 +1,7 @@
-"""Layers without weights: ADD, MUL, CONCATENATION, AVERAGE_POOL_2D and MEAN (docs/nnie.md, 5).
+"""Layers without weights: sums, products, functions, concatenations, averages (docs/nnie.md, 5).
 
-What every quantising layer does first: its inputs become logarithmic quantized values with one z for all of them. Then
-the float kernel runs on what the quantized values stand for, with sums of float32.
+What every quantising layer does first: its computed inputs become logarithmic quantized values with one z for all of
+them. Then the float kernel runs on what the quantized values stand for, with sums of float32.
 """
 
 from __future__ import annotations
@@ -51,20 +51,23 @@ class Quantised:
     Attributes:
         inputs: how it sees its inputs.
         inner: what the float kernel decided.
+        quantised: for each input whether it is one that the layer quantises: no constant, no axes.
     """
 
     inputs: InputQuantiser
     inner: object
+    quantised: tuple[bool, ...]
 
 
-def input_quantiser(node: Node, operands: Operands) -> InputQuantiser:
-    """Read bits, clipping value and formula from the node.
+def input_quantiser(node: Node, operands: Operands, position: int | None = 0) -> InputQuantiser:
+    """Read bits, clipping value and formula from the node; `position` is that of an input that must be float32.
 
     Raises:
         GraphError: an attribute is missing: the graph was not quantised for NNIE.
         UnsupportedError: another type than float32, or another width.
     """
-    require_type(operands.input(0), (DType.FLOAT32,))
+    if position is not None:
+        require_type(operands.input(position), (DType.FLOAT32,))
     scheme = scheme_of(node.attributes.integer("bits"))
     formula = node.attributes.text("formula", "library")
     z = z_of(node.attributes.real("activation_clipping"), scheme, formula)
@@ -75,11 +78,13 @@ def _row(operator: str) -> Kernel:
     """Return a row: quantise all float inputs with the one z, and run the float kernel."""
 
     def lower(node: Node, operands: Operands) -> Quantised:
-        return Quantised(input_quantiser(node, operands), kernel("float", operator).lower(node, operands))
+        computed = [t is not None and not t.is_constant and t.dtype is DType.FLOAT32 for t in operands.inputs]
+        inner = kernel("float", operator).lower(node, operands)
+        return Quantised(input_quantiser(node, operands, None), inner, tuple(computed))
 
     def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
-        # The axes of MEAN are no floats and stay.
-        seen = (params.inputs.apply(cast(Floats, x)) if x.dtype.kind == "f" else x for x in arrays)
+        pairs = zip(arrays, params.quantised, strict=True)
+        seen = (params.inputs.apply(cast(Floats, x)) if own else x for x, own in pairs)
         return kernel("float", operator).run(params.inner, *seen)
 
     return Kernel(
@@ -87,4 +92,20 @@ def _row(operator: str) -> Kernel:
     )
 
 
-KERNELS = {operator: _row(operator) for operator in ("add", "average_pool_2d", "concatenation", "mean", "mul")}
+OPERATORS = (
+    *(
+        "add",
+        "average_pool_2d",
+        "concatenation",
+        "div",
+        "hard_swish",
+        "maximum",
+        "mean",
+        "minimum",
+        "mul",
+        "neg",
+        "pow",
+    ),
+    *("rsqrt", "sqrt", "square", "squared_difference", "sub", "sum"),
+)
+KERNELS = {operator: _row(operator) for operator in OPERATORS}

@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED of dequantised logarithmic quantized values (docs/nnie.md, 5).
+"""Convolutions, FULLY_CONNECTED, TRANSPOSE_CONV of dequantised logarithmic quantized values (docs/nnie.md, 5).
 
 Weights have one z for all channels. Sums of float32 run in TFLite's order, with a float bias: the float kernels.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, InputError, UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.float import fully_connected
+from tflq.interpreter.kernels.float import fully_connected, transpose_conv
 from tflq.interpreter.kernels.float.convolution import FloatConvolution, run_convolution
 from tflq.interpreter.kernels.float.convolution import lower_convolution as lower_float
 from tflq.interpreter.kernels.nnie.inputs import InputQuantiser, input_quantiser
@@ -42,14 +42,14 @@ class WeightedLayer:
     weights: Floats
 
 
-def lower_weights(node: Node, operands: Operands) -> WeightedLayer:
-    """Decide z_a and z_w and quantise the weights, operand 1, which must be constant.
+def lower_weights(node: Node, operands: Operands, position: int = 0) -> WeightedLayer:
+    """Decide z_a and z_w and quantise the weights, operand 1, which must be constant; the data is at `position`.
 
     Raises:
         GraphError: weights computed at run time, or infinite.
         UnsupportedError: as `input_quantiser` and `z_of`.
     """
-    inputs = input_quantiser(node, operands)
+    inputs = input_quantiser(node, operands, position)
     weights = np.asarray(operands.constant(1), np.float32)
     if weights.size == 0:
         raise GraphError(f"{operands.where}: weights of shape {weights.shape} hold nothing")
@@ -90,6 +90,19 @@ class LogarithmicProduct:
     product: fully_connected.FloatFullyConnected
 
 
+@dataclass(frozen=True, eq=False)
+class LogarithmicTransposed:
+    """A transposed convolution.
+
+    Attributes:
+        layer: z, quantized values and what they stand for.
+        inner: what the float kernel decided.
+    """
+
+    layer: WeightedLayer
+    inner: transpose_conv.FloatTransposeConv
+
+
 def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> LogarithmicConvolution:
     """Decide quantized values and window; raises as `lower_weights` and the float kernel."""
     return LogarithmicConvolution(
@@ -119,10 +132,23 @@ def run_product(
     return fully_connected.run(params.product, quantised, params.layer.weights[None], bias)
 
 
+def lower_transposed(node: Node, operands: Operands) -> LogarithmicTransposed:
+    """Decide quantized values and place; raises as `lower_weights` and the float kernel."""
+    return LogarithmicTransposed(lower_weights(node, operands, 2), transpose_conv.lower(node, operands))
+
+
+def run_transposed(
+    params: LogarithmicTransposed, shape: Array, _weights: Array, x: Floats, bias: Floats | None = None
+) -> tuple[Array, ...]:
+    """Run a transposed convolution: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
+    return transpose_conv.run(params.inner, shape, params.layer.weights[None], params.layer.inputs.apply(x), bias)
+
+
 _dense, _depthwise = (partial(lower_convolution, channels_last=last) for last in (False, True))
 _RULE, _SOURCE = "float32 sums of products of what logarithmic quantized values stand for", "docs/nnie.md, 5"
 KERNELS = {
     "conv_2d": Kernel(_dense, run_logarithmic_convolution, _RULE, _SOURCE),
     "depthwise_conv_2d": Kernel(_depthwise, run_logarithmic_convolution, _RULE, _SOURCE),
     "fully_connected": Kernel(lower_product, run_product, _RULE, _SOURCE),
+    "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE),
 }
