@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
-from tflq.analysis.oracle import Oracle, OracleIdentity
+from tflq.analysis.oracle import Oracle, OracleIdentity, OracleRefused
 from tflq.converters.tflite import model_from_bytes
-from tflq.errors import MissingExtraError, OracleError
+from tflq.errors import MissingExtraError, OracleError, UnsupportedError
 from tflq.graph import Affine, Array, Graph, Tensor
 
 
@@ -95,12 +95,19 @@ def compare_emitted(execution: Execution, content: bytes, samples: Samples, orac
     return EmittedDifference(oracle.identity, samples.count, found, tuple(graph.outputs))
 
 
+_OPERATOR_UNKNOWN = "Didn't find op for builtin opcode"
+"""TFLite's words where its reference kernels lack a version of an operator that others have."""
+
+
 def check_emitted(
     execution: Execution, artefacts: Mapping[str, bytes], samples: Samples
 ) -> EmittedDifference | str | None:
     """Compare the .tflite among a target's files with its arithmetic; None without one, in words why it was not done.
 
     Arguments as for `compare_emitted`; the oracle is the one that is installed.
+
+    Raises:
+        UnsupportedError: TFLite does not take the file, although it has its operators in their versions.
     """
     content = next((data for name, data in artefacts.items() if name.endswith(".tflite")), None)
     if content is None:
@@ -108,6 +115,10 @@ def check_emitted(
     try:
         with Oracle() as oracle:
             return compare_emitted(execution, content, samples, oracle)
+    except OracleRefused as error:
+        if _OPERATOR_UNKNOWN in str(error):
+            return str(error)
+        raise UnsupportedError(f"TFLite does not take the .tflite that would be written: {error}") from None
     except (MissingExtraError, OracleError) as error:
         return str(error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
@@ -46,11 +47,19 @@ class ConvertOptions:
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What a target says of a layer: its engine and why, empty where it has one only, and the bits of the weights."""
+    """What a target says of a layer.
+
+    Attributes:
+        engine: what runs it, and `reason` why; empty where a target has one only.
+        reason: see `engine`.
+        weight_bits: of its weights.
+        departure: why the device's result differs from the right one; empty where it does not.
+    """
 
     engine: str
     reason: str
     weight_bits: int | None
+    departure: str
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,13 @@ class ConvertResult(PageResult, TableResult):
         weights = self.graph.tensors[node.inputs[1]] if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
         affine = weights.quantisation if weights is not None and weights.is_constant else None
         engine, reason = (node.attributes.text(key, "") for key in ("engine", "engine_reason"))
-        return LayerFacts(engine, reason, affine.bits if isinstance(affine, (Affine, Logarithmic)) else None)
+        bits = affine.bits if isinstance(affine, (Affine, Logarithmic)) else None
+        return LayerFacts(engine, reason, bits, self.departures.get(node.name, ""))
+
+    @cached_property
+    def departures(self) -> Mapping[str, str]:
+        """Name of a layer -> why the device's result differs from the right one."""
+        return self.target.departures(self.graph)
 
     def report(self) -> Mapping[str, Json]:
         """Return the layers, the files, and what was compared."""
@@ -111,6 +126,7 @@ class ConvertResult(PageResult, TableResult):
             "model": self.model,
             "target": self.target.name,
             "layers": self.rows(),
+            "departures": dict(self.departures),
             "files": self.files,
             "emitted_tflite": compared_report(self.compared),
             "similarity": self.measured if isinstance(self.measured, str) else {"samples": self.measured.samples},
@@ -119,7 +135,9 @@ class ConvertResult(PageResult, TableResult):
     def page(self) -> Page:
         """Return the page: what runs where, how close each layer is to floating point, the files."""
         sizes = {name: len(data) for name, data in self.artefacts.items()}
-        return conversion_page(self.model, self.target.name, self.graph, sizes, self.compared, self.measured)
+        return conversion_page(
+            self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures
+        )
 
     def write_template(self, path: str | Path) -> None:
         """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
@@ -217,11 +235,12 @@ def convert(
     artefacts: Artefacts
     if folder is None:
         artefacts = found.emit(execution.graph, ranged)
+        compared = check_emitted(execution, artefacts, chosen)
     else:
         with output_folder(folder) as scratch:
             artefacts = found.emit(execution.graph, ranged)
+            compared = check_emitted(execution, artefacts, chosen)
             _write(scratch, artefacts)
-    compared = check_emitted(execution, artefacts, chosen)
     with progress("compare", chosen.count) as advance:
         measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)

@@ -99,6 +99,8 @@ def _print(found: ConvertResult) -> None:
     columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantised")
     output.table((*columns, "TFLite, LSB", "reason"), rows, right=("#", "cosine", "requantised", "TFLite, LSB"))
     output.line()
+    for name, departure in found.departures.items():
+        output.line(f"warning: {name}: {departure}")
     for path, size in found.files.items():
         output.line(f"{path}: {output.size(size)}")
     output.line(sentence(found.compared))

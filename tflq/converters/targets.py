@@ -48,6 +48,7 @@ class Target:
         precision_plan: returns the widths that single layers can have; a layer whose width a rule of the settings names
             has none. None where there is nothing to choose. Raises as `quantise`.
         promotions: what a backward search gives the last layers of a network, the cheapest first.
+        departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Target:
     emit: Callable[[Graph, Model], Artefacts]
     precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
     promotions: Sequence[Promotion] = ()
+    departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
 
 
 _TABLE = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tflq.analysis.emitted import EmittedDifference
 from tflq.analysis.similarity import Similarities, Similarity
@@ -23,6 +24,7 @@ def conversion_page(
     files: Mapping[str, int],
     compared: EmittedDifference | str | None,
     measured: Similarities | str,
+    departures: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
     """Return the page.
 
@@ -33,11 +35,13 @@ def conversion_page(
         files: name -> bytes of what was written.
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
+        departures: name of a layer -> why the device's result differs from the right one.
     """
     close = measured.tensors if isinstance(measured, Similarities) else ()
     facts = [("model", model), ("target", target), ("operators", str(len(graph.nodes)))]
     facts += [("file", f"{name}, {size(length)}") for name, length in files.items()]
     facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
+    facts += [("warning", f"{layer}: {reason}") for layer, reason in departures.items()]
     sections = [_along(close), _layers(graph, close), memory_section(graph)]
     return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
 

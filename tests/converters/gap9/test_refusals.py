@@ -123,12 +123,13 @@ def test_wide_features_on_sq8() -> None:
         assert "SQ8 takes 8" in message
 
 
-def test_groups_on_ne16() -> None:
-    graph = convolution(channels=16, depth=4)
-    message = refused(graph, "gap9-ne16", UnsupportedError)
-    assert "4 groups; NE16 takes 1" in message
-    assert "use_ne16=false" in message
-    lower(quantised(Model([graph]), "gap9-ne16", [], ["0:use_ne16=false"]), "gap9")
+def test_groups_run_on_the_cluster() -> None:
+    model = Model([convolution(channels=16, depth=4)])
+    for numerics, engine in (("exact", "sq8"), ("nntool", "ne16")):
+        (node,) = (n for n in quantised(model, "gap9-ne16", [f"numerics={numerics}"]).nodes if n.operator == "conv_2d")
+        assert node.attributes.text("engine") == engine
+        assert "4 groups" in node.attributes.text("engine_reason")
+        assert "17.8" in node.attributes.text("departure")
 
 
 @pytest.mark.parametrize("target", BOTH)

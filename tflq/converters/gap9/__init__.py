@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.gap9.check import problems_of
+from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.artefacts import artefacts_of
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
@@ -36,6 +37,7 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         encode=_encode,
         emit=lambda graph, source: artefacts_of(graph, name, source),
         precision_plan=precision_plan,
+        departures=departures_of,
     )
 
 

@@ -51,18 +51,13 @@ def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
     return _RULES[node.operator](graph, index, node, options) if node.operator in _RULES else ""
 
 
-def _filter(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+def _filter(graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
     weights = graph.tensors[node.inputs[1]]
     bias = graph.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
     if not weights.is_constant or (bias is not None and not bias.is_constant):
         return "weights or bias are computed at run time; GAP9 takes constants"
     if isinstance(weights.quantisation, Affine) is False and weights.quantisation is not None:
         return "blockwise weights; GAP9 takes one scale for each output channel"
-    if node.operator != "conv_2d":
-        return ""
-    groups = graph.tensors[node.inputs[0]].shape[3] // max(1, weights.shape[3])
-    if groups > 1 and options.use_ne16:
-        return f"{groups} groups; NE16 takes 1 (depthwise is an operator of its own): set use_ne16=false for this layer"
     return ""
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.affine_types import asymmetric
+from tflq.converters.gap9.affine_types import asymmetric, real_range
 from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, RECTIFIERS
 from tflq.converters.gap9.types.resolve import range_of
 from tflq.converters.passes.patterns import only_reader
@@ -35,9 +35,10 @@ def tflite_view(graph: Graph) -> Graph:
     """
     result = graph.copy()
     _refuse(graph)
-    for index, node in enumerate(graph.nodes):
+    _split_hard_sigmoids(result)
+    for index, node in enumerate(result.nodes):
         if node.operator in CURVES:
-            _narrow_curve_input(result, node)
+            _narrow_curve_input(result, node.inputs[0])
         if node.operator in FILTERS:
             _filter_constants(result, index)
     for t, tensor in enumerate(result.tensors):
@@ -75,12 +76,50 @@ def _signed(tensor: Tensor) -> Tensor:
     return replace(tensor, dtype=DType.INT8 if unsigned else tensor.dtype, quantisation=q, data=data, range=None)
 
 
-def _narrow_curve_input(graph: Graph, node: Node) -> None:
+def _narrow_curve_input(graph: Graph, t: int) -> None:
     """In front of a curve TFLite has 8 bits where GAP9 has 32: asymmetric, on the file's range."""
-    t = node.inputs[0]
-    if graph.tensors[t].dtype is DType.INT32:
+    producers = graph.producers()
+    while graph.tensors[t].dtype is DType.INT32:
         affine = asymmetric(range_of(graph, t), signed=True)
         graph.tensors[t] = replace(graph.tensors[t], dtype=DType.INT8, quantisation=affine)
+        writer = graph.nodes[producers[t]]
+        if writer.operator != "reshape":
+            return
+        t = writer.inputs[0]
+
+
+def _split_hard_sigmoids(graph: Graph) -> None:
+    """TFLite has no hard sigmoid: it becomes (an addition of 3,) RELU6 and a product with 1/6."""
+    nodes, graph.nodes = graph.nodes, []
+    for node in nodes:
+        if node.operator != "hard_sigmoid":
+            graph.nodes.append(node)
+            continue
+        source = node.inputs[0]
+        _narrow_curve_input(graph, source)
+        if node.attributes.real("offset", 3.0):
+            source = _with_scalar(graph, "add", source, 3.0, f"{node.name}_plus_3", (-3.0, 6.0))
+        bounded = _computed(graph, source, f"{node.name}_relu6", (0.0, 6.0))
+        graph.nodes.append(Node("relu6", (source,), (bounded,), Attributes(), f"{node.name}_relu6"))
+        sixth = graph.add_tensor(_scalar(f"{node.name}_sixth", 1 / 6))
+        graph.nodes.append(Node("mul", (bounded, sixth), node.outputs, Attributes(), node.name))
+
+
+def _with_scalar(graph: Graph, operator: str, source: int, value: float, name: str, limits: tuple[float, float]) -> int:
+    operand = graph.add_tensor(_scalar(f"{name}_operand", value))
+    written = _computed(graph, source, name, limits)
+    graph.nodes.append(Node(operator, (source, operand), (written,), Attributes(), name))
+    return written
+
+
+def _scalar(name: str, value: float) -> Tensor:
+    data = np.array([127], np.int8)
+    return Tensor(name, data.shape, DType.INT8, Affine.per_tensor(np.float32(value / 127), 0), data=data)
+
+
+def _computed(graph: Graph, like: int, name: str, limits: tuple[float, float]) -> int:
+    shape = graph.tensors[like].shape
+    return graph.add_tensor(Tensor(name, shape, DType.INT8, asymmetric(real_range(*limits), signed=True)))
 
 
 def _filter_constants(graph: Graph, index: int) -> None:

@@ -16,7 +16,6 @@ _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
 _LSTM = "unidirectional_sequence_lstm"
 _WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}
-_MULTIPLIED = "NNTool's choice: NE16, which has no mode for a depthwise multiplier"
 _MODES = {
     "3x3dw": "NE16, depthwise 3x3 mode",
     "linear": "NE16, linear mode",
@@ -48,8 +47,13 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
                 f"{graph.where(index)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
                 f"feature_bits=8, or use_ne16=true for this layer"
             )
-        numerics = {"numerics": layer.numerics} if layer.numerics != "exact" else {}
-        result.nodes[index] = with_attributes(node, engine=engine, engine_reason=reason, **numerics)
+        facts = {"engine": engine, "engine_reason": reason}
+        if layer.numerics != "exact":
+            facts["numerics"] = layer.numerics
+        special = _no_mode(graph, node) if layer.use_ne16 else ""
+        if special:
+            facts["departure"] = f"NNTool gives {special} to NE16, which has no mode for it (17.8)"
+        result.nodes[index] = with_attributes(node, **facts)
     return result
 
 
@@ -59,8 +63,11 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:
-        x, weights = (graph.tensors[t] for t in node.inputs[:2])
-        return _filter_engine(node, x, weights, options.numerics == "nntool")
+        special = _no_mode(graph, node)
+        if special:
+            chosen = f"NNTool's choice: NE16, which has no mode for {special}"
+            return (NE16, chosen) if options.numerics == "nntool" else (SQ8, f"{special}, NE16 takes 1")
+        return _filter_engine(node, graph.tensors[node.inputs[1]])
     if node.operator == _LSTM:
         return NE16, "NE16 takes its matrix products"
     if node.operator in _UNSIGNED_KERNELS:
@@ -68,11 +75,17 @@ def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     return SQ8, f"{node.operator} has int8 kernels only" + _WAYS_OUT.get(node.operator, "")
 
 
-def _filter_engine(node: Node, x: Tensor, weights: Tensor, as_nntool: bool) -> tuple[str, str]:
-    multiplier = weights.shape[3] // x.shape[3] if node.operator == "depthwise_conv_2d" else 1
-    if multiplier > 1:
-        # NNTool counts it as a dense convolution and gives it to NE16, which has no such mode.
-        return (NE16, _MULTIPLIED) if as_nntool else (SQ8, f"depthwise multiplier {multiplier}, NE16 takes 1")
+def _no_mode(graph: Graph, node: Node) -> str:
+    """Name what NNTool counts as a dense convolution for NE16 although NE16 has no mode for it."""
+    if node.operator not in ("conv_2d", "depthwise_conv_2d"):
+        return ""
+    channels, taken = graph.tensors[node.inputs[0]].shape[3], graph.tensors[node.inputs[1]].shape[3]
+    if node.operator == "conv_2d":
+        return f"{channels // taken} groups" if channels > taken else ""
+    return f"depthwise multiplier {taken // channels}" if taken > channels else ""
+
+
+def _filter_engine(node: Node, weights: Tensor) -> tuple[str, str]:
     if node.operator == "depthwise_conv_2d" and weights.shape[1:3] != (3, 3):
         height, width = weights.shape[1:3]
         return SQ8, f"depthwise kernel {height}x{width}, NE16 takes 3x3; make it 3x3, or a dense convolution"

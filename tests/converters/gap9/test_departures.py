@@ -1,0 +1,41 @@
+"""Layers whose result on the chip is not the right one are named, each with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.data import data_path
+from tests.support.gap9_golden import quantised
+from tflq import convert
+from tflq.converters.gap9.departures import departures_of
+from tflq.converters.tflite import read_model
+from tflq.interpreter import lower
+
+
+@pytest.mark.parametrize(
+    ("network", "layers"),
+    [
+        ("reduces", {"SUM_0_2": "17.2"}),
+        ("m_tile", {"TILE_0_1": "17.3"}),
+        ("dwodd", {"DEPTHWISE_CONV_2D_0_5": "17.1", "DEPTHWISE_CONV_2D_0_6": "17.8"}),
+        ("unet_1_39_mm", {"CONV_2D_0_2": "17.7"}),
+        ("actalone", {"CONV_2D_0_2": "18"}),
+        ("acts", {}),
+    ],
+)
+def test_departures(tmp_path: Path, network: str, layers: dict[str, str]) -> None:
+    found = convert(data_path("cases", "gap9_networks") / f"{network}.tflite", "gap9-ne16", tmp_path / "out")
+    assert set(found.departures) == set(layers)
+    for name, section in layers.items():
+        assert section in found.departures[name]
+    assert found.report()["departures"] == dict(found.departures)
+    assert sum(label == "warning" for label, _ in found.page().facts) == len(layers)
+
+
+def test_products_that_can_wrap_are_named() -> None:
+    model = read_model(data_path("models", "vww_96_int8.tflite"))
+    found = departures_of(lower(quantised(model, "gap9-sq8"), "gap9"))
+    assert list(found) == ["DEPTHWISE_CONV_2D_0_23"]
+    assert "in 1 channels: 122 (17.6)" in found["DEPTHWISE_CONV_2D_0_23"]
