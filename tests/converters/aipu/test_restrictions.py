@@ -32,7 +32,6 @@ REFUSALS = [
     (_single("strided_slice", [X, AXIS, AXIS, AXIS], ellipsis_mask=1), "ellipsis_mask set; allowed are begin, end"),
     (_single("strided_slice", [X, AXIS, AXIS, AXIS], offset=True), "offset set; allowed are begin, end"),
     (_single("reverse_v2", [X, np.array([1, 2], np.int32)]), "2 axes of 4; allowed is one of two or more"),
-    (_single("space_to_batch_nd", [X, AXIS, AXIS]), "blocks along 1 axes; allowed are 2"),
     (_single("depth_to_space", [(4, 3)], block_size=2), "its input has the shape (4, 3); allowed are 4 axes"),
     *(
         (_single(operator, [(4, 3), AXIS]), "its input has the shape (4, 3); allowed are 4 axes")

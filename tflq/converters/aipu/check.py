@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.operators import SOURCES
 from tflq.graph import ABSENT, DType, Graph, Node
@@ -22,7 +24,23 @@ def _reason(graph: Graph, node: Node) -> str:
     fused = node.attributes.text("fused_activation_function", "none")
     if fused not in ("none", *SOURCES):
         return f"fused activation {fused} has no mapping to Zhouyi; make it an operator that has one"
-    return _operands_reason(graph, node, source) or (source.refuse(graph, node) if source.refuse else "")
+    return (
+        _operands_reason(graph, node, source)
+        or _constants_reason(graph, node, source)
+        or (source.refuse(graph, node) if source.refuse else "")
+    )
+
+
+def _constants_reason(graph: Graph, node: Node, source: Source) -> str:
+    """Say which constant operand holds whole numbers that no Constant layer can."""
+    for place, t in enumerate(node.inputs):
+        data = None if t == ABSENT or place in source.constants else graph.tensors[t].data
+        if data is None or data.size == 0 or not np.issubdtype(data.dtype, np.floating):
+            continue
+        largest = float(np.max(np.abs(np.asarray(data, np.float64))))
+        if largest > DType.INT32.maximum and np.array_equal(data, np.rint(data)):
+            return f"its input {place} holds {largest:g}; allowed are whole numbers of 32 bits: take it out"
+    return ""
 
 
 def _operands_reason(graph: Graph, node: Node, source: Source) -> str:

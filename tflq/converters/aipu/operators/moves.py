@@ -162,14 +162,65 @@ def _limits(begin: list[int] | tuple[int, ...], end: list[int], strides: list[in
 
 
 def _map_blocks(work: Translation, node: Node) -> None:
-    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND of two axes."""
-    (by, bx), sizes = work.numbers(node, 1), work.numbers(node, 2)
+    """BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND: of images by square blocks one layer, else moved by Transpose."""
+    blocks, sizes = work.numbers(node, 1), work.numbers(node, 2)
     is_back = node.operator == "batch_to_space_nd"
+    if len(work.shape(node.inputs[0])) != 4 or len(set(blocks)) > 1:
+        (_from_blocks if is_back else _to_blocks)(work, node, blocks, sizes)
+        return
+    by, bx = blocks
     named = dict(zip(_SIDES, sizes, strict=True))
     name = "crop" if is_back else "pad"
     keys: dict[str, Attribute] = {"block_size_x": bx, "block_size_y": by}
     keys.update({f"{name}_{side}": named[side] for side in ("left", "right", "top", "bottom")})
     work.append(node, "batch_to_space" if is_back else "space_to_batch", {}, Attributes(keys))
+
+
+def _to_blocks(work: Translation, node: Node, blocks: tuple[int, ...], pads: tuple[int, ...]) -> None:
+    """Pad; Reshape each axis to (places, block); Transpose the blocks in front; Reshape them into the batch."""
+    (t,), name, x = node.outputs, work.name_of(node.outputs[0]), work.operand(node.inputs[0])
+    batch, *sizes, depth = work.shape(node.inputs[0])
+    if any(pads):
+        around = np.array([(0, 0), *zip(pads[::2], pads[1::2], strict=True), (0, 0)], np.int64)
+        sizes = [n + int(a + b) for n, (a, b) in zip(sizes, around[1:-1], strict=True)]
+        keys: dict[str, Attribute] = {"constant_value": 0.0, "mode": "CONSTANT", "pads": around}
+        x = _moved(work, node, f"{name}_pad", "pad", x, (batch, *sizes, depth), keys)
+    places = [n // b for n, b in zip(sizes, blocks, strict=True)]
+    apart = (batch, *(n for pair in zip(places, blocks, strict=True) for n in pair), depth)
+    x = _moved(work, node, f"{name}_reshape1", "reshape", x, apart, {"shape": apart})
+    count = len(blocks)
+    perm = (*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count, 2), 2 * count + 1)
+    x = _moved(work, node, name, "transpose", x, tuple(apart[a] for a in perm), {"perm": perm})
+    work.reshape(node, x, t, f"{name}_reshape2")
+
+
+def _from_blocks(work: Translation, node: Node, blocks: tuple[int, ...], crops: tuple[int, ...]) -> None:
+    """Reshape the batch to (blocks, batch); Transpose each block behind its axis; Reshape them together; Slice."""
+    (t,), name, x = node.outputs, work.name_of(node.outputs[0]), work.operand(node.inputs[0])
+    batch, *sizes, depth = work.shape(node.inputs[0])
+    count = len(blocks)
+    apart = (*blocks, batch // int(np.prod(blocks)), *sizes, depth)
+    x = _moved(work, node, f"{name}_reshape1", "reshape", x, apart, {"shape": apart})
+    perm = (count, *(a for i in range(count) for a in (count + 1 + i, i)), 2 * count + 1)
+    x = _moved(work, node, name, "transpose", x, tuple(apart[a] for a in perm), {"perm": perm})
+    whole = (apart[count], *(n * b for n, b in zip(sizes, blocks, strict=True)), depth)
+    if not any(crops):
+        work.reshape(node, x, t, f"{name}_reshape2")
+        return
+    x = _moved(work, node, f"{name}_reshape2", "reshape", x, whole, {"shape": whole})
+    begin = [0, *crops[::2], 0]
+    end = [n - c for n, c in zip(whole, (0, *crops[1::2], 0), strict=True)]
+    (work.places[t],) = work.layer(
+        node, f"{name}_slice", "slice", (x,), (work.top(t),), _limits(begin, end, [1] * len(end))
+    )
+
+
+def _moved(
+    work: Translation, node: Node, name: str, operator: str, x: int, shape: tuple[int, ...], keys: dict[str, Attribute]
+) -> int:
+    """Add a layer that moves values, and return what it writes."""
+    top = replace(work.layers.tensors[x], shape=shape, data=None)
+    return work.layer(node, name, operator, (x,), (top,), keys)[0]
 
 
 def _map_depth(work: Translation, node: Node) -> None:
@@ -186,8 +237,10 @@ def _refuse_slice(_graph: Graph, node: Node) -> str:
 
 
 def _refuse_blocks(graph: Graph, node: Node) -> str:
-    sizes = graph.tensors[node.inputs[1]].size
-    return f"blocks along {sizes} axes; allowed are 2" if sizes != 2 else ""
+    sizes, rank = graph.tensors[node.inputs[1]].size, len(graph.tensors[node.inputs[0]].shape)
+    return (
+        f"blocks along {sizes} axes of {rank}; allowed are all but the first and the last" if sizes != rank - 2 else ""
+    )
 
 
 LAYERS = {
@@ -210,7 +263,7 @@ SOURCES = {
     "strided_slice": Source(_map_strided_slice, constants=(1, 2, 3), any_type=True, refuse=_refuse_slice),
     **dict.fromkeys(
         ("batch_to_space_nd", "space_to_batch_nd"),
-        Source(_map_blocks, constants=(1, 2), any_type=True, is_image=True, refuse=_refuse_blocks),
+        Source(_map_blocks, constants=(1, 2), any_type=True, refuse=_refuse_blocks),
     ),
     **dict.fromkeys(("depth_to_space", "space_to_depth"), Source(_map_depth, any_type=True, is_image=True)),
 }
