@@ -41,6 +41,8 @@ _STATED = ("weights_range", "biases_range")
 _WIDTHS: Mapping[str, Mapping[str, str]] = {
     "8": {},
     "16": {"activation_bits": "16", "weight_bits": "16", "bias_bits": "48", "lut_items_in_bits": "10"},
+    "w4": {"weight_bits": "4"},
+    "w12": {"weight_bits": "12"},
     "w8a16": {"activation_bits": "16", "weight_bits": "8", "bias_bits": "48", "lut_items_in_bits": "10"},
 }
 
@@ -78,6 +80,7 @@ class Mode:
 
 
 MODES = tuple(Mode(s, c, w) for w in _WIDTHS for s in (True, False) for c in (False, True))
+USUAL = tuple(mode for mode in MODES if mode.width in ("8", "16", "w8a16"))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,7 +93,7 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--lines", type=int, default=0, help="how many differences of each network are printed (0)")
     chosen = options.parse_args(arguments)
     peer = find("compass")
-    modes = [mode for mode in MODES if not chosen.mode or mode.name in chosen.mode]
+    modes = [mode for mode in MODES if mode.name in chosen.mode] if chosen.mode else list(USUAL)
     with tempfile.TemporaryDirectory() as scratch:
         work = chosen.work or Path(scratch)
         names = _draw(peer, work, chosen.seed, chosen.networks, chosen.family or FAMILIES)

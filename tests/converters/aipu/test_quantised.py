@@ -103,7 +103,7 @@ def test_the_files_own_table_runs() -> None:
             "2 multipliers, 3 shifts; allowed is one",
         ),
         ({"scale_value": "many"}, UnsupportedError, "scale_value=many: allowed are whole numbers"),
-        ({"shift_value": 99}, UnsupportedError, "a shift of 99; allowed is"),
+        ({"shift_value": 199}, UnsupportedError, "a shift of 199; allowed is"),
         ({"negative_slope_shift": 12}, UnsupportedError, "the file states negative_slope_shift=12"),
         ({"lut": Constant(np.zeros(3, np.int8), "int8")}, UnsupportedError, "the file states lut=3 numbers.* has none"),
     ],

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_path
-from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.aipu import AIPU, graph_of, network_of
+from tflq.converters.aipu.options import options_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
@@ -17,8 +18,9 @@ from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import DType, Graph, Model, Range
 from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.aipu.scales import reciprocal
 from tflq.quoting import file_name
-from tflq.schemas.aipu import Edge, Layer, Network, Value, read_network
+from tflq.schemas.aipu import Edge, Layer, Network, Value, read_network, write_network
 
 
 def _model() -> Graph:
@@ -222,3 +224,69 @@ def test_unknown_layers_of_an_ir_are_listed_at_once() -> None:
 def test_emit_needs_a_graph_of_the_target() -> None:
     with pytest.raises(UnsupportedError, match="quantise it for aipu first"):
         AIPU.emit(_model(), Model([_model()]))
+
+
+def test_what_a_sigmoid_reads_may_be_cut() -> None:
+    """-9..3 of 8 bits: s = 127.5 / 9, cut at 6 127.5 / 6."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    y = builder.add("logistic", (x,), (1, 4), DType.FLOAT32)
+    graph = builder.build((y,))
+    graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-9]), np.float32([3])))
+    for setting, largest in (("false", 9), ("true", 6)):
+        quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, [f"cut_inputs={setting}"]))
+        assert reciprocal(quantised.tensors[quantised.inputs[0]].affine)[0] == np.float32(127.5 / largest)
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind"), [(3, "aligned_int4"), (4, "aligned_int4"), (8, "int8"), (12, "aligned_int12")]
+)
+def test_few_bits_have_types_of_their_own(bits: int, kind: str) -> None:
+    """Written, and read back with the same values and the same limits."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    weights = builder.constant("w", np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
+    y = builder.add("fully_connected", (x, weights), (1, 3), DType.FLOAT32)
+    graph = builder.build((y,))
+    for t in (x, y):
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-3]), np.float32([3])))
+    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, [f"weight_bits={bits}"]))
+    network = network_of(quantised)
+    assert network.layers[-1].constants["weights"].dtype == kind
+    assert write_network(network_of(graph_of(network))) == write_network(network)
+
+
+def test_the_target_decides_what_biases_keep_and_how_softmax_works() -> None:
+    settings = [parse_settings(AIPU.settings, [f"min_compatible_zhouyi_target={name}"]) for name in ("Z3", "X2", "X3")]
+    found = [options_of(dict(one.values)) for one in settings]
+    assert [one.bias_effective_bits for one in found] == [0, 32, 32]
+    assert [one.softmax for one in found] == ["auto", "auto", "lut"]
+
+
+def test_blocks_along_one_axis_come_back() -> None:
+    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of three axes, as a dilated Conv1D has them: quantized values only move."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 6, 2), DType.FLOAT32)
+    block = builder.constant("block", np.array([4], np.int32))
+    pads = builder.constant("pads", np.array([[1, 1]], np.int32))
+    apart = builder.add("space_to_batch_nd", (x, block, pads), (4, 2, 2), DType.FLOAT32)
+    back = builder.add("batch_to_space_nd", (apart, block, pads), (1, 6, 2), DType.FLOAT32)
+    graph = builder.build((apart, back))
+    graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-3]), np.float32([3])))
+    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), "aipu")
+    given = np.arange(12, dtype=np.int8).reshape(1, 1, 6, 2)
+    split, whole = Engine(quantised).run([given]).values()
+    padded = np.pad(given.reshape(6, 2), [(1, 1), (0, 0)]).reshape(2, 4, 2)
+    np.testing.assert_array_equal(split.reshape(4, 2, 2), padded.transpose(1, 0, 2))
+    np.testing.assert_array_equal(whole, given)
+
+
+def test_a_function_without_a_range_has_that_of_its_input() -> None:
+    """ELU behind the last quantised operator of a file: exp(-2) - 1 to 3."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 4), DType.FLOAT32)
+    graph = builder.build((builder.add("elu", (x,), (1, 4), DType.FLOAT32),))
+    graph.tensors[x] = replace(graph.tensors[x], range=Range(np.float32([-2]), np.float32([3])))
+    quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, ["activations=asymmetric"]))
+    width = 3 - (np.exp(-2) - 1)
+    assert reciprocal(quantised.tensors[quantised.outputs[0]].affine)[0] == pytest.approx(255 / width, rel=1e-6)

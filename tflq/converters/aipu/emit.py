@@ -14,7 +14,7 @@ from tflq.converters.aipu.options import REQUESTED
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.rewrites import CUT, MERGED
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType, Graph, Node, Tensor
+from tflq.graph import Affine, Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
@@ -22,6 +22,7 @@ from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
+_NIBBLE, _BYTE, _TWELVE = 4, 8, 12
 _UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED)
 
 
@@ -85,7 +86,9 @@ def _layer(graph: Graph, index: int, computed: Collection[int]) -> Layer:
     constants = {graph.tensors[t].name.rpartition("/")[2]: graph.tensors[t] for t in node.inputs if t in own}
     layer = LAYERS[node.operator]
     found = emitted_by(layer.emitted, Lowered(node, graph.operands(index)))
-    before: dict[str, Entry] = {key: constant_of(t.data, t.dtype) for key, t in constants.items() if t.data is not None}
+    before: dict[str, Entry] = {
+        key: Constant(t.data, stored_type(t)) for key, t in constants.items() if t.data is not None
+    }
     before.update({key: constant_of(data) for key, data in found.constants.items()})
     scales = _scales_of(constants)
     is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
@@ -122,6 +125,15 @@ def _framed(
 def edge_of(tensor: Tensor) -> Edge:
     """Return a tensor as the end of a layer."""
     return Edge(tensor.name, tensor.shape, tensor.dtype.value)
+
+
+def stored_type(tensor: Tensor) -> str:
+    """Return the element type by its name in the IR: aligned_int4 up to 4 bits, aligned_int12 of 9 to 12."""
+    bits = tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
+    kind = "int" if tensor.dtype.is_signed else "uint"
+    if tensor.dtype.is_integer and (bits <= _NIBBLE or _BYTE < bits <= _TWELVE):
+        return f"aligned_{kind}{_NIBBLE if bits <= _NIBBLE else _TWELVE}"
+    return tensor.dtype.value
 
 
 def constant_of(data: Array, dtype: DType | None = None) -> Constant:

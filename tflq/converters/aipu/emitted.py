@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.schemas.aipu import Value
 
-LARGEST_SHIFT = 63
+LARGEST_SHIFT = 127
 
 LINEAR = ("scale_value", "shift_value", "shift_type", "scale_type")
 ADDITIVE = ("scale_value", "shift_value", "scale_type", "shift_type")

@@ -20,6 +20,11 @@ FULL, RESTRICTED = "full", "restricted"
 COMPASS, WHITEPAPER = "compass", "whitepaper"
 AUTO, LUT, FAST_EXP = "auto", "lut", "fast_exp"
 
+_LEVELS = {**dict.fromkeys(("Z1", "Z2", "Z3", "X1"), 0), "X2": 1, **dict.fromkeys(("X3", "X3P", "X3S"), 2)}
+"""Target -> which defaults it has. Source: Compass Optimizer, config/parser.py."""
+
+_KEPT_BITS = 32
+
 KNOWN = (
     Setting("activations", SYMMETRIC, "zero points on activations or none", (SYMMETRIC, ASYMMETRIC)),
     Setting("activation_range", FULL, "restricted leaves out the lowest quantized value", (FULL, RESTRICTED)),
@@ -34,7 +39,14 @@ KNOWN = (
     Setting(
         "multiplier_bits", 0, "width of M of sums, products, Concat, LeakyRelu; 0: the output's", (0, *range(2, 16))
     ),
-    Setting("bias_effective_bits", 0, "bits of a bias that the hardware keeps; 0 for all", (0, 8, 16, 24, 32, 48)),
+    Setting(
+        "bias_effective_bits",
+        -1,
+        "bits of a bias that the hardware keeps; 0 for all, -1 as Compass has it for the target",
+        (-1, 0, 8, 16, 24, 32, 48),
+    ),
+    Setting("min_compatible_zhouyi_target", "X2", "what Compass's defaults are for", tuple(_LEVELS)),
+    Setting("cut_inputs", False, "ranges of what SIGMOID reads end at 6, of TANH at 3, as the whitepaper hints"),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
@@ -68,6 +80,7 @@ class LayerOptions:
         unify_concat: whether the branches of a Concat take its scale.
         multiplier_bits: width of its multipliers; 0 for that of its output.
         bias_effective_bits: bits of its biases that count; 0 for all.
+        cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
         remain_shift: of its sums; None where they keep all bits.
         softmax: auto, lut or fast_exp.
         adjust_q: fraction bits of fast_exp.
@@ -91,11 +104,14 @@ class LayerOptions:
     adjust_q: int
     table_bits: int
     floating: bool
+    cut_inputs: bool
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
     """Return the options that complete values stand for."""
-    bits = int(values["activation_bits"])
+    bits, level = int(values["activation_bits"]), _LEVELS[str(values["min_compatible_zhouyi_target"])]
+    kept = int(values["bias_effective_bits"])
+    softmax = str(values["softmax"])
     return LayerOptions(
         values["activations"] == SYMMETRIC,
         values["activation_range"] == RESTRICTED or (bits > 8 and values["activations"] == ASYMMETRIC),
@@ -107,12 +123,13 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         values["variant"] == WHITEPAPER,
         bool(values["unify_concat"]),
         int(values["multiplier_bits"]),
-        int(values["bias_effective_bits"]),
+        kept if kept >= 0 else (_KEPT_BITS if level else 0),
         remain if (remain := int(values["remain_shift"])) >= 0 else None,
-        str(values["softmax"]),
+        LUT if softmax == AUTO and level > 1 else softmax,
         int(values["softmax_adjust_q"]),
         int(values["lut_items_in_bits"]),
         bool(values["float"]),
+        bool(values["cut_inputs"]),
     )
 
 

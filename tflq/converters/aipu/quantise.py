@@ -128,7 +128,7 @@ def quantise_layers(graph: Graph, options: Mapping[str, LayerOptions], whole: La
         UnsupportedError: tensors without a range, all at once; ratios of scales without multiplier.
     """
     every = {**dict.fromkeys((n.name for n in graph.nodes), whole), **options}
-    rewritten = with_softmax_methods(with_function_ranges(rewrite(graph)), every)
+    rewritten = with_softmax_methods(with_function_ranges(rewrite(graph), every), every)
     _refuse_missing_ranges(rewritten)
     quantised = _Quantiser(rewritten, options, whole).run()
     unified = with_unified_branches(rewritten, quantised, {name for name, o in every.items() if o.unify_concat})

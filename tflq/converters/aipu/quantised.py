@@ -140,6 +140,10 @@ def _misfit(graph: Graph) -> str:
     return ""
 
 
+_ALIGNED = {"aligned_int4": 4, "aligned_uint4": 4, "aligned_int12": 12, "aligned_uint12": 12}
+"""Element types of fewer bits than they are stored in."""
+
+
 def is_quantised_graph(graph: Graph) -> bool:
     """Whether a graph came from a quantised IR: its integers are decided."""
     return isinstance(graph.extra, Origin) and any(is_imported(node) for node in graph.nodes)
@@ -194,17 +198,19 @@ def _limits(value: Value) -> tuple[int, int]:
 def _constant(graph: Graph, layer: Layer, key: str) -> int:
     constant = layer.constants[key]
     dtype = DType.of(constant.data.dtype)
-    tensor = Tensor(f"{layer.name}/{key}", constant.data.shape, dtype, _scale(layer, key, dtype), data=constant.data)
+    bits = _ALIGNED.get(constant.dtype, dtype.bits)
+    scale = _scale(layer, key, dtype, bits)
+    tensor = Tensor(f"{layer.name}/{key}", constant.data.shape, dtype, scale, data=constant.data)
     return graph.add_tensor(tensor)
 
 
-def _scale(layer: Layer, key: str, dtype: DType) -> Affine | None:
+def _scale(layer: Layer, key: str, dtype: DType, bits: int) -> Affine | None:
     s, zp = layer.entries.get(f"{key}_scale"), layer.entries.get(f"{key}_zp", 0)
     if s is None:
         return None
     scale = s.data.astype(np.float32) if isinstance(s, Constant) else np.float32(_real(layer, f"{key}_scale", s))
     zero = 0 if isinstance(zp, Constant) else _whole(layer, f"{key}_zp", zp)
-    return affine_of(scale, zero, dtype.bits, dtype.is_signed)
+    return affine_of(scale, zero, bits, dtype.is_signed)
 
 
 def _whole(layer: Layer, key: str, value: Value) -> int:

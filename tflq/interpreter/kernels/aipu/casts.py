@@ -1,7 +1,7 @@
 """Quantized values to whole numbers, to real numbers, and back: Cast, Dequantize, Quantize (docs/aipu.md, 1 and 5).
 
-Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1.
-r = 1 / s_x in 15 bits.
+Cast: integers stay; real numbers become y = clamp(RNE((x + zp_x) * M * 2^-N)) at scale 1, r = 1 / s_x in 15 bits.
+Beyond 16 bits the product is cut toward zero instead: the Optimizer rounds nothing there, and storing truncates.
 Source: Compass Optimizer, ops/cast.py.
 
 Quantized values to real numbers, in front of a layer that runs in floating point: x = (q + zp) / s.
@@ -19,20 +19,27 @@ import numpy as np
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, OutputCodes, codes_of
-from tflq.interpreter.kernels.aipu.scales import affine_of, encode, is_plain, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, is_plain, offset_of, scale_of
 from tflq.interpreter.registry import Kernel
+
+_ROUNDED_BITS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class CastParams:
-    """The params of one conversion: zp_x, M and N (None where quantized values are copied).
+    """The params of one conversion.
 
-    The output's quantized values.
+    Attributes:
+        input_offset: zp_x.
+        rescale: M and N; None where quantized values are copied.
+        codes: the output's quantized values.
+        truncates: whether the product is cut toward zero.
     """
 
     input_offset: int
     rescale: Multiplier | None
     codes: OutputCodes
+    truncates: bool = False
 
 
 def lower_cast(node: Node, operands: Operands) -> CastParams:
@@ -41,14 +48,18 @@ def lower_cast(node: Node, operands: Operands) -> CastParams:
     if is_plain(x):
         return CastParams(0, None, codes_of(output))
     found = multiplier_of(node, np.float32(1) / scale_of(x), WIDEST + 1)
-    return CastParams(offset_of(x), found, codes_of(output))
+    return CastParams(offset_of(x), found, codes_of(output), bits_of(output) > _ROUNDED_BITS)
 
 
 def run_cast(params: CastParams, x: Array) -> tuple[Array, ...]:
     """Run Cast: quantized [S, ...] -> whole numbers [S, ...]."""
     if params.rescale is None:
         return (x.astype(params.codes.dtype),)
-    return (params.codes.requantise(x.astype(np.int64) + params.input_offset, params.rescale),)
+    total = x.astype(np.int64) + params.input_offset
+    if not params.truncates:
+        return (params.codes.requantise(total, params.rescale),)
+    product = total.astype(np.float64) * params.rescale.first_m * np.exp2(-float(params.rescale.first_n))
+    return (params.codes.store(np.trunc(product)),)
 
 
 @dataclass(frozen=True, eq=False)
