@@ -264,7 +264,7 @@ def test_the_target_decides_what_biases_keep_and_how_softmax_works() -> None:
 
 
 def test_blocks_along_one_axis_come_back() -> None:
-    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of three axes, as a dilated Conv1D has them: quantized values only move."""
+    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND of three axes, as a dilated Conv1D has them: values only move."""
     builder = GraphBuilder()
     x = builder.input("x", (1, 6, 2), DType.FLOAT32)
     block = builder.constant("block", np.array([4], np.int32))
