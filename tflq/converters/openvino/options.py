@@ -11,8 +11,20 @@ from tflq.graph import Graph
 SYMMETRIC, ASYMMETRIC = "symmetric", "asymmetric"
 PER_CHANNEL, PER_TENSOR = "per-channel", "per-tensor"
 INT8, FLOAT = "int8", "float"
+STATIC, DYNAMIC = "static", "dynamic"
 _LEVELS = "levels of activations where they are no power of two, such as 255; 0 for 2^activation_bits"
 _MOST_LEVELS = 1 << 16
+
+
+@dataclass(frozen=True)
+class OpenBatch:
+    """What a quantised graph carries for batch=dynamic.
+
+    Attributes:
+        twice: the same network, quantised alike, for twice the batch.
+    """
+
+    twice: Graph
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,8 @@ class LayerOptions:
     precision: str = key(INT8, "float leaves a layer's weights and output real (mixed precision)", (INT8, FLOAT))
     input: str = key(FLOAT, "float: f32 NCHW; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
     output: str = key(FLOAT, "float: not quantised; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
+
+    batch: str = key(STATIC, "dynamic: the first axis of inputs is open", (STATIC, DYNAMIC), per_layer=False)
 
     @property
     def levels(self) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.openvino.emit.translate import unsupported
-from tflq.converters.openvino.options import INT8, LayerOptions, options_of
+from tflq.converters.openvino.options import DYNAMIC, INT8, STATIC, LayerOptions, OpenBatch, options_of
 from tflq.converters.openvino.passes.insert import insert
 from tflq.converters.openvino.passes.operators import ARITHMETIC, FILTERS, LINEAR, PAIRS, RECTIFIERS
 from tflq.converters.openvino.passes.propagate import codes_at_inputs, codes_at_outputs, propagate, split
 from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.passes import Pass, run_passes
+from tflq.converters.passes.batch import with_batch
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
 from tflq.converters.settings import Options, Settings
@@ -53,6 +54,10 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         OptionError: settings that do not fit the graph.
     """
     options = options_of(graph, settings)
+    if options.whole.batch == DYNAMIC:
+        alike = replace(settings, values={**settings.values, "batch": STATIC})
+        once, twice = (quantise_graph(g, alike) for g in (graph, with_batch(graph, 2)))
+        return replace(once, extra=OpenBatch(twice))
     if any(isinstance(t.quantisation, FakeQuantize) for t in graph.tensors):
         return finished(graph, options)
     refuse(problems_of(graph, options))

@@ -8,8 +8,10 @@ from tflq.converters.exchange import rules
 from tflq.converters.openvino.emit import elementwise, shapes, windows
 from tflq.converters.openvino.emit.elementwise import Rule, pair, rectifier, unary
 from tflq.converters.openvino.emit.layers import Layers
+from tflq.converters.openvino.emit.open_batch import open_batch
 from tflq.converters.openvino.emit.writer import Writer
 from tflq.converters.openvino.ir import Builder, Network, network_to_bytes
+from tflq.converters.openvino.options import OpenBatch
 from tflq.converters.targets import Artefacts, model_name
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
@@ -67,12 +69,12 @@ def translate(graph: Graph) -> Network:
     """Return the network.
 
     Raises:
-        UnsupportedError: operators that cannot be written, all at once.
+        UnsupportedError: operators that cannot be written, all at once; a batch that cannot be open.
     """
     network, problems = _translated(graph)
     if problems:
         raise UnsupportedError("; ".join(problems))
-    return network
+    return open_batch(network, translate(graph.extra.twice)) if isinstance(graph.extra, OpenBatch) else network
 
 
 def unsupported(graph: Graph) -> tuple[str, ...]:
