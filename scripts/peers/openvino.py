@@ -40,9 +40,8 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--samples", type=int, default=4, help="of each network (4)")
     args = options.parse_args(list(arguments))
     peer = find("openvino")
-    numbers = [(args.seed, number) for number in range(args.networks)]
     with ThreadPoolExecutor(args.jobs) as pool:
-        rows = pool.map(lambda drawn: list(_judged(peer, *drawn, args.samples)), numbers)
+        rows = pool.map(lambda number: list(_judged(peer, args.seed, number, args.samples)), range(args.networks))
         return report((row for found in rows for row in found), args.json)
 
 
