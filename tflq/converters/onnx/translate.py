@@ -24,6 +24,7 @@ _RULES: dict[str, Rule] = {
     "conv_2d": windows.conv_2d,
     "depthwise_conv_2d": windows.depthwise_conv_2d,
     "fully_connected": windows.fully_connected,
+    "layer_normalization": windows.layer_normalization,
     "max_pool_2d": windows.max_pool_2d,
 }
 _SCALED = (DType.INT4, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.INT64)

@@ -132,6 +132,13 @@ def average_pool_2d(writer: Writer) -> None:
         writer.result(writer.add("AveragePool", [x], shape, options=attributes))
 
 
+def layer_normalization(writer: Writer) -> None:
+    """LayerNormalization over the last axis; no operator of TFLite, but targets recognise its parts."""
+    x, epsilon = writer.plain(0), writer.node.attributes.real("epsilon")
+    constants = [writer.laid(t, False) for t in writer.node.inputs[1:]]
+    writer.result(writer.add("LayerNormalization", [x, *constants], axis=x.rank - 1, epsilon=epsilon))
+
+
 def max_pool_2d(writer: Writer) -> None:
     """MaxPool."""
     window, size = _window(writer)

@@ -11,6 +11,7 @@ from tflq.converters.tpu_mlir.check import problems_of
 from tflq.converters.tpu_mlir.emit import artefacts_of
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
+from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.quantise import quantise_graph
 from tflq.graph import Graph
 from tflq.interpreter.kernels.tpu_mlir.conversions import encode
@@ -21,7 +22,7 @@ __all__ = ["TPU_MLIR"]
 
 def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
     settings.of_layers(graph)
-    return problems_of(float_network(graph))
+    return problems_of(expand(float_network(graph)))
 
 
 TPU_MLIR = Target(

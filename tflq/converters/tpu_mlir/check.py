@@ -6,32 +6,16 @@ from collections.abc import Callable
 
 from tflq.converters import onnx
 from tflq.converters.passes.fuse_activations import fusable_activation
-from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.patterns import constant_operand, fused_activation
 from tflq.converters.passes.requirements import collect_problems, refuse_custom
+from tflq.converters.tpu_mlir.passes.forms import Form, form_of
+from tflq.converters.tpu_mlir.passes.unify import is_upsampled
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 RECTIFIERS = ("relu", "relu6")
 FUSING = operators_of("fused_activations", "operators")
-_CURVES = ("abs", "elu", "exp", "hard_swish", "logistic", "neg", "sqrt", "tanh")
-_MOVES = ("expand_dims", "pad", "padv2", "reshape", "squeeze", "transpose")
-_PLAIN = (
-    "add",
-    "concatenation",
-    "div",
-    "maximum",
-    "minimum",
-    "mul",
-    "sub",
-    "leaky_relu",
-    "max_pool_2d",
-    "mean",
-    "quantize",
-    "dequantize",
-    "softmax",
-    *_CURVES,
-    *_MOVES,
-)
+_TAKEN = operators_of("operators")
 
 
 def rectified_by(graph: Graph, index: int) -> int | None:
@@ -43,18 +27,21 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator of a float graph that cannot be mapped, in order of the file."""
     fused = {rectified_by(graph, i) for i in range(len(graph.nodes))}
     found = collect_problems(graph, lambda index, node: "" if index in fused else _reason(graph, node))
-    return found or onnx.unsupported(graph)
+    written = graph.producers()
+    idle = [graph.tensors[t].name for t in graph.outputs if t not in written]
+    still = tuple(f"output '{name}': no operator computes it; remove it from the outputs" for name in idle)
+    return (*found, *still) or onnx.unsupported(graph)
 
 
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that the target takes, all or in part."""
-    return tuple(sorted({*_PLAIN, *_RULES}))
+    return tuple(sorted(_TAKEN))
 
 
 def _reason(graph: Graph, node: Node) -> str:
     if node.custom_code:
         return refuse_custom(node)
-    if node.operator not in _PLAIN and node.operator not in _RULES:
+    if node.operator not in _TAKEN:
         return f"no mapping to BM1684X; it takes {', '.join(supported_operators())}"
     clamp = fused_activation(node)
     if clamp != "none" and not (node.operator in FUSING and clamp in RECTIFIERS):
@@ -75,8 +62,43 @@ def _filter(graph: Graph, node: Node) -> str:
 def _rectifier(graph: Graph, node: Node) -> str:
     writer = graph.producers().get(node.inputs[0])
     if writer is not None and graph.nodes[writer].operator == "concatenation":
-        return "it follows a concatenation, and TPU-MLIR would move it and rename tensors: put it in front of that"
+        return (
+            "it follows a concatenation that others read, too, and TPU-MLIR would move it and rename tensors: put it "
+            "in front of that"
+        )
     return ""
+
+
+def _pair(graph: Graph, node: Node) -> str:
+    if node.operator == "pow" and (constant_operand(graph, node) != 1 or form_of(graph, node) is not Form.SCALAR):
+        return "a power other than of one constant exponent; TPU-MLIR makes logarithm, product and exponent of it"
+    writer = graph.producers().get(node.inputs[1])
+    if node.operator == "div" and writer is not None and graph.nodes[writer].operator == "pow":
+        return "the divisor is a power, which TPU-MLIR inverts and multiplies; write a product with the inverse power"
+    if node.operator == "div" and form_of(graph, node) is Form.FULL:
+        return "the quotient with a constant of several numbers; write it as a product with the inverse"
+    return ""
+
+
+def _resize(graph: Graph, node: Node) -> str:
+    if node.operator == "resize_bilinear" or is_upsampled(graph, node):
+        return ""
+    if node.attributes.boolean("half_pixel_centers", False) or node.attributes.boolean("align_corners", False):
+        return (
+            "the nearest pixel with half-pixel centres or aligned corners by other factors than 2 and 2: another rule"
+        )
+    return ""
+
+
+def _exact_gelu(graph: Graph, node: Node) -> str:  # noqa: ARG001
+    if node.attributes.boolean("approximate", False):
+        return "gelu by tanh, nine layers in TPU-MLIR; export the model with approximate=False, which is one table"
+    return ""
+
+
+def _transposed(graph: Graph, node: Node) -> str:
+    given = [graph.tensors[t] for p, t in enumerate(node.inputs) if p != 2 and t >= 0]
+    return "" if all(t.is_constant for t in given) else "weights, bias or shape are computed at run time"
 
 
 def _average_pool(_graph: Graph, node: Node) -> str:
@@ -93,6 +115,12 @@ def _prelu(graph: Graph, node: Node) -> str:
 
 
 _RULES: dict[str, Callable[[Graph, Node], str]] = {
+    "div": _pair,
+    "pow": _pair,
+    "gelu": _exact_gelu,
+    "resize_bilinear": _resize,
+    "resize_nearest_neighbor": _resize,
+    "transpose_conv": _transposed,
     "average_pool_2d": _average_pool,
     "conv_2d": _filter,
     "depthwise_conv_2d": _filter,

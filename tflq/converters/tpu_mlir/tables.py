@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from tflq.converters.onnx import OnnxGraph
 from tflq.errors import FormatError
 
 _SIX_GATE = "HardSigmoid"
+_UNNAMED = ("Ceil",)
+"""Operators whose results TPU-MLIR calls as ONNX does."""
 
 
 def tool_names(network: OnnxGraph) -> dict[str, str]:
@@ -24,7 +26,7 @@ def tool_names(network: OnnxGraph) -> dict[str, str]:
     for value, node in writers.items():
         kinds = {writers[operand].op_type for operand in node.inputs if operand in writers}
         op_type = "HardSwish" if node.op_type == "Mul" and _SIX_GATE in kinds else node.op_type
-        names[value] = f"{value}_{op_type}"
+        names[value] = value if op_type in _UNNAMED else f"{value}_{op_type}"
     return names
 
 
@@ -34,20 +36,47 @@ def tensor_names(network: OnnxGraph) -> dict[int, str]:
     return {t: named[value] for t, value in network.values.items() if value in named}
 
 
-def permuted_tensors(network: OnnxGraph) -> frozenset[int]:
-    """Return the tensors of the model that ONNX reaches through a Transpose which the model does not have.
+_MOVERS = ("Transpose", "Reshape", "Identity")
 
-    TPU-MLIR reshapes reals where it finds them, but it permutes quantized values.
+
+@dataclass(frozen=True)
+class Permutations:
+    """Where ONNX has a Transpose that the model does not have: TPU-MLIR permutes quantized values, not reals.
+
+    Attributes:
+        operands: (tensor that an operator computes, operand that reaches it permuted).
+        results: tensor that is permuted behind the operator that computes it -> TPU-MLIR's name in front of that.
     """
-    writers, own = network.producers, set(network.values.values())
 
-    def is_permuted(value: str) -> bool:
-        node = writers.get(value)
-        if node is None:
-            return False
-        return node.op_type == "Transpose" or any(x not in own and is_permuted(x) for x in node.inputs[:1])
+    operands: frozenset[tuple[int, int]] = frozenset()
+    results: Mapping[int, str] = field(default_factory=dict)
 
-    return frozenset(t for t, value in network.values.items() if is_permuted(value))
+
+def permutations(network: OnnxGraph) -> Permutations:
+    """Return where values are permuted between the operators of the model."""
+    writers, named = network.producers, tool_names(network)
+    own = {value: t for t, value in network.values.items()}
+    operands, results = set[tuple[int, int]](), dict[int, str]()
+
+    def back(value: str, is_first: bool) -> tuple[str, bool]:
+        """Go back through what moves data, to another tensor of the model or to an operator; was it permuted?"""
+        node, permuted = writers.get(value), False
+        while node is not None and node.op_type in _MOVERS and (is_first or value not in own):
+            permuted, value, is_first = permuted or node.op_type == "Transpose", node.inputs[0], False
+            node = writers.get(value)
+        return value, permuted
+
+    for t, value in network.values.items():
+        core, permuted = back(value, True)
+        if core in own and core != value:
+            operands.update({(t, own[core])} if permuted else ())
+            continue
+        if permuted and core in named:
+            results[t] = named[core]
+        for x in writers[core].inputs if core in writers else ():
+            source, turned = back(x, False)
+            operands.update({(t, own[source])} if turned and source in own else ())
+    return Permutations(frozenset(operands), results)
 
 
 _FIELDS = "name threshold min max"
@@ -121,13 +150,13 @@ def _parse_line(row: str, where: str) -> CalibrationLine:
     if len(fields) != 4:
         raise FormatError(f"{where}: found {len(fields)} fields, a line has 4: {_FIELDS}")
     numbers = []
-    for field, what in zip(fields[1:], _FIELDS.split()[1:], strict=True):
+    for text, what in zip(fields[1:], _FIELDS.split()[1:], strict=True):
         try:
-            number = float(field)
+            number = float(text)
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise FormatError(f"{where}: {what} of '{fields[0]}' is '{field}', a finite number is needed")
+            raise FormatError(f"{where}: {what} of '{fields[0]}' is '{text}', a finite number is needed")
         numbers.append(number)
     threshold, minimum, maximum = numbers
     if threshold <= 0:

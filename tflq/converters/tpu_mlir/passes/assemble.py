@@ -16,9 +16,12 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
-FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
-F16_KERNELS = ("add", "sub", "leaky_relu", "mean", "prelu")
+FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
+F16_KERNELS = ("add", "sub", "layer_normalization", "leaky_relu", "mean", "prelu")
 """Operators with a kernel of their own in float16; others run in float32 between two roundings."""
+
+UNROUNDED = ("resize_bilinear", "resize_nearest_neighbor", "layer_normalization")
+"""Operators in float16 whose float32 results TPU-MLIR's simulator does not round."""
 
 _REALS = {F16: DType.FLOAT16, F32: DType.FLOAT32}
 
@@ -85,8 +88,11 @@ def _copied(assembly: Assembly, t: int, rounded: bool = False) -> int:
 
 
 def _output(assembly: Assembly, node: Node) -> int:
-    t = node.outputs[0]
-    return assembly.add(t, code_type(assembly.types[t]), assembly.types[t])
+    return _integers(assembly, node.outputs[0])
+
+
+def _integers(assembly: Assembly, t: int) -> int:
+    return assembly.add(t, code_type(assembly.types[t]), assembly.types[t], assembly.core(t))
 
 
 def _is_computed(assembly: Assembly, t: int) -> bool:
@@ -97,22 +103,22 @@ def _move(assembly: Assembly, node: Node) -> None:
     """What moves data runs in the type that it finds, but what is permuted on the way becomes integers."""
     first, t = node.inputs[0], node.outputs[0]
     moved = assembly.made[first][0]
-    if t in assembly.ranges.permuted and assembly.graph.tensors[moved].dtype.is_floating:
+    if (t, first) in assembly.ranges.permuted.operands and assembly.graph.tensors[moved].dtype.is_floating:
         moved = assembly.integers(first, assembly.names[t])
     source = assembly.graph.tensors[moved]
     affine = source.quantisation if isinstance(source.quantisation, Affine) else None
     inputs = (moved, *(_copied(assembly, other) for other in node.inputs[1:]))
-    output = assembly.add(t, source.dtype, affine)
+    output = assembly.add(t, source.dtype, affine, assembly.core(t))
     assembly.append(node.operator, inputs, output, node.name, Engine(kind_of(source.dtype)), node.attributes)
 
 
 def _integer_layer(assembly: Assembly, node: Node) -> None:
     name = assembly.names[node.outputs[0]]
     inputs = [assembly.integers(t, name) if _is_computed(assembly, t) else _copied(assembly, t) for t in node.inputs]
-    output = _output(assembly, node)
+    outputs = [_integers(assembly, t) for t in node.outputs]
     if node.operator == "padv2":
         inputs[2] = _padding_value(assembly, node)
-    assembly.append(node.operator, tuple(inputs), output, node.name, Engine(INT8), node.attributes)
+    assembly.append(node.operator, tuple(inputs), outputs, node.name, Engine(INT8), node.attributes)
 
 
 def _pair(assembly: Assembly, node: Node) -> None:
@@ -162,8 +168,10 @@ def _concatenation(assembly: Assembly, node: Node) -> None:
 
 
 def _filter(assembly: Assembly, node: Node) -> None:
-    name, x = assembly.names[node.outputs[0]], node.inputs[0]
-    weights, bias = (_reals(assembly, node, p) for p in (1, 2))
+    transposed = node.operator == "transpose_conv"
+    places = (2, 1, 3) if transposed else (0, 1, 2)  # of the input, the weights and the bias
+    name, x = assembly.names[node.outputs[0]], node.inputs[places[0]]
+    weights, bias = (_reals(assembly, node, p) for p in places[1:])
     assert weights is not None
     axis = 3 if node.operator == "depthwise_conv_2d" else 0
     affine = assembly.types[x]
@@ -175,14 +183,17 @@ def _filter(assembly: Assembly, node: Node) -> None:
     zeros = np.zeros(made.scale.size, np.int64)
     signed = made.dtype is DType.INT8
     bias_scale = made.scale * affine.scale[0]
-    inputs = (
+    inputs = [
         assembly.integers(x, name),
         assembly.constant(f"{name}_filter", made.codes, made.dtype, Affine(made.scale, zeros, per_channel, 8, signed)),
         assembly.constant(
             f"{name}_bias", made.bias, DType.INT32, Affine(bias_scale, zeros, None if per_channel is None else 0, 32)
         ),
-    )
-    assembly.append(node.operator, inputs, _output(assembly, node), node.name, Engine(INT8), _without_activation(node))
+    ]
+    if transposed:
+        inputs = [_copied(assembly, node.inputs[0]), inputs[1], inputs[0], inputs[2]]
+    output = _output(assembly, node)
+    assembly.append(node.operator, tuple(inputs), output, node.name, Engine(INT8), _without_activation(node))
 
 
 def _reals(assembly: Assembly, node: Node, position: int) -> np.ndarray | None:
@@ -194,7 +205,7 @@ def _reals(assembly: Assembly, node: Node, position: int) -> np.ndarray | None:
 
 
 def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
-    """A layer in float16 or float32; one without a kernel in float16 runs in float32 between two roundings."""
+    """A layer in float16 or float32; one without a kernel in float16 runs in float32, and its result is rounded."""
     t, name = node.outputs[0], assembly.names[node.outputs[0]]
     dtype = _REALS[engine.kind]
     own = engine.kind == F16 and node.operator in F16_KERNELS
@@ -205,16 +216,18 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
             keeps = own or engine.kind == F32 or (position == 2 and node.operator != "fully_connected")
             inputs.append(_copied(assembly, source, not keeps))
             continue
-        x = assembly.fetch(source, dtype, None, name)
+        x = assembly.operand(source, dtype, node)
         inputs.append(x if own or engine.kind == F32 else _widened(assembly, x, f"{assembly.names[source]}{name}_wide"))
-    if own or engine.kind == F32:
+    if own or engine.kind == F32 or node.operator in UNROUNDED:
         arithmetic = ARITHMETIC if own else "float"
-        output = assembly.add(t, dtype, None)
-        assembly.append(node.operator, tuple(inputs), output, node.name, engine, node.attributes, arithmetic)
-        return
-    wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))
-    assembly.append(node.operator, tuple(inputs), wide, node.name, engine, node.attributes, "float")
-    assembly.append("dequantize", (wide,), assembly.add(t, dtype, None), f"{name}_f16", Engine(F16))
+        outputs = [assembly.result(y, DType.FLOAT32 if node.operator in UNROUNDED else dtype) for y in node.outputs]
+        assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, node.attributes, arithmetic)
+    else:
+        wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))
+        assembly.append(node.operator, tuple(inputs), wide, node.name, engine, node.attributes, "float")
+        assembly.append("dequantize", (wide,), assembly.result(t, dtype), f"{name}_f16", Engine(F16))
+    for y in node.outputs:
+        assembly.settle(y)
 
 
 def _widened(assembly: Assembly, x: int, name: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
 from tflq.converters.tpu_mlir.passes.unify import Span
+from tflq.converters.tpu_mlir.tables import Permutations
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
@@ -35,13 +36,13 @@ class Ranges:
 
     Attributes:
         names: tensor -> what TPU-MLIR calls it.
-        permuted: tensors that ONNX reaches through a Transpose which the model does not have.
+        permuted: where ONNX has a Transpose that the model does not have.
         spans: ranges after unification.
         types: what they become in integers.
     """
 
     names: Mapping[int, str]
-    permuted: frozenset[int]
+    permuted: Permutations
     spans: Mapping[int, Span]
     types: Mapping[int, Affine]
 
@@ -56,6 +57,7 @@ class Assembly:
         options: of the target.
         graph: what is being built.
         made: tensor of the source -> the tensors that hold it, in one type each; first the one that its layer writes.
+        behind: tensor of the source -> its reals, which are permuted as integers.
     """
 
     source: Graph
@@ -63,6 +65,7 @@ class Assembly:
     options: Options[LayerOptions]
     graph: Graph = field(default_factory=lambda: Graph([], [], (), ()))
     made: dict[int, list[int]] = field(default_factory=dict)
+    behind: dict[int, int] = field(default_factory=dict)
 
     @property
     def names(self) -> Mapping[int, str]:
@@ -92,6 +95,49 @@ class Assembly:
         self.append("quantize" if affine else "dequantize", (self.made[t][0],), new, name, Engine(kind_of(dtype)))
         return new
 
+    def operand(self, t: int, dtype: DType, node: Node) -> int:
+        """Return the tensor as reals for a layer; what is permuted on the way there has been integers."""
+        reader = self.names[node.outputs[0]]
+        if (node.outputs[0], t) not in self.ranges.permuted.operands:
+            return self.fetch(t, dtype, None, reader)
+        codes = self.integers(t, reader)
+        if self.made[t][0] == codes:
+            return self.fetch(t, dtype, None, reader)
+        name = f"{self.names[t]}_permuted{reader}_{_SUFFIX[dtype]}"
+        new = self.graph.add_tensor(Tensor(name, self.source.tensors[t].shape, dtype))
+        self.append("dequantize", (codes,), new, name, Engine(kind_of(dtype)))
+        return new
+
+    def core(self, t: int) -> str:
+        """Return TPU-MLIR's name of what an operator computes, in front of the layer that permutes it."""
+        return self.ranges.permuted.results.get(t, self.names[t])
+
+    def result(self, t: int, dtype: DType, values: int | None = None) -> int:
+        """Add a tensor of reals that a layer computes; integers stand behind it where it is permuted then.
+
+        Args:
+            t: of the source.
+            dtype: of the reals.
+            values: the tensor, where it is there already.
+        """
+        core = self.ranges.permuted.results.get(t)
+        if core is None:
+            if values is None:
+                return self.add(t, dtype, None)
+            self.made.setdefault(t, []).append(values)
+            return values
+        if values is None:
+            values = self.graph.add_tensor(Tensor(core, self.source.tensors[t].shape, dtype))
+        self.behind[t] = values
+        return values
+
+    def settle(self, t: int) -> None:
+        """Add the integers of a result that is permuted."""
+        values = self.behind.pop(t, None)
+        if values is not None:
+            affine, name = self.types[t], f"{self.ranges.permuted.results[t]}{self.names[t]}_quantised"
+            self.append("quantize", (values,), self.add(t, code_type(affine), affine, name), name, Engine(INT8))
+
     def integers(self, t: int, reader: str) -> int:
         """Return the tensor in its own integers."""
         return self.fetch(t, code_type(self.types[t]), self.types[t], reader)
@@ -105,7 +151,7 @@ class Assembly:
         self,
         operator: str,
         inputs: tuple[int, ...],
-        output: int,
+        output: int | Sequence[int],
         name: str,
         engine: Engine,
         attributes: Attributes | None = None,
@@ -119,4 +165,5 @@ class Assembly:
             asymmetric=self.options.whole.asymmetric,
             formulas=MANUAL if self.options.whole.manual else "tool",
         )
-        self.graph.nodes.append(Node(operator, inputs, (output,), marked, name, arithmetic=arithmetic))
+        outputs = (output,) if isinstance(output, int) else tuple(output)
+        self.graph.nodes.append(Node(operator, inputs, outputs, marked, name, arithmetic=arithmetic))

@@ -9,13 +9,13 @@ from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool
-from tflq.converters.tpu_mlir.passes.unify import Span, is_upsampled
+from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to")
+MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to", "reverse_v2")
 """Operators that move whatever comes in."""
 
 
@@ -50,6 +50,8 @@ def engine_of(graph: Graph, node: Node, spans: Spans, options: Options[LayerOpti
         found = rule(graph, node, spans, asymmetric)
         if found.kind != INT8:
             return found
+    if factor_of(graph, node) is not None and fused_activation(node) != "none":
+        return Engine(INT8, "TPU-MLIR loses the rectifier behind a product with one number, unless a type saturates it")
     for kind in (F32, F16):
         if node.operator in operators_of("float_operators", "always", kind):
             return Engine(kind, f"{node.operator} has no integers")
@@ -72,11 +74,9 @@ def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> En
         if is_constant_first(graph, node):
             return Engine(F16, "subtraction from a constant")
         return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)
-    if all(spans[t].is_unsigned for t in node.inputs):
-        return Engine(F16, "subtraction of two tensors without negative values")
-    if not asymmetric:
-        return _far_apart(node, spans)
-    return Engine(F32 if fused_activation(node) == "none" else F16, "sub in the asymmetric mode")
+    if max(spans[t].magnitude for t in node.inputs) > spans[node.outputs[0]].magnitude:
+        return Engine(F16, "an operand of the difference reaches further than its result")
+    return Engine(F32, "sub in the asymmetric mode") if asymmetric else Engine(INT8)
 
 
 def _far_apart(node: Node, spans: Spans) -> Engine:
@@ -106,7 +106,7 @@ def _nearest(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine
 
 
 def _gather(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
-    return Engine(INT8) if graph.tensors[node.inputs[1]].size == 1 else Engine(F16, "several indices")
+    return Engine(INT8) if is_one_index(graph, node) else Engine(F16, "several indices")
 
 
 def _concatenation(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool, scalar_of
 from tflq.converters.tpu_mlir.tables import CalibrationLine
-from tflq.graph import Graph, Node
+from tflq.graph import ABSENT, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of
 
 SIGN_SHARE = -0.1
@@ -124,13 +124,17 @@ class _Unification:
     def _computed(self, node: Node) -> list[int]:
         return [t for t in node.inputs if t >= 0 and not self.graph.tensors[t].is_constant]
 
+    def _data(self, node: Node) -> int:
+        found = self._computed(node)
+        return found[0] if found else ABSENT
+
     def reshape(self, node: Node) -> bool:
         """Step 1: what is reshaped or permuted has the range of the input."""
-        return node.operator in RESHAPES and self._give(node.outputs[0], self.spans.get(node.inputs[0]))
+        return node.operator in RESHAPES and self._give(node.outputs[0], self.spans.get(self._data(node)))
 
     def keep_sign(self, node: Node) -> bool:
         """Steps 2 and 10: pools and absolute values have the sign of their input."""
-        x, y = self.spans.get(node.inputs[0]), self.spans.get(node.outputs[0])
+        x, y = self.spans.get(self._data(node)), self.spans.get(node.outputs[0])
         if not (node.operator in POOLS or is_pool(self.graph, node)) or x is None or y is None:
             return False
         if not x.is_unsigned and y.is_unsigned:
@@ -176,7 +180,7 @@ class _Unification:
         """Step 6: the only input of a rectifier, a maximum over windows and the like has the output's range."""
         if not (node.operator in (*FROM_OUTPUT, *KEEPS_MINIMUM) or _is_maximum(self.graph, node)):
             return False
-        x, y = node.inputs[0], self.spans.get(node.outputs[0])
+        x, y = self._data(node), self.spans.get(node.outputs[0])
         if y is None or x not in self.spans or not self._alone(x):
             return False
         return self._set(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y)
@@ -192,7 +196,7 @@ class _Unification:
 
     def take_input(self, node: Node) -> bool:
         """Step 9: what does not change values has the range of the input; times a number, the range times it."""
-        x, t = self.spans.get(node.inputs[0] if node.inputs else -1), node.outputs[0]
+        x, t = self.spans.get(self._data(node)), node.outputs[0]
         if node.operator in ("mul", "div", "neg"):
             factor = factor_of(self.graph, node)
             source = self.spans.get(self._computed(node)[0]) if factor is not None else None
@@ -200,6 +204,7 @@ class _Unification:
         if node.operator in ("maximum", "minimum") and form_of(self.graph, node) is Form.SCALAR:
             return self._give(t, self.spans.get(self._computed(node)[0]))
         takes = node.operator in FROM_INPUT or _is_maximum(self.graph, node) or is_upsampled(self.graph, node)
+        takes = takes or (node.operator == "gather" and is_one_index(self.graph, node))
         changes = [self._give(output, x) for output in node.outputs] if takes else []
         return any(changes)
 
@@ -232,6 +237,12 @@ def _times(span: Span, factor: float) -> Span:
 
 def _is_maximum(graph: Graph, node: Node) -> bool:
     return node.operator == "reduce_max" and is_pool(graph, node)
+
+
+def is_one_index(graph: Graph, node: Node) -> bool:
+    """Whether a gather takes one constant index: a Slice and a Squeeze in TPU-MLIR."""
+    index = graph.tensors[node.inputs[1]]
+    return index.is_constant and index.size == 1
 
 
 def is_upsampled(graph: Graph, node: Node) -> bool:

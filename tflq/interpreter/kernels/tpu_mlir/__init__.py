@@ -7,14 +7,14 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "softmax",
+    "batch_matmul layer_normalization softmax",
     conversions="quantize dequantize",
     curves="""
     abs ceil cos elu exp floor gelu hard_swish log logistic relu relu6 relu_0_to_1 round sign silu sin softsign sqrt
     tanh
     """,
     elementwise="add maximum minimum mul sub",
-    linear="conv_2d depthwise_conv_2d fully_connected",
+    linear="conv_2d depthwise_conv_2d fully_connected transpose_conv",
     scalars="div neg pow",
     pooling="average_pool_2d max_pool_2d mean reduce_max",
     slopes="leaky_relu prelu",

@@ -22,6 +22,7 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multip
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.kernels.tpu_mlir.scalars import (
     ScalarParams,
+    floor_of,
     is_scalar,
     lower_added_number,
     lower_bound,
@@ -131,9 +132,9 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams | ScalarPa
     if output.dtype is DType.FLOAT16:
         return SumParams(sign, output.dtype, rectifies=_is_rectified(node))
     if is_scalar(operands):
-        return lower_added_number(operands, sign, _floor(node, operands))
+        return lower_added_number(operands, sign, floor_of(node, operands))
     (s_a, s_b, s_y), zero_points = _parameters(operands)
-    floor = _floor(node, operands)
+    floor = floor_of(node, operands)
     if is_manual(node) and node.attributes.boolean("asymmetric"):
         params = SumParams(sign, output.dtype, zero_points, np.array([s_a, s_b, s_y], np.float32), floor=floor)
     else:
@@ -151,10 +152,10 @@ def lower_product(node: Node, operands: Operands) -> MulParams | ScalarParams:
         GraphError: shapes that do not broadcast.
     """
     if is_scalar(operands):
-        return lower_factor(operands, _floor(node, operands))
+        return lower_factor(operands)
     (s_a, s_b, s_y), zero_points = _parameters(operands)
     found = find_multiplier(s_a * s_b / s_y, MULTIPLIER_BITS)
-    params = MulParams(found, zero_points, operands.output().dtype, _floor(node, operands))
+    params = MulParams(found, zero_points, operands.output().dtype, floor_of(node, operands))
     return replace(params, table=_table(params.exact, operands))
 
 
@@ -183,11 +184,6 @@ def run_pair(
 
 def _is_rectified(node: Node) -> bool:
     return node.attributes.text("fused_activation_function", "none") != "none"
-
-
-def _floor(node: Node, operands: Operands) -> int:
-    output = operands.output()
-    return int(output.affine.zero_point[0]) if _is_rectified(node) else output.dtype.minimum
 
 
 def _parameters(operands: Operands) -> tuple[tuple[float, float, float], tuple[int, int, int]]:

@@ -11,14 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Node, Operands
+from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.accumulate.transposed import Transposed, accumulate_transposed, prepare_transposed
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
+from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 32
 
@@ -115,4 +118,43 @@ def _refuse_overflow(lower: Integers, upper: Integers) -> None:
         )
 
 
-KERNELS = linear_kernels(lower_filter, "y = sat(up((acc + bias) * m, s) + Zy)", "docs/tpu_mlir.md, 4")
+@dataclass(frozen=True, eq=False)
+class TransposedLayer:
+    """The params of one TRANSPOSE_CONV.
+
+    Attributes:
+        filter: weights and rule; its bias belongs to inputs without their zero point.
+        prepared: the packed weights, and the window.
+    """
+
+    filter: FilterParams
+    prepared: Transposed
+
+
+def lower_transposed(node: Node, operands: Operands) -> TransposedLayer:
+    """Decide the params of TRANSPOSE_CONV: what stands between and around the pixels of x holds Zx.
+
+    Raises:
+        UnsupportedError: as `lower_filter`.
+    """
+    order = (operands.input(2), operands.input(1), operands.input(3))
+    found = lower_filter(node, Operands(order, operands.outputs), 0)
+    zero_point = found.input_zero_point
+    folded = found.bias + zero_point * found.weights.reshape(len(found.bias), -1).sum(axis=1)
+    plain = replace(found, bias=folded, step_map=None)
+    place = transposed_window(node, operands)
+    return TransposedLayer(plain, prepare_transposed(found.weights, place, 255))
+
+
+def run_transposed(
+    params: TransposedLayer, _shape: Array, _weights: Array, x: Array, _bias: Array
+) -> tuple[Array, ...]:
+    """Run TRANSPOSE_CONV: quantized values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
+    shifted = x.astype(np.int32) - params.filter.input_zero_point
+    return (params.filter.finish(accumulate_transposed(params.prepared, shifted)),)
+
+
+_RULE, _SOURCE = "y = sat(up((acc + bias) * m, s) + Zy)", "docs/tpu_mlir.md, 4"
+KERNELS = linear_kernels(lower_filter, _RULE, _SOURCE) | {
+    "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE)
+}

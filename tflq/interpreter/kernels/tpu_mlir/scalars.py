@@ -41,6 +41,12 @@ class ScalarParams:
     number: int | None = None
 
 
+def floor_of(node: Node, operands: Operands) -> int:
+    """Return the least result: Zy where a rectifier is fused."""
+    output, fused = operands.output(), node.attributes.text("fused_activation_function", "none")
+    return output.dtype.minimum if fused == "none" else int(output.affine.zero_point[0])
+
+
 def is_scalar(operands: Operands) -> bool:
     """Whether one operand is a float32 constant."""
     return any(operands.input(p).is_constant and operands.input(p).dtype is DType.FLOAT32 for p in (0, 1))
@@ -67,12 +73,15 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
     return ScalarParams(table, position, found, steps)
 
 
-def lower_factor(operands: Operands, floor: int, factor: int | None = None) -> ScalarParams:
-    """Decide the params of x * c, whose range is that of x times c: (q - Zx) * m + Zy, m the sign of c."""
+def lower_factor(operands: Operands, factor: int | None = None) -> ScalarParams:
+    """Decide the params of x * c, whose range is that of x times c: (q - Zx) * m + Zy, m the sign of c.
+
+    TPU-MLIR fuses a rectifier into it and then loses it.
+    """
     position, number = _operand(operands) if factor is None else (0, float(factor))
     z_x, z_y = int(operands.input(position).affine.zero_point[0]), int(operands.output().affine.zero_point[0])
     m = -1 if number < 0 else 1
-    table = table_of(lambda q: np.maximum((q - z_x) * m + z_y, floor), operands, position)
+    table = table_of(lambda q: (q - z_x) * m + z_y, operands, position)
     return ScalarParams(table, position, Multiplier(np.array([m]), np.array([0]), np.array([1.0])))
 
 
@@ -96,7 +105,7 @@ def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
         raise UnsupportedError("a quotient of two activations has no integers; TPU-MLIR computes it in float32")
     position, number = _operand(operands)
     if position == 0:
-        return lower_factor(operands, operands.output().dtype.minimum)
+        return lower_factor(operands)
 
     def function(x: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -126,7 +135,7 @@ def run_scalar(params: ScalarParams, first: Array, second: Array) -> tuple[Array
 
 def lower_negation(node: Node, operands: Operands) -> ScalarParams:  # noqa: ARG001
     """Decide the params of NEG: x * -1."""
-    return lower_factor(operands, operands.output().dtype.minimum, -1)
+    return lower_factor(operands, -1)
 
 
 def run_negation(params: ScalarParams, x: Array) -> tuple[Array, ...]:
