@@ -95,7 +95,11 @@ def preactivated(d: Drawer, x: Value) -> Value:
     for _ in range(d.pick(1, 2)):
         b = d.layers.Activation("relu")(d.layers.BatchNormalization()(a))
         b = d.layers.Conv2D(8, 3, padding="same")(b)
-        a = d.pick(d.layers.Add(), d.layers.Concatenate())([a, b])
+        a = (
+            d.pick(d.layers.Add, d.layers.Concatenate)()([a, b])
+            if a.shape == b.shape
+            else d.layers.Concatenate()([a, b])
+        )
     a = d.layers.BatchNormalization()(d.pick(d.layers.MaxPooling2D, d.layers.AveragePooling2D)(2)(a))
     return d.head(d.activation(a))
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tflq.converters.onnx import OnnxGraph, OnnxNode, translate
+from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options, Settings, read_options
+from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.passes.fusions import fold_constants, fuse_silu, fuse_softsign
+from tflq.converters.tpu_mlir.passes.fusions import fold_constants, fold_factors, fuse_silu, fuse_softsign
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
@@ -31,6 +32,7 @@ _PASSES = (
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
     ),
+    Pass(fold_factors, "a positive number goes through the rectifier of a convolution into its weights"),
 )
 """What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
 
@@ -60,25 +62,6 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
 def opset_of(network: Graph) -> int:
     """Return the opset to write: 13, or the first one that has all operators."""
     return 17 if any(node.operator == "layer_normalization" for node in network.nodes) else 13
-
-
-def for_the_tool(network: OnnxGraph) -> OnnxGraph:
-    """Return the ONNX graph with the attributes that TPU-MLIR reads wrongly where they are left to ONNX's default.
-
-    It takes Elu without alpha for one whose alpha is 0. The bias of a ConvTranspose goes into it.
-    """
-    constants = dict(network.constants)
-    nodes: list[OnnxNode] = []
-    for node in network.nodes:
-        before = nodes[-1] if nodes else node
-        if node.op_type == "Elu":
-            nodes.append(replace(node, attributes={"alpha": 1.0, **node.attributes}))
-        elif node.op_type == "Add" and before.op_type == "ConvTranspose" and node.inputs[0] == before.outputs[0]:
-            constants[node.inputs[1]] = constants[node.inputs[1]].reshape(-1)
-            nodes[-1] = replace(before, inputs=(*before.inputs, node.inputs[1]), outputs=node.outputs)
-        else:
-            nodes.append(node)
-    return replace(network, nodes=tuple(nodes), constants=constants)
 
 
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
@@ -114,13 +97,13 @@ def quantise_network(
     _refuse_modes_of_fused(network, options)
     names = tensor_names(written)
     fused = run_passes(network, _PASSES)
-    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, table)
     permuted = permutations(written)
+    own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric)
     types = types_of(fused, spans, options.whole)
     result = assemble(fused, Ranges(names, permuted, spans, types), options)
     validate(result, "tpu-mlir graph")
-    inside = (replace(own[t], name=name) for t, name in permuted.results.items() if t in own)
+    inside = (replace(own[t], name=name) for t, name in permuted.cores.items() if t in own)
     return replace(result, extra=TableOrigin(CalibrationTable((*own.values(), *inside))))
 
 

@@ -45,18 +45,20 @@ class Permutations:
 
     Attributes:
         operands: (tensor that an operator computes, operand that reaches it permuted).
-        results: tensor that is permuted behind the operator that computes it -> TPU-MLIR's name in front of that.
+        results: tensors that are permuted behind the operator that computes them.
+        cores: tensor that is permuted or reshaped behind its operator -> TPU-MLIR's name in front of that.
     """
 
     operands: frozenset[tuple[int, int]] = frozenset()
-    results: Mapping[int, str] = field(default_factory=dict)
+    results: frozenset[int] = frozenset()
+    cores: Mapping[int, str] = field(default_factory=dict)
 
 
 def permutations(network: OnnxGraph) -> Permutations:
     """Return where values are permuted between the operators of the model."""
     writers, named = network.producers, tool_names(network)
     own = {value: t for t, value in network.values.items()}
-    operands, results = set[tuple[int, int]](), dict[int, str]()
+    operands, results, cores = set[tuple[int, int]](), set[int](), dict[int, str]()
 
     def back(value: str, is_first: bool) -> tuple[str, bool]:
         """Go back through what moves data, to another tensor of the model or to an operator; was it permuted?"""
@@ -71,12 +73,13 @@ def permutations(network: OnnxGraph) -> Permutations:
         if core in own and core != value:
             operands.update({(t, own[core])} if permuted else ())
             continue
-        if permuted and core in named:
-            results[t] = named[core]
+        if core != value and core in named:
+            cores[t] = named[core]
+            results.update({t} if permuted else ())
         for x in writers[core].inputs if core in writers else ():
             source, turned = back(x, False)
             operands.update({(t, own[source])} if turned and source in own else ())
-    return Permutations(frozenset(operands), results)
+    return Permutations(frozenset(operands), frozenset(results), cores)
 
 
 _FIELDS = "name threshold min max"

@@ -221,6 +221,7 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     if own or engine.kind == F32 or node.operator in UNROUNDED:
         arithmetic = ARITHMETIC if own else "float"
         outputs = [assembly.result(y, DType.FLOAT32 if node.operator in UNROUNDED else dtype) for y in node.outputs]
+        assembly.unrounded.update(outputs if engine.kind == F16 and node.operator in UNROUNDED else ())
         assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, node.attributes, arithmetic)
     else:
         wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))

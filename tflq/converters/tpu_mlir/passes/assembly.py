@@ -58,6 +58,7 @@ class Assembly:
         graph: what is being built.
         made: tensor of the source -> the tensors that hold it, in one type each; first the one that its layer writes.
         behind: tensor of the source -> its reals, which are permuted as integers.
+        unrounded: tensors of float32 that TPU-MLIR calls float16.
     """
 
     source: Graph
@@ -66,6 +67,7 @@ class Assembly:
     graph: Graph = field(default_factory=lambda: Graph([], [], (), ()))
     made: dict[int, list[int]] = field(default_factory=dict)
     behind: dict[int, int] = field(default_factory=dict)
+    unrounded: set[int] = field(default_factory=set)
 
     @property
     def names(self) -> Mapping[int, str]:
@@ -91,9 +93,17 @@ class Assembly:
             if tensor.dtype is dtype and tensor.quantisation == affine:
                 return found
         name = f"{self.names[t]}{reader}_{_SUFFIX[dtype]}"
+        if dtype is DType.FLOAT16 and self.made[t][0] in self.unrounded:
+            return self.made[t][0]
         new = self.add(t, dtype, affine, name)
-        self.append("quantize" if affine else "dequantize", (self.made[t][0],), new, name, Engine(kind_of(dtype)))
+        self._convert(self.made[t][0], new, affine)
         return new
+
+    def _convert(self, source: int, target: int, affine: Affine | None) -> None:
+        tensor = self.graph.tensors[target]
+        marks = Attributes({"half": True}) if source in self.unrounded else None
+        kind = "quantize" if affine else "dequantize"
+        self.append(kind, (source,), target, tensor.name, Engine(kind_of(tensor.dtype)), marks)
 
     def operand(self, t: int, dtype: DType, node: Node) -> int:
         """Return the tensor as reals for a layer; what is permuted on the way there has been integers."""
@@ -110,33 +120,26 @@ class Assembly:
 
     def core(self, t: int) -> str:
         """Return TPU-MLIR's name of what an operator computes, in front of the layer that permutes it."""
-        return self.ranges.permuted.results.get(t, self.names[t])
+        return self.ranges.permuted.cores.get(t, self.names[t])
 
-    def result(self, t: int, dtype: DType, values: int | None = None) -> int:
+    def result(self, t: int, dtype: DType) -> int:
         """Add a tensor of reals that a layer computes; integers stand behind it where it is permuted then.
 
         Args:
             t: of the source.
             dtype: of the reals.
-            values: the tensor, where it is there already.
         """
-        core = self.ranges.permuted.results.get(t)
-        if core is None:
-            if values is None:
-                return self.add(t, dtype, None)
-            self.made.setdefault(t, []).append(values)
-            return values
-        if values is None:
-            values = self.graph.add_tensor(Tensor(core, self.source.tensors[t].shape, dtype))
-        self.behind[t] = values
-        return values
+        if t not in self.ranges.permuted.results:
+            return self.add(t, dtype, None, self.core(t))
+        self.behind[t] = self.graph.add_tensor(Tensor(self.core(t), self.source.tensors[t].shape, dtype))
+        return self.behind[t]
 
     def settle(self, t: int) -> None:
         """Add the integers of a result that is permuted."""
         values = self.behind.pop(t, None)
         if values is not None:
-            affine, name = self.types[t], f"{self.ranges.permuted.results[t]}{self.names[t]}_quantised"
-            self.append("quantize", (values,), self.add(t, code_type(affine), affine, name), name, Engine(INT8))
+            affine, name = self.types[t], f"{self.core(t)}{self.names[t]}_quantised"
+            self._convert(values, self.add(t, code_type(affine), affine, name), affine)
 
     def integers(self, t: int, reader: str) -> int:
         """Return the tensor in its own integers."""

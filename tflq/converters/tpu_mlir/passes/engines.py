@@ -9,8 +9,10 @@ from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool
+from tflq.converters.tpu_mlir.passes.types import zero_point_of
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
+from tflq.interpreter.accumulate import window_of
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
@@ -114,8 +116,24 @@ def _concatenation(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> 
     return Engine(F16, "a constant is joined") if constant else Engine(INT8)
 
 
+def _average(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
+    """Beside a zero point, windows must tile the image: no padding, no pixel left over."""
+    shape, x = graph.tensors[node.inputs[0]].shape, spans[node.inputs[0]]
+    if not asymmetric or zero_point_of(x) == 0:
+        return Engine(INT8)
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    window = window_of(node.attributes, (shape[1], shape[2]), kernel)
+    reach = [
+        (o - 1) * s + k for o, s, k in zip(window.output_size((shape[1], shape[2])), window.stride, kernel, strict=True)
+    ]
+    if any(window.padding) or tuple(reach) != shape[1:3]:
+        return Engine(F32, "an average beside a zero point whose windows do not tile the image")
+    return Engine(INT8)
+
+
 _RULES: dict[str, Callable[[Graph, Node, Spans, bool], Engine]] = {
     "add": _addition,
+    "average_pool_2d": _average,
     "sub": _subtraction,
     "div": _quotient,
     "mean": _reduction,

@@ -89,6 +89,23 @@ def fold_constants(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
+def fold_factors(graph: Graph) -> Graph:
+    """Return the graph with products with one positive number in the convolution in front, which has a rectifier."""
+    result, gone = graph.copy(), set[int]()
+    for index in range(len(graph.nodes)):
+        node = result.nodes[index]
+        found = _scale_and_offset(result, node)
+        if found is None or form_of(result, node) is not Form.SCALAR or fused_activation(node) != "none":
+            continue
+        host = _host(result, node, is_rectified=True)
+        if host is not None and float(found[0][0]) > 0:
+            folded = _folded(result, result.nodes[host], node, *found)
+            attributes = folded.attributes.updated(fused_activation_function=fused_activation(result.nodes[host]))
+            result.nodes[index] = replace(folded, attributes=attributes)
+            gone.add(host)
+    return without_nodes(result, gone)
+
+
 def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | None:
     """Return float32 c, d of a node x * c + d, one number for each channel, or one in all for a product without d."""
     if node.operator not in ("add", "mul", "div") or form_of(graph, node) not in (Form.CHANNEL, Form.SCALAR):
@@ -105,7 +122,7 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | 
     return value, None
 
 
-def _host(graph: Graph, node: Node) -> int | None:
+def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
     position = constant_operand(graph, node)
     assert position is not None
     x = node.inputs[1 - position]
@@ -114,7 +131,11 @@ def _host(graph: Graph, node: Node) -> int | None:
         return None
     host = graph.nodes[writer]
     given = [t for t in host.inputs[1:] if t != ABSENT]
-    return writer if fused_activation(host) == "none" and all(graph.tensors[t].is_constant for t in given) else None
+    return (
+        writer
+        if (fused_activation(host) != "none") == is_rectified and all(graph.tensors[t].is_constant for t in given)
+        else None
+    )
 
 
 def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | None) -> Node:

@@ -34,10 +34,17 @@ def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
     return lines
 
 
-def lines_of_table(graph: Graph, names: Mapping[int, str], table: CalibrationTable) -> Lines:
-    """Return the lines that a table has for a fused graph's tensors, in the graph's order."""
+def lines_of_table(graph: Graph, names: Mapping[int, str], cores: Mapping[int, str], table: CalibrationTable) -> Lines:
+    """Return the lines that a table has for a fused graph's tensors, in the graph's order.
+
+    Args:
+        graph: fused.
+        names: tensor -> what TPU-MLIR calls it.
+        cores: tensor that is moved behind its operator -> its name in front of that, which may have the line instead.
+        table: the lines.
+    """
     computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
-    found = {t: table.find(names[t]) for t in computed}
+    found = {t: table.find(names[t]) or table.find(cores.get(t, "")) for t in computed}
     return {t: line for t, line in found.items() if line is not None}
 
 
@@ -102,9 +109,15 @@ def type_of(span: Span, name: str, options: LayerOptions) -> Affine:
         return Affine.per_tensor(np.float64(span.maximum) / 255, 0, 8, signed=False)
     if not options.asymmetric:
         return Affine.per_tensor(np.float64(span.magnitude) / (128 if options.manual else 127), 0)
+    return Affine.per_tensor((np.float64(max(span.maximum, 0.0)) - min(span.minimum, 0.0)) / 255, zero_point_of(span))
+
+
+def zero_point_of(span: Span) -> int:
+    """Return Z of the asymmetric mode: 0 for uint8, else round half away(-128 - low / S)."""
+    if span.is_unsigned:
+        return 0
     low, high = min(span.minimum, 0.0), max(span.maximum, 0.0)
-    scale = (np.float64(high) - low) / 255
-    return Affine.per_tensor(scale, int(round_half_away(-128 - low / scale)))
+    return int(round_half_away(-128 - low / ((np.float64(high) - low) / 255)))
 
 
 def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> dict[int, Affine]:
@@ -115,7 +128,7 @@ def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> 
     """
     missing: list[int] = []
     types: dict[int, Affine] = {}
-    fixed = {node.outputs[0] for node in graph.nodes if is_fixed(graph, node)}
+    fixed = {node.outputs[0] for node in graph.nodes if node.operator in FIXED}
     for t in (*graph.inputs, *(t for node in graph.nodes for t in node.outputs)):
         if t in fixed:
             types[t] = Affine.per_tensor(np.float64(1) / 255, 0, 8, signed=False)
@@ -131,8 +144,3 @@ def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> 
             f"a calibration_table"
         )
     return types
-
-
-def is_fixed(graph: Graph, node: Node) -> bool:
-    """Whether a layer always writes uint8 with S = 1/255; a softmax does where it runs in integers."""
-    return node.operator in FIXED and (node.operator != "softmax" or len(graph.tensors[node.inputs[0]].shape) in (2, 4))

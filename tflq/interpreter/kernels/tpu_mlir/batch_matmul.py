@@ -1,4 +1,6 @@
-"""BATCH_MATMUL of two activations in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m about Sa Sb / Sy.
+"""BATCH_MATMUL of two activations in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m.
+
+m and s stand for Sa * Sb / Sy.
 
 Source: docs/tpu_mlir.md, 5
 """

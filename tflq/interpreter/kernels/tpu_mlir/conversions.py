@@ -2,7 +2,8 @@
 
 Into integers:
 float32: sat(rha(f32(x * f32(1 / S))) + Z), a product as ties show.
-float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16.
+float16: sat(rha(f16(x * f16(1 / S))) + Z): the product is itself a float16. What TPU-MLIR's simulator calls float16 but
+does not round is not rounded in front of the product either.
 8 bits: 8-bit m, s >= 0 about Sx / Sy; up(q * m, s) where both zero points are 0, else away((q - Zx) * m, s) + Zy.
 Out of integers, and between the two widths of reals:
 8 bits -> float32: f32(q - Z) * f32(S). 8 bits -> float16: f16((q - Z) * f16(S)). Reals: one rounding.
@@ -35,15 +36,17 @@ class QuantizeParams:
         dtype: of the output.
         rescale: m and s between integers; None for reals.
         table: between integers; None for reals.
+        half: whether float32 numbers are converted as if they were float16.
     """
 
     affine: Affine
     dtype: DType
     rescale: Multiplier | None = None
     table: TableParams | None = None
+    half: bool = False
 
 
-def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
+def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
     """Decide how QUANTIZE works.
 
     Raises:
@@ -54,7 +57,7 @@ def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: A
     require_type(output, EIGHT_BITS)
     y = output.affine
     if source.dtype.is_floating:
-        return QuantizeParams(y, output.dtype)
+        return QuantizeParams(y, output.dtype, half=node.attributes.boolean("half", False))
     x = source.affine
     found = find_multiplier(float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
@@ -70,15 +73,22 @@ def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:
     """Run QUANTIZE: float32, float16 or quantized [S, *shape] -> quantized [S, *shape]."""
     if params.table is not None:
         return run_curve(params.table, x)
-    return (encode(x, params.affine, params.dtype),)
+    return (encode(x, params.affine, params.dtype, params.half),)
 
 
-def encode(real: Array, affine: Affine, dtype: DType) -> Array:
-    """Return the quantized values of float32 or float16 numbers."""
+def encode(real: Array, affine: Affine, dtype: DType, half: bool = False) -> Array:
+    """Return the quantized values of float32 or float16 numbers.
+
+    Args:
+        real: the numbers.
+        affine: scale and zero point.
+        dtype: of the quantized values.
+        half: treat float32 numbers as float16, which they have not been rounded to.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        kind = np.float16 if real.dtype == np.float16 else np.float32
-        inverse = kind(1.0 / np.float64(affine.scale[0]))
-        steps = np.multiply(real.astype(kind), inverse, dtype=kind).astype(np.float32)
+        kind = np.float16 if half or real.dtype == np.float16 else np.float32
+        inverse = np.float32(kind(1.0 / np.float64(affine.scale[0])))
+        steps = (real.astype(np.float32) * inverse).astype(kind).astype(np.float32)
     return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
 
 

@@ -1,6 +1,8 @@
-"""`layer_normalization` over the last axis: float16 in, float32 inside, its result not rounded (docs/tpu_mlir.md, 5).
+"""LAYER_NORMALIZATION over the last axis: float16 in, float32 inside, its result not rounded (docs/tpu_mlir.md, 5).
 
 y = (x - m) / sqrt(v + epsilon) * gamma + beta, m and v mean and variance of a row, gamma and beta in float16.
+
+Source: docs/tpu_mlir.md, 5
 """
 
 from __future__ import annotations
