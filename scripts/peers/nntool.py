@@ -3,27 +3,33 @@
     scripts/peer nntool [--networks 20] [--seed 1] [--jobs 1] [--json FILE] [--schemes ne16 ne16_w? sq8 ne16_16]
         [--folder FILES] [--dumps FOLDER] [--every]
 
-A scheme is ne16 or sq8, then _w2 .. _w8 for the bits of the weights (_w?: drawn for each network), or _16 for 16-bit
-features; tflq runs with numerics=nntool. --folder compares the .tflite files of a folder instead of drawing; --dumps
-keeps NNTool's answers and uses those that lie there. NNTool is run as it is, in its own process.
+A scheme is ne16 or sq8, then _w2 .. _w8 for the bits of the weights (_w?: drawn for each network), _16 for 16-bit
+features, or _mixed: engine and bits of each filter are drawn, and handed over as nntool.py does. tflq runs with
+numerics=nntool. --folder compares the .tflite files of a folder instead of drawing; --dumps keeps NNTool's answers and
+uses those that lie there. NNTool is run as it is, in its own process.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.nntool_dump import Comparison, Dump, Scheme, converted
+from tflq.converters.gap9.emit.nntool_script import graph_options, node_options
+from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 
-SCHEMES = ("ne16", "ne16_w?", "sq8", "ne16_16")
+SCHEMES = ("ne16", "ne16_w?", "sq8", "ne16_16", "ne16_mixed")
+FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -79,7 +85,31 @@ def _rows(peer: Peer, models: Sequence[Path], dumps: Path, args: argparse.Namesp
 
 
 def _scheme(text: str, model: Path) -> Scheme:
+    if text.endswith("_mixed"):
+        return replace(Scheme(text.partition("_")[0], settings=("numerics=nntool",)), layers=_drawn_layers(model))
     return Scheme.of(text.replace("?", str(Random(model.stem).randint(2, 7))), "numerics=nntool")
+
+
+def _drawn_layers(model: Path) -> tuple[str, ...]:
+    """Settings of the filters of a network: some on SQ8, some with fewer bits."""
+    random, rules = Random(model.stem), []
+    for index, node in enumerate(read_model(model).main.nodes):
+        draw = random.random() if node.operator in FILTERS else 1.0
+        if draw < 0.25:
+            rules.append(f"{index}:use_ne16=false")
+        elif draw < 0.6 and node.operator != "depthwise_conv_2d":
+            rules.append(f"{index}:weight_bits={random.randint(2, 7)}")
+    return tuple(rules)
+
+
+def _handed_over(model: Path, scheme: Scheme) -> list[str]:
+    """What nntool.py would set for single nodes, as options of the peer's script."""
+    try:
+        graph = converted(model, scheme)[1]
+    except TflqError:
+        return []
+    found = node_options(graph, graph_options(graph, f"gap9-{scheme.engine}"))
+    return [f"{node}:{key}={json.dumps(value)}" for node, keys in found.items() for key, value in keys.items()]
 
 
 def _row(peer: Peer, model: Path, scheme: Scheme, dumps: Path, every: bool) -> Row:
@@ -88,7 +118,8 @@ def _row(peer: Peer, model: Path, scheme: Scheme, dumps: Path, every: bool) -> R
         environment = _environment(peer)
         command = [environment["NNTOOL_PYTHON"], peer.scripts / "quantise_and_dump.py", model, "-o", prefix]
         widths = ["--scheme", scheme.engine, "--weight-bits", scheme.weight_bits, "--feature-bits", scheme.feature_bits]
-        _run([*command, *widths], PYTHONPATH=environment["NNTOOL_SOURCE"])
+        single = [o for text in _handed_over(model, scheme) for o in ("--node-option", text)] if scheme.layers else []
+        _run([*command, *widths, *single], PYTHONPATH=environment["NNTOOL_SOURCE"])
     return judged(model, scheme, Dump.read(prefix), every)
 
 

@@ -28,12 +28,13 @@ LAYOUT_ONLY = re.compile(r"_reshape$|_trans(_(in|out))?_?\d*$")
 
 @dataclass(frozen=True)
 class Scheme:
-    """How a network is quantised: "ne16", "sq8", "ne16_w4", "ne16_16"."""
+    """How a network is quantised: "ne16", "sq8", "ne16_w4", "ne16_16", "ne16_mixed" with settings of single layers."""
 
     engine: str
     weight_bits: int = 8
     feature_bits: int = 8
     settings: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
 
     @staticmethod
     def of(text: str, *settings: str) -> Scheme:
@@ -42,7 +43,11 @@ class Scheme:
         return Scheme(engine, bits, 16 if variant == "16" else 8, settings)
 
     def __str__(self) -> str:
-        ends = f"_w{self.weight_bits}" * (self.weight_bits != 8) + f"_{self.feature_bits}" * (self.feature_bits != 8)
+        ends = (
+            "_mixed" * bool(self.layers)
+            + f"_w{self.weight_bits}" * (self.weight_bits != 8)
+            + f"_{self.feature_bits}" * (self.feature_bits != 8)
+        )
         return f"{self.engine}{ends}"
 
 
@@ -91,7 +96,9 @@ def converted(model: Path, scheme: Scheme) -> tuple[Model, Graph]:
     sets = [f"weight_bits={scheme.weight_bits}"] * (scheme.weight_bits != 8)
     sets += [f"feature_bits={scheme.feature_bits}"] * (scheme.feature_bits != 8) + list(scheme.settings)
     source = read_model(model)
-    return source, lower(target.quantise(source.main, parse_settings(target.settings, sets, ())), target.arithmetic)
+    return source, lower(
+        target.quantise(source.main, parse_settings(target.settings, sets, scheme.layers)), target.arithmetic
+    )
 
 
 def _same(a: ArrayLike, b: ArrayLike) -> bool:

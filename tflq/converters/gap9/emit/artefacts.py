@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from tflq.converters.gap9.emit.constants import constants_of, npz_bytes
 from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, c_header, c_source, hardware_memory, index_json
+from tflq.converters.gap9.emit.nntool_script import nntool_script
 from tflq.converters.gap9.emit.quantization_json import quantization_json
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.tflite import model_to_bytes
@@ -43,6 +44,7 @@ def artefacts_of(graph: Graph, target: str, source: Model) -> dict[str, bytes]:
         BINARY: memory,
         SOURCE: c_source(memory, entries),
         HEADER: c_header(entries),
+        "nntool.py": nntool_script(lowered, target, name),
     }
     if tflite:
         files["model.tflite"] = tflite

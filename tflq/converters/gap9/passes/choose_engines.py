@@ -15,6 +15,9 @@ NE16, SQ8 = "ne16", "sq8"
 _UNSIGNED_KERNELS = (*POOLS, *RECTIFIERS, "add", "sub")
 
 _LSTM = "unidirectional_sequence_lstm"
+_HANDED_OVER = ("allow_asymmetric_out", "softmax_out_8bits", "max_precision_limit")
+_DEFAULTS = LayerOptions()
+"""NNTool has these options, too; a node says which of them were set, for the script that is handed over."""
 _WAYS_OUT = {"mean": "; an AVERAGE_POOL_2D over the whole map would stay uint8"}
 _MODES = {
     "3x3dw": "NE16, depthwise 3x3 mode",
@@ -48,6 +51,9 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
                 f"feature_bits=8, or use_ne16=true for this layer"
             )
         facts = {"engine": engine, "engine_reason": reason}
+        changed = [f"{k}={getattr(layer, k)}" for k in _HANDED_OVER if getattr(layer, k) != getattr(_DEFAULTS, k)]
+        if changed:
+            facts["requested"] = " ".join(changed)
         if layer.numerics != "exact":
             facts["numerics"] = layer.numerics
         special = _no_mode(graph, node) if layer.use_ne16 else ""
