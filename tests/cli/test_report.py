@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, with_output_scale, wrong_multiplier
-from tests.support.html_page import in_chromium, read_page
+from tests.support.html_page import in_chromium, read_page, too_wide
 from tflq.converters.tflite import model_to_bytes, read_model
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: it comes with tflq[report]")
@@ -38,6 +38,7 @@ def test_the_first_sentence_names_the_worst_layer_and_the_cause(tmp_path: Path, 
     shown, console = in_chromium(tmp_path / "out.html")
     assert console == []
     assert NODE in shown
+    assert too_wide(tmp_path / "out.html", "paper") == []
 
 
 def test_model_explorer_gets_each_tensor_of_the_reference(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ COMMANDS = {
         "The smallest setting that keeps what is asked has ",
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),
-    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-n", "4"), "take the model; the lowest is "),
+    "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-n", "4"), " take the model"),
     "convert": (
         ("convert", DIGITS, "-t", "gap9-ne16", "-o", "out"),
         "The layer farthest from floating point is ",
@@ -92,6 +93,7 @@ def test_every_command_writes_a_page(labelled: Path, command: str) -> None:
     assert sentence in reading.verdict, reading.verdict
     assert "svg" in reading.tags
     assert in_chromium(labelled / "out.html")[1] == []
+    assert too_wide(labelled / "out.html", "phone") == []
 
 
 def test_refusals(tmp_path: Path) -> None:

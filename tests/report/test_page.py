@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.support.html_page import in_chromium, read_page
+from tests.support.html_page import PAGE_WIDTHS, in_chromium, read_page, too_wide
 from tflq.report import Chart, Page, Prose, Section, Table, render
 from tflq.report.svg import Dot, Mark, area, bars, histogram, scatter
 
@@ -84,3 +84,48 @@ def test_chromium_would_have_said_a_word(tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text("<!doctype html><title>x</title><script>throw new Error('planted')</script>")
     _, console = in_chromium(tmp_path / "bad.html")
     assert any("planted" in line for line in console)
+
+
+KERAS = "model_1/mobilenetv2_1.00_96/block_13_expand_BN/FusedBatchNormV3;" * 3 + "block_13_expand/Conv2D"
+
+
+def long_names(count: int) -> Page:
+    """Return a page with what networks of Keras bring: names of 200 characters, and figures of any length."""
+    figures = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "unused")
+    row = ("123456789", "123456789", "1.234e+05", "1.23e+05", "-123.4", "-0.123456", "100.00%", "100.00%")
+    rows = [(f"{KERAS}{n}", f"{n}/{KERAS}", *row) for n in range(count)]
+    marks = [Mark(1234567.0 * n, f"{KERAS}{n}", n == 1) for n in range(count)]
+    names = dict.fromkeys(range(count), "aipu")
+    charts = [Chart(bars(marks, "SQNR, dB", "tensors", names, (2e6, "MLPerf Tiny: 90 %")), KERAS)]
+    charts += [Chart(area(marks, "bytes", "operators"), KERAS), Chart(histogram([1, 5, 1], -1, "LSB"), KERAS)]
+    return Page(
+        KERAS,
+        f"Look at {KERAS}.",
+        [("file", KERAS)],
+        [Section("t", [Table(("a", "b", *figures), rows, figures), *charts])],
+    )
+
+
+@pytest.mark.parametrize("medium", PAGE_WIDTHS)
+def test_nothing_is_wider_than_the_page(tmp_path: Path, medium: str) -> None:
+    path = write(tmp_path, long_names(7))
+    assert too_wide(path, medium) == []
+    text = path.read_text("utf-8")
+    assert f'<abbr title="{KERAS}3">' in text
+    for number in ("123456789", "1.234e+05", "-0.123456"):
+        assert text.count(f">{number}<") >= 7
+
+
+def test_what_is_wider_than_the_page_is_found(tmp_path: Path) -> None:
+    wide = bars(
+        [Mark(1, "a")], "y", "a line below that has far more words than any drawing of this width can show " * 3
+    )
+    assert too_wide(write(tmp_path, Page("t", "v", (), [Section("s", [Chart(wide, "c")])])), "phone") != []
+
+
+def test_a_limit_is_a_line_at_its_value_with_its_name() -> None:
+    drawn = bars([Mark(50, "a"), Mark(100, "b")], "%", "", {0: "a"}, (75, "asked"))
+    line = next(e for e in elements(drawn, "line") if e.get("class") == "limit")
+    tops = [float(e.get("y", "")) for e in elements(drawn, "rect")]
+    assert float(line.get("y1", "")) == pytest.approx(sum(tops) / 2, abs=0.2)
+    assert "asked" in [e.text for e in elements(drawn, "text")]

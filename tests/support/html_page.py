@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,8 +52,8 @@ class Reading(HTMLParser):
             assert self._open.pop()[0] == tag
 
     def handle_data(self, data: str) -> None:
-        tag, kind = self._open[-1] if self._open else ("", "")
-        if kind == "verdict":
+        tag = self._open[-1][0] if self._open else ""
+        if any(kind == "verdict" for _, kind in self._open):
             self.verdict += data
         if tag == "style":
             self.styles += data
@@ -77,6 +79,44 @@ def read_page(path: Path) -> Reading:
     return reading
 
 
+PAGE_WIDTHS = {"phone": 390, "screen": 1200, "paper": 718}
+"""Pixels of CSS: a phone, a window, and A4 between margins of 10 mm."""
+
+_MEASURE = """
+const bad = [];
+const frame = document.querySelector("iframe");
+const wide = frame.contentWindow.innerWidth;
+for (const e of frame.contentDocument.body.querySelectorAll("*")) {
+  const box = e.getBoundingClientRect();
+  if (!box.width) continue;
+  const drawing = e.closest("svg");
+  const within = drawing && e !== drawing ? drawing.getBoundingClientRect() : { left: 0, right: wide };
+  if (box.left < within.left - 1 || box.right > within.right + 1)
+    bad.push(`${e.tagName} ${box.left.toFixed()}..${box.right.toFixed()} of ${wide}: ${e.textContent.slice(0, 40)}`);
+}
+if (frame.contentDocument.documentElement.scrollWidth > wide) bad.push("the page scrolls sideways");
+document.body.textContent = "measured" + wide + JSON.stringify(bad) + "end";
+"""
+
+
+def too_wide(path: Path, medium: str) -> list[str]:
+    """Return the elements that a medium of `PAGE_WIDTHS` cuts: wider than the page, or than the drawing around them."""
+    width = PAGE_WIDTHS[medium]
+    page = path.read_text("utf-8")
+    if medium == "paper":
+        page = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{escape(page)}"></iframe>'
+    wrapper = path.with_name(f"{path.stem}_{medium}.html")
+    wrapper.write_text(f"<!doctype html><body>{frame}<script>onload = () => {{{_MEASURE}}}</script>", "utf-8")
+    shown, console = in_chromium(wrapper)
+    assert console == []
+    found = re.search(r"measured(\d+)(.*)end", shown, re.DOTALL)
+    assert found is not None, shown[-500:]
+    assert int(found[1]) == width
+    lines: list[str] = json.loads(unescape(found[2]))
+    return lines
+
+
 def in_chromium(path: Path) -> tuple[str, list[str]]:
     """Open a page in headless Chromium; return what it made of it as HTML, and the lines of its console."""
     browser = next(
@@ -86,6 +126,6 @@ def in_chromium(path: Path) -> tuple[str, list[str]]:
         pytest.skip("no Chromium: Debian's package is chromium")
     profile = path.parent / "profile"
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}"]
-    command = [browser, *options, "--enable-logging=stderr", "--dump-dom", path.as_uri()]
+    command = [browser, *options, "--window-size=1400,900", "--enable-logging=stderr", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=120)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

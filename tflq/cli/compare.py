@@ -22,6 +22,7 @@ from tflq.cli.options import (
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
+_LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LSB")
 
 
 @click.command("compare", epilog=f"A and B: {SIDE_HELP}")
@@ -104,7 +105,7 @@ def _print(result: CompareResult, top: int) -> None:
             cause = "" if tensor.cause is None else f"{tensor.cause.words}. Try: {tensor.cause.advice}."
             output.line(f"{number:>3}. {tensor.node} ({tensor.operator}){channel}: {cause}")
     output.line()
-    output.table(("tensor", *_FIGURES, "-8..8 LSB"), [_row(t) for t in found.tensors], right=_FIGURES)
+    output.table(("tensor", *_FIGURES, "-8..8 LSB"), [_row(t) for t in found.tensors], right=_FIGURES, least=_LEAST)
 
 
 def _row(tensor: ComparedTensor) -> tuple[str, ...]:

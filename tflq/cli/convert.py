@@ -97,7 +97,9 @@ def _print(found: ConvertResult) -> None:
     output.line(f"{found.target.name}: {len(nodes)} operators")
     rows = [_layer(found, str(number), node) for number, node in enumerate(nodes)]
     columns = ("#", "operator", "layer", "engine", "weights", "output", "cosine", "requantised")
-    output.table((*columns, "TFLite, LSB", "reason"), rows, right=("#", "cosine", "requantised", "TFLite, LSB"))
+    numbers = ("#", "cosine", "requantised", "TFLite, LSB")
+    least = ("reason", "TFLite, LSB", "requantised", "weights", "output", "engine", "operator")
+    output.table((*columns, "TFLite, LSB", "reason"), rows, right=numbers, least=least)
     output.line()
     for name, departure in found.departures.items():
         output.line(f"warning: {name}: {departure}")
@@ -121,7 +123,8 @@ def _layer(found: ConvertResult, number: str, node: Node) -> tuple[str, ...]:
         steps = [found.compared.tensors[t].largest_lsb for t in tensors if t in found.compared.tensors]
         lsb = output.number(max(steps)) if steps else ""
     weights = f"{bits} bits" if bits else ""
-    return number, node.operator, node.name, facts.engine, weights, outputs, cosine, requantised, lsb, facts.reason
+    name = output.short(node.name)
+    return number, node.operator, name, facts.engine, weights, outputs, cosine, requantised, lsb, facts.reason
 
 
 def _print_all(found: ConvertAllResult) -> None:

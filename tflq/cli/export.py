@@ -80,7 +80,7 @@ def _print(found: ExportResult | ProgramResult) -> None:
         _print_program(found)
         return
     rows = [
-        (str(v.index), v.operator, v.name, v.arithmetic, str(len(v.vectors)), output.size(_bytes_of(v)))
+        (str(v.index), v.operator, output.short(v.name), v.arithmetic, str(len(v.vectors)), output.size(_bytes_of(v)))
         for v in found.layers
     ]
     output.table(("#", "operator", "layer", "arithmetic", "arrays", "size"), rows, right=("#", "arrays", "size"))

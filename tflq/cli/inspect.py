@@ -62,7 +62,7 @@ def _print_graph(number: int, graph: GraphFacts, show_tensors: bool) -> None:
     columns = ("#", "operator", "output", "quantisation", "constants", "MACs", "activations", "")
     rows = [_operator_row(graph, operator) for operator in graph.operators]
     rows.append(("", "total", "", "", output.size(graph.constant_bytes), f"{graph.macs:,}", "", ""))
-    output.table(columns, rows, right=("#", "constants", "MACs", "activations"))
+    output.table(columns, rows, right=("#", "constants", "MACs", "activations"), least=("", "quantisation"))
     if graph.macs:
         output.line(f"MACs: {', '.join(f'{count:,} {kind}' for kind, count in graph.macs_by_precision.items())}")
     _print_arena(graph)

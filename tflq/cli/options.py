@@ -282,14 +282,31 @@ KERNELS_OPTION = click.option(
 )
 
 
+def _keep_wide(ctx: click.Context, _option: click.Parameter, is_wide: bool) -> None:
+    """Keep --wide for what prints (`output.is_wide`)."""
+    ctx.meta[WIDE] = is_wide
+
+
+WIDE = "tflq.wide"
+"""Key of click's context for --wide."""
+WIDE_OPTION = click.option(
+    "--wide",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_keep_wide,
+    help="Show every column and whole names, whatever the width of the terminal.",
+)
+
+
 def reporting(function: _Function) -> _Function:
-    """Add the options that every command has: --limit, --kernels, --json and --debug."""
+    """Add the options that every command has: --limit, --kernels, --json, --wide and --debug."""
     return judging(KERNELS_OPTION(function))
 
 
 def judging(function: _Function) -> _Function:
     """Add the options of `reporting` but --kernels: where TFLite judges, it names TFLite's own kernels."""
-    function = DEBUG_OPTION(LIMIT_OPTION(function))
+    function = WIDE_OPTION(DEBUG_OPTION(LIMIT_OPTION(function)))
     return click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")(function)
 
 

@@ -161,7 +161,8 @@ def _print(result: SearchResult, path: Path | None) -> None:
         output.line("the target refuses every setting")
     else:
         layers = layer_table(found, point)
-        output.table(layers.columns, layers.rows, right=layers.numbers)
+        rows = [[output.short(cell) for cell in row] for row in layers.rows]
+        output.table(layers.columns, rows, right=layers.numbers)
         output.line()
         output.line(_sentence(found, point))
     if verified is not None:

@@ -65,6 +65,6 @@ def _table(found: Sensitivity, title: str, cell: Callable[[Result], str]) -> Non
     rows = [[*base, *(cell(found.bases[bits]) for bits in found.widths)]]
     for row in found.rows:
         cells = [cell(row.results[bits]) if bits in row.results else "" for bits in found.widths]
-        rows.append([str(row.layer.index), row.layer.name, row.layer.operator, *cells])
+        rows.append([str(row.layer.index), output.short(row.layer.name), row.layer.operator, *cells])
     output.line()
     output.table(("#", "layer", "operator", *columns), rows, right=("#", *columns), title=title)

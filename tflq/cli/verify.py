@@ -117,7 +117,9 @@ def _print(model: str, result: VerifyResult, show_all: bool) -> None:
     shown = [t for t in verdict.tensors if show_all or not t.difference.is_equal]
     if shown:
         columns = ("operator", "tensor", "type", "differing", "of", "largest", "first difference")
-        output.table(columns, [_row(t) for t in shown], right=("operator", "differing", "of", "largest"))
+        output.table(
+            columns, [_row(t) for t in shown], right=("operator", "differing", "of", "largest"), least=("type", "of")
+        )
         output.line()
     total = verdict.total
     output.line(

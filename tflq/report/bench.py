@@ -10,7 +10,10 @@ from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
 from tflq.benchmarks.tasks import Quality
 from tflq.report.page import Block, Chart, Page, Section, Table
-from tflq.report.svg import Mark, bars
+from tflq.report.svg import TICKS, Mark, bars
+from tflq.units import short
+
+_RATE = "inferences a second"
 
 
 def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row], quality: Quality | None) -> Page:
@@ -25,10 +28,12 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
     measured = [row for row in rows if row.found is not None]
     blocks: list[Block] = []
     if measured:
-        kind = "inferences a second" if isinstance(measured[0].found, Performance) else "score"
+        kind = _kind(measured[0])
         marks = [Mark(_value(row), f"{row.name}: {_text(row)}", _misses(row, quality)) for row in measured]
         caption = f"{kind}, as it is and for each target" + ("; marked: below what MLPerf Tiny asks" if quality else "")
-        blocks.append(Chart(bars(marks, kind, ", ".join(row.name for row in measured)), caption))
+        limit = (quality.at_least, f"MLPerf Tiny: {quality}") if quality and kind != _RATE else None
+        names = {n: short(row.name, TICKS // len(measured)) for n, row in enumerate(measured)}
+        blocks.append(Chart(bars(marks, kind, "", names, limit), caption))
     table = [(row.name, _text(row) if row.found is not None else f"refused: {row.refusal}") for row in rows]
     blocks.append(
         Table(("as", "result"), table, (), frozenset(n for n, row in enumerate(rows) if _misses(row, quality)))
@@ -38,15 +43,24 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
     return Page(title, _headline(measured, quality), facts, sections)
 
 
+def _kind(row: Row) -> str:
+    """Return what a row's value is, with its unit."""
+    if isinstance(row.found, Performance):
+        return _RATE
+    return "accuracy, %" if isinstance(row.found, Accuracy) else "AUC"
+
+
 def _headline(rows: Sequence[Row], quality: Quality | None) -> str:
     if not rows:
         return "No target takes the model."
     if len(rows) == 1:
         return f"{rows[0].name.capitalize()}: {_text(rows[0])}."
     worst = min(rows[1:], key=_value)
+    tie = len(rows) > 2 and len({_value(row) for row in rows[1:]}) == 1
+    which = "every target" if tie else f"the lowest target is {worst.name}"
     missed = [row.name for row in rows if _misses(row, quality)]
     asked = f"; {', '.join(missed)} below MLPerf Tiny's {quality}" if quality and missed else ""
-    return f"{rows[0].name.capitalize()}: {_text(rows[0])}; the lowest target is {worst.name}: {_text(worst)}{asked}."
+    return f"{rows[0].name.capitalize()}: {_text(rows[0])}; {which}: {_text(worst)}{asked}."
 
 
 def _misses(row: Row, quality: Quality | None) -> bool:

@@ -12,9 +12,9 @@ from tflq.benchmarks.all_targets import TargetRow
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
 from tflq.report.page import Chart, Page, Section, Table
-from tflq.report.svg import Mark, bars
+from tflq.report.svg import TICKS, Mark, bars
 from tflq.report.words import count
-from tflq.units import number, size
+from tflq.units import number, short, size
 
 
 def conversion_page(
@@ -79,8 +79,13 @@ def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:
     """
     taken = [row for row in rows if row.score_percent is not None]
     worst = min(taken, key=lambda row: row.score_percent or 0.0, default=None)
-    marks = [Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst) for r in taken]
-    chart = Chart(bars(marks, "%", ", ".join(row.target for row in taken)), f"{score}; the lowest one is marked")
+    tie = len({row.score_percent for row in taken}) == 1
+    marks = [
+        Mark(r.score_percent or 0.0, f"{r.target}: {r.score_percent:.1f} %", r is worst and not tie) for r in taken
+    ]
+    names = {n: short(row.target, TICKS // len(taken)) for n, row in enumerate(taken)}
+    caption = f"{score}{'' if tie else '; the lowest one is marked'}"
+    chart = Chart(bars(marks, "%", "", names), caption)
     columns = ("target", score, "worst layer", "its SQNR, dB", "constraints")
     table = Table(columns, [_target_row(r) for r in rows], columns[1:2])
     sections = [Section("Targets", [chart, table])]
@@ -92,6 +97,8 @@ def _lowest(rows: Sequence[TargetRow], taken: Sequence[TargetRow], worst: Target
         return "Every target refuses the model."
     layer = f"; its worst layer is {worst.worst_layer}, {worst.worst_sqnr_db:.1f} dB" if worst.worst_layer else ""
     head = f"{len(taken)} of {count(len(rows), 'target')} take the model"
+    if len(taken) > 1 and len({row.score_percent for row in taken}) == 1:
+        return f"{head}, each with {worst.score_percent:.1f} %."
     return f"{head}; the lowest is {worst.target}, {worst.score_percent:.1f} %{layer}."
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from tflq.quoting import shown, xml_attribute, xml_text
 
 WIDTH, HEIGHT = 720, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 8, 22, 34
+TICKS = 90
+"""Characters that fit below the bars."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,23 @@ class Dot:
     is_hot: bool = False
 
 
-def bars(marks: Sequence[Mark], axis: str, below: str, ticks: Mapping[int, str] | None = None) -> str:
-    """Draw a bar for each mark, from 0 up or down; infinite values fill the height. `ticks` names some bars below."""
-    finite = [m.value for m in marks if math.isfinite(m.value)]
+def bars(
+    marks: Sequence[Mark],
+    axis: str,
+    below: str,
+    ticks: Mapping[int, str] | None = None,
+    limit: tuple[float, str] | None = None,
+) -> str:
+    """Draw a bar for each mark, from 0 up or down; infinite values fill the height.
+
+    Args:
+        marks: the values.
+        axis: what they are, with their unit.
+        below: what the bars are.
+        ticks: names of some bars, by number; left out on phones.
+        limit: a value to draw a line at, and its name.
+    """
+    finite = [m.value for m in marks if math.isfinite(m.value)] + ([limit[0]] if limit else [])
     scale = _Scale(min([0.0, *finite]), max([0.0, *finite]) or 1.0)
     step = (WIDTH - _LEFT - _RIGHT) / max(len(marks), 1)
     parts = []
@@ -56,8 +72,18 @@ def bars(marks: Sequence[Mark], axis: str, below: str, ticks: Mapping[int, str] 
         )
     for n, text in (ticks or {}).items():
         x = _LEFT + n * step + step * 0.4
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle">{_text(text)}</text>')
-    return _frame(axis, below, [*scale.lines(), *parts])
+        parts.append(
+            f'<text x="{x:.1f}" y="{HEIGHT - _BOTTOM + 14}" text-anchor="middle" class="tick">{_text(text)}</text>'
+        )
+    return _frame(axis, below, [*scale.lines(), *parts, *(_limit(scale, *limit) if limit else ())])
+
+
+def _limit(scale: _Scale, value: float, name: str) -> tuple[str, str]:
+    y, right = scale.y(value), WIDTH - _RIGHT
+    return (
+        f'<line class="limit" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>',
+        f'<text x="{right}" y="{y - 4:.1f}" text-anchor="end">{_text(name)}</text>',
+    )
 
 
 def histogram(counts: Sequence[int], first: int, below: str) -> str:
