@@ -22,6 +22,7 @@ _OFFSETS = (*range(1, 17), 32, 64, 128)
 
 def other_tensor(s: Suspect) -> Iterator[Prediction]:
     """G = another tensor's values, of the network's own run or, where those differ, of the dump."""
+    order = s.graph.producers()
     for t, array in s.others.items():
         if array[0].size != s.got[0].size or array.dtype != s.got.dtype:
             continue
@@ -30,7 +31,8 @@ def other_tensor(s: Suspect) -> Iterator[Prediction]:
         is_exchanged = held is not None and np.array_equal(held.reshape(s.own.shape), s.own)
         more = ", and that one its own: both are exchanged" if is_exchanged else ""
         yield Prediction(f"dump holds the values of '{name}'{more}", _like(array, s))
-        if held is not None and unequal(held, array).any():
+        is_earlier = order.get(t, -1) < order.get(s.tensor, -1)
+        if held is not None and is_earlier and unequal(held, array).any():
             yield Prediction(f"dump holds what it has for '{name}', too", _like(held, s))
 
 
@@ -48,18 +50,20 @@ def other_sample(s: Suspect) -> Iterator[Prediction]:
 
 def axes(s: Suspect) -> Iterator[Prediction]:
     """G = the same values, their axes in another order in memory, or one of them reversed."""
-    core = s.own.reshape(len(s.own), *[n for n in s.own.shape[1:] if n != 1])
-    if core.ndim < 3:
+    shape = s.own.shape[1:]
+    names = "NHWC" if len(shape) == 4 else "NABCDEFG"[: len(shape)]
+    letters = "".join(letter for letter, n in zip(names, shape, strict=True) if n != 1)
+    core = s.own.reshape(len(s.own), *[n for n in shape if n != 1])
+    if core.ndim < 2 or len(shape) < 3:
         return
-    letters = "HWC"[-(core.ndim - 1) :] if core.ndim <= 4 else "ABCDEFG"[: core.ndim - 1]
     for order in permutations(range(1, core.ndim)):
         if order != tuple(range(1, core.ndim)):
             stored = "".join(letters[i - 1] for i in order)
             yield Prediction(f"axes are stored as {stored}, read as {letters}", _like(core.transpose(0, *order), s))
-    names = {"H": "rows", "W": "columns", "C": "channels"}
+    words = {"H": "rows", "W": "columns", "C": "channels"}
     for i, letter in enumerate(letters, 1):
-        yield Prediction(f"{names.get(letter, letter)} stand in reverse order", _like(np.flip(core, i), s))
-    if core.ndim == 4:
+        yield Prediction(f"{words.get(letter, letter)} stand in reverse order", _like(np.flip(core, i), s))
+    if letters[:2] == "HW":
         yield Prediction("image is turned by 180 degrees", _like(core[:, ::-1, ::-1], s))
 
 

@@ -1,0 +1,22 @@
+"""A share of the planted faults; scripts/faults runs all of them over all networks and targets (docs/diagnosis.md)."""
+
+from __future__ import annotations
+
+from tests.faults.score import accused, outcomes
+
+NETWORKS, TARGETS = ("digits", "random0"), ("tflite", "gap9-ne16", "tpu-mlir")
+SHARE = (
+    *("sample before", "CHW", "input sign bit", "bias missing", "kernel turned", "shift", "accumulator wraps"),
+    *("rounding half up", "clamp missing", "dead", "one weight's bit", "output zero point"),
+)
+"""One kind for each part of docs/diagnosis.md: the suite must stay quick."""
+
+
+def test_the_layer_stands_first_and_the_cause_is_named() -> None:
+    found = list(outcomes(41, len(SHARE), NETWORKS, TARGETS, SHARE))
+    assert {o.fault for o in found} == set(SHARE)
+    assert [o for o in found if not o.layer or o.cause != "right"] == []
+
+
+def test_sound_dumps_are_not_accused() -> None:
+    assert list(accused(47, 6, NETWORKS, TARGETS)) == []
