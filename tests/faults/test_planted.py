@@ -7,7 +7,7 @@ from tests.faults.score import accused, outcomes
 NETWORKS, TARGETS = ("digits", "random0"), ("tflite", "gap9-ne16", "tpu-mlir")
 SHARE = (
     *("sample before", "CHW", "input sign bit", "bias missing", "kernel turned", "shift", "accumulator wraps"),
-    *("rounding half up", "clamp missing", "dead", "one weight's bit", "output zero point"),
+    *("rounding half up", "halves", "dead", "one weight's bit", "output zero point"),
 )
 """One kind for each part of docs/diagnosis.md: the suite must stay quick."""
 

@@ -17,7 +17,7 @@ from tflq.analysis.diagnosis.hypothesis import Hypothesis, Prediction
 from tflq.analysis.diagnosis.run import Run, window
 from tflq.analysis.diagnosis.suspect import Suspect, unequal
 from tflq.analysis.diagnosis.table import HYPOTHESES
-from tflq.errors import UnsupportedError
+from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Array
 from tflq.units import listed
 
@@ -123,11 +123,21 @@ class _Trial:
                 if time.thread_time() - began > self.limit:
                     self.untried.append(h.name)
                     continue
-                screened = self._judge(h, part) if part is not None and stage == 1 and h.anchor != "the-dump" else None
+                screened = (
+                    self._tolerant(h, part) if part is not None and stage == 1 and h.anchor != "the-dump" else None
+                )
                 if screened is None or any(f.share > WORTH for f in screened):
-                    self.found += [f for f in self._judge(h, self.suspect) if f.share > WORTH]
+                    self.found += [f for f in self._tolerant(h, self.suspect) if f.share > WORTH]
             if any(f.is_exact and not f.is_local for f in self.found):
                 return
+
+    def _tolerant(self, h: Hypothesis, s: Suspect) -> list[Finding]:
+        """Judge a hypothesis; one that cannot be computed for a layer of a kind that nobody had is not tried."""
+        try:
+            return self._judge(h, s)
+        except (TflqError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError):
+            self.untried.append(h.name)
+            return []
 
     def _judge(self, h: Hypothesis, s: Suspect) -> list[Finding]:
         """Return every variant that changes anything; of those that hold exactly and give the same, the first."""

@@ -181,7 +181,7 @@ def _taps(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
     image = padded(x.reshape(-1, *x.shape[-3:]), window, linear.pad_value or 0, np.dtype(np.int16))
     out = linear.totals.shape[-3:-1]
     found = patches(image, window, out)
-    depth = linear.weights.shape[3] if linear.weights.ndim == 4 else 1
+    depth = linear.weights[0].size // (window.kernel[0] * window.kernel[1])
     outputs, channels = linear.weights.shape[0], x.shape[-1]
     groups = channels // depth
     shaped = np.asarray(found).reshape(-1, window.kernel[0], window.kernel[1], channels)
