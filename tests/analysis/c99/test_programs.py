@@ -12,6 +12,7 @@ import pytest
 from tests.hostile.names import hostile_model, write_hostile
 from tests.support import c_compiler
 from tests.support.command import tflq
+from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.converters.tflite import write_model
 from tflq.graph import DType, GraphBuilder, Model
@@ -121,11 +122,32 @@ def test_float_network_is_refused(tmp_path: Path) -> None:
     assert "no c99 program, which computes integers: SOFTMAX" in done.refused()
 
 
-def test_data_that_chooses_elements_is_refused(tmp_path: Path) -> None:
-    b = GraphBuilder("gather")
-    x = b.input("x", (4,), DType.INT8)
-    at = b.input("at", (2,), DType.INT32)
-    write_model(Model([b.build([b.add("gather", [x, at], (2,), DType.INT8, axis=0)])]), tmp_path / "m.tflite")
+def test_an_order_that_depends_on_data_is_refused(tmp_path: Path) -> None:
+    b = GraphBuilder("reverse")
+    x = b.input("x", (2, 4), DType.INT16)
+    lengths = b.input("lengths", (2,), DType.INT32)
+    y = b.add("reverse_sequence", [x, lengths], (2, 4), DType.INT16, seq_dim=1, batch_dim=0)
+    write_model(Model([b.build([y])]), tmp_path / "m.tflite")
     done = tflq("export", tmp_path / "m.tflite", "--program", "c99", "-o", "out", cwd=tmp_path)
-    assert "GATHER" in done.refused()
-    assert "depends on the data" in done.refused()
+    assert "no c99 program, which computes integers: REVERSE_SEQUENCE" in done.refused()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_elements_chosen_by_data(axis: int, tmp_path: Path) -> None:
+    b = GraphBuilder("gather")
+    x = b.input("x", (3, 4, 5), DType.INT8)
+    at = b.input("at", (2, 2), DType.INT32)
+    shape = ((2, 2, 4, 5), (3, 2, 2, 5), (3, 4, 2, 2))[axis]
+    write_model(Model([b.build([b.add("gather", [x, at], shape, DType.INT8, axis=axis)])]), tmp_path / "m.tflite")
+    folder = tmp_path / "program"
+    export(tmp_path / "m.tflite", folder, "tflite", "-n", "4")
+    require_equal(folder, c_compiler.build(folder))
+
+
+@pytest.mark.parametrize(
+    "name", ["transformer.int8", "unet.int16x8", "reshape_minus_one.int16x8", "lstm_unrolled.int8"]
+)
+def test_networks_of_a_converter(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "program"
+    export(data_path("cases", "keras", "files", f"{name}.tflite"), folder, "tflite", "-n", "2")
+    require_equal(folder, c_compiler.build(folder))

@@ -27,7 +27,7 @@ from tflq.analysis.c99.expression import (
     Term,
 )
 from tflq.analysis.c99.places import cut_of, index_of, strides_of, varying
-from tflq.analysis.c99.recorder import Call
+from tflq.analysis.c99.recorder import Call, Chosen
 from tflq.analysis.c99.sums import fold_of, product_of, row_of, window_of
 from tflq.analysis.c99.whole import WHOLE_ALREADY, as_whole, called, smallest_type
 from tflq.errors import UnsupportedError
@@ -182,8 +182,8 @@ class Builder:
             return self.build(ids, axes)
 
         dtype = record.values.dtype
-        if record.operation == "look up":
-            return self._looked_up(record, places, operand("1"))
+        if record.operation == "look up" or isinstance(record.operation, Chosen):
+            return self._looked_up(record, places, operand("1"), axes)
         operation: object = record.operation
         operands = tuple(operand(name) for name in record.operands)
         if operation is np.clip:
@@ -228,27 +228,32 @@ class Builder:
         own = rows.reshape(record.values.size, -1)[at]
         return bool((own == elements.reshape(-1, 1)).any(axis=1).all())
 
-    def _looked_up(self, record: Record, places: Ids, index: Expression) -> Expression:
+    def _looked_up(self, record: Record, places: Ids, index: Expression, axes: tuple[Axis, ...]) -> Expression:
         sources = np.broadcast_to(record.operands["0"], record.values.shape).reshape(-1)[places]
         chosen = np.broadcast_to(record.operands["1"], record.values.shape).reshape(-1)[places]
         records, found = self.tape.locate(sources.reshape(-1))
         table = self.tape.records[int(records[0])]
-        if (records != records[0]).any() or table.kind not in (Kind.PARAM, Kind.LITERAL) or "2" in record.operands:
-            raise UnsupportedError("an element is chosen by data from more than a table of one axis")
+        if (records != records[0]).any() or table.kind is Kind.COMPUTED or "2" in record.operands:
+            raise UnsupportedError("elements of what is computed are chosen by data")
         where, at = self.tape.locate(chosen.reshape(-1))
         given = self.tape.records[int(where[0])].values.reshape(-1)[at].astype(np.int64)
-        first = given - found
+        name, size = table.label or "table", table.values.size
+        if isinstance(record.operation, Chosen):  # the kernel has checked the indices
+            stride = record.operation.stride
+            base = index_of((found - stride * given).reshape(places.shape), axes)
+            memory = self._inputs[table.position] if table.kind is Kind.INPUT else table.values.reshape(-1)
+            assert memory is not None
+            used = index.axes | frozenset(term.axis for term in base.terms)
+            return LookUp(table.values.dtype, *_extremes(memory), used, memory, index, base, stride, name)
         entries = table.values.reshape(-1)
-        wrapped = np.where(given < 0, entries.size, 0)  # a negative index counts from the end
-        is_inside = -entries.size <= index.low and index.high < entries.size
-        if not (first + wrapped == 0).all() or not (is_inside or self._is_primitive):
+        wrapped = np.where(given < 0, size, 0)  # a negative index counts from the end
+        is_inside = -size <= index.low and index.high < size
+        if not (given + wrapped == found).all() or not (is_inside or self._is_primitive) or table.kind is Kind.INPUT:
             raise UnsupportedError("a table of more than one axis is read by data")
         if is_inside and index.low < 0:  # entries -k..-1 stand at the end
             entries = np.concatenate([entries[int(index.low) :], entries[: max(int(index.high) + 1, 0)]])
-        first_index = min(int(index.low), 0) if is_inside else 0
-        low, high = (entries.min().item(), entries.max().item()) if entries.dtype.kind != "f" else (-np.inf, np.inf)
-        name = table.label or "table"
-        return LookUp(entries.dtype, low, high, index.axes, entries, index, first_index, name)
+        start = Index(-min(int(index.low), 0) if is_inside else 0, ())
+        return LookUp(entries.dtype, *_extremes(entries), index.axes, entries, index, start, 1, name)
 
     def buffer(self, ids: Ids) -> Buffer:
         """Return memory with these elements in order: an input as it lies, or an intermediate buffer."""
@@ -302,6 +307,13 @@ def _without_infinite_ends(operands: tuple[Expression, ...]) -> tuple[object, tu
     return (np.minimum, (x, high)) if has_high else (None, (x,))
 
 
+def _extremes(table: Array | Buffer) -> tuple[Number, Number]:
+    """Return the smallest and the largest entry."""
+    if isinstance(table, Buffer):
+        return table.low, table.high
+    return bounds_of_type(table.dtype) if table.dtype.kind == "f" else (table.min().item(), table.max().item())
+
+
 def _is_flat(value: Expression) -> bool:
     """Whether an expression of one loop reads memory in even steps, and no constant but single numbers."""
     if isinstance(value, Constant):
@@ -310,4 +322,4 @@ def _is_flat(value: Expression) -> bool:
         return all(term.table is None for term in value.index.terms)
     if isinstance(value, Operation):
         return all(map(_is_flat, value.operands))
-    return isinstance(value, LookUp) and _is_flat(value.index)
+    return isinstance(value, LookUp) and not value.base.terms and _is_flat(value.index)

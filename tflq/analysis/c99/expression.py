@@ -142,18 +142,20 @@ class Operation(Expression):
 
 @dataclass(frozen=True, eq=False)
 class LookUp(Expression):
-    """An entry of a constant table.
+    """An entry of a table: base + stride * index.
 
     Attributes:
-        table: its entries.
-        index: where, counted from `first`.
-        first: subtracted from the index.
+        table: its entries, or the memory that holds them.
+        index: which one.
+        base: place of the first one.
+        stride: entries from one index to the next.
         name: of the table.
     """
 
-    table: Array
+    table: Array | Buffer
     index: Expression
-    first: int
+    base: Index
+    stride: int
     name: str
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -36,6 +36,17 @@ class Call:
     dtypes: Mapping[str, np.dtype[Any]]
     examples: Mapping[str, Any]
     part: int | None = None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Elements that data choose along an axis.
+
+    Attributes:
+        stride: elements from one index to the next.
+    """
+
+    stride: int
 
 
 class ProgramOperations(Operations):
@@ -116,6 +127,20 @@ class ProgramOperations(Operations):
     def _selected(self, result: Array, condition: Any, a: Any, b: Any) -> Any:
         operands = {"0": self._ids(condition), "1": self._ids(a), "2": self._ids(b)}
         return self._add(result, "selected", "{0} ? {1} : {2}", operands, operation="select")
+
+    def _taken(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with recorded_by(None):
+            bound = signature(func).bind(*args, **kwargs).arguments
+            data, indices, axis = args[0], args[1], bound.get("axis")
+            if func is not np.take or axis is None or self.tape.is_given(self._ids(indices)):
+                return super()._taken(func, args, kwargs)
+            axis = int(axis) % np.ndim(data)
+            values = np.take(plain(data), plain(indices), axis)
+            ids = self._ids(indices)
+            rows = ids.reshape(*ids.shape, *(1,) * (np.ndim(data) - axis - 1))
+            operands = {"0": np.take(self._ids(data), plain(indices), axis), "1": np.broadcast_to(rows, values.shape)}
+            stride = int(np.prod(np.shape(data)[axis + 1 :], dtype=np.int64))
+            return self._add(values, "looked up", "{0:name}[{1}]", operands, operation=Chosen(stride))
 
     def _made(self, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         if method == "__call__" and ufunc is np.matmul and min(np.ndim(v) for v in inputs) > 1:

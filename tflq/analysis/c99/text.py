@@ -152,10 +152,7 @@ class FunctionText:
         if isinstance(expression, Load):
             return self.place(expression.buffer, expression.index)
         if isinstance(expression, LookUp):
-            table = self._table(expression.table, expression.name)
-            index = self.of(expression.index)
-            shifted = index if expression.first == 0 else f"{atom(index)} + {-expression.first}"
-            return f"{table}[{bare(shifted)}]"
+            return self._looked_up(expression)
         if isinstance(expression, WindowFold):
             return self._window(expression)
         assert isinstance(expression, Operation)
@@ -212,8 +209,13 @@ class FunctionText:
             stride *= axis.size
         return f"{name}[{' + '.join(reversed(index))}]" if index else f"{name}[0]"
 
-    def _table(self, table: Array, label: str) -> str:
-        return self._array(table, label)
+    def _looked_up(self, found: LookUp) -> str:
+        table = found.table.name if isinstance(found.table, Buffer) else self._array(found.table, found.name)
+        index = self.of(found.index)
+        words = [index if found.stride == 1 else f"{atom(index)} * {found.stride}"]
+        base = self._index(found.base)
+        words += [base] if base != "0" else []
+        return f"{table}[{bare(words[0]) if len(words) == 1 else ' + '.join([atom(words[0]), base])}]"
 
     def _array(self, values: Array, label: str) -> str:
         if values.dtype.kind == "f":

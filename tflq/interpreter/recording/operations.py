@@ -100,6 +100,10 @@ class Operations:
             values, rest = function(*plain(args)), plain(args[1:])
             return traced(values, function(self._ids(args[0]), *rest)) if is_traced(args[0]) else values
 
+    def entries(self, table: Array, index: Any) -> Any:
+        """Read entries of a constant table."""
+        return self._taken(np.take, (table, index), {}) if is_traced(index) else np.take(table, index)
+
     def stands(self, table: Array) -> bool:  # noqa: ARG002
         """Return that the rule runs."""
         return False

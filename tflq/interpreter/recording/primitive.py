@@ -77,6 +77,9 @@ class Recorder(Protocol):
     def move(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a function that moves elements of its first argument, and move their numbers in the same way."""
 
+    def entries(self, table: NDArray[Any], index: Any) -> Any:
+        """Read entries of a constant table, and keep which."""
+
     def stands(self, table: NDArray[Any]) -> bool:
         """Whether a table is read, rather than the rule run that it was made of."""
 
@@ -144,6 +147,12 @@ def primitive(label: str, formula: str, taps: Callable[..., TapsOf] | None = Non
         return cast(F, call)
 
     return decorate
+
+
+def entries(table: NDArray[Any], index: Any) -> Any:
+    """Return table[index] for a constant of the code: numpy does not tell a recorder that it is read."""
+    found = recorder()
+    return np.take(table, index) if found is None else found.entries(table, index)
 
 
 def moves(function: F) -> F:

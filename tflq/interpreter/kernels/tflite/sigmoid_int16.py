@@ -19,6 +19,7 @@ from tflq.interpreter.kernels.tflite.power_of_two_sum import power_of_two_expone
 from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
 from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
 from tflq.interpreter.operands.checks import per_tensor, require_zero_points_of_zero
+from tflq.interpreter.recording.primitive import entries
 
 
 def input_rescale(operands: Operands, exact_shifts: Collection[int]) -> tuple[int, int]:
@@ -62,5 +63,5 @@ def interpolate(magnitude: Integers, fraction_bits: int) -> Integers:
     """
     whole, fraction = magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1)
     whole = np.minimum(whole, 254)
-    here, following = np.take(SIGMOID_TABLE, whole), np.take(SIGMOID_TABLE, whole + 1)
+    here, following = entries(SIGMOID_TABLE, whole), entries(SIGMOID_TABLE, whole + 1)
     return np.asarray((here << fraction_bits) + fraction * (following - here))
