@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         TargetOptions as TargetOptions,
     )
     from tflq.api.read_model import read_model as read_model
+    from tflq.api.recover import RecoverOptions as RecoverOptions, RecoverResult as RecoverResult, recover as recover
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
     from tflq.api.samples import samples as samples
     from tflq.api.search import SearchOptions as SearchOptions, SearchResult as SearchResult, search as search
@@ -89,6 +90,7 @@ _HOMES = {
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.analysis.dumps.options": ("DumpOptions",),
     "tflq.api.read_model": ("read_model",),
+    "tflq.api.recover": ("RecoverOptions", "RecoverResult", "recover"),
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
     "tflq.api.samples": ("samples",),
     "tflq.api.search": ("SearchOptions", "SearchResult", "search"),

@@ -34,6 +34,12 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
     ),
     "inspect": (lambda: tflq.inspect(DIGITS), ("inspect", DIGITS)),
     "models": (tflq.models, ("models", "list")),
+    "recover": (
+        lambda: tflq.recover(
+            DIGITS, tflq.TargetOptions("gap9-ne16", ("weight_bits=3",)), random=True, span=tflq.Span(0, 20), output="r"
+        ),
+        tuple(f"recover {DIGITS} -t gap9-ne16 -s weight_bits=3 --random -n 20 -o r".split()),
+    ),
     "run": (
         lambda: tflq.run(DIGITS, TEN, all_tensors=True, threads=2, output="o.npz"),
         ("run", DIGITS, "-n", "10", "--seed", "3", "--all-tensors", "-o", "o.npz"),

@@ -35,7 +35,7 @@ def _read_widths(ctx: click.Context, param: click.Parameter, text: str | None) -
     return tuple(int(part) for part in parts)
 
 
-_SAMPLES = record(
+GIVEN_SAMPLES = record(
     "samples",
     SampleOptions,
     click.option("-i", "--input", "samples__inputs", multiple=True, metavar="[NAME=]FILE", help=INPUT_HELP),
@@ -43,6 +43,13 @@ _SAMPLES = record(
     click.option(
         "--seed", "samples__seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of random samples."
     ),
+)
+DATA_OPTION = click.option(
+    "-d",
+    "--data",
+    metavar="[TASK=]DIR",
+    help="Labelled samples: the data set of a task of `tflq bench`, or a folder with y_labels.csv whose files are "
+    "as the model's input lies in memory.",
 )
 _TRIALS = (
     click.option(
@@ -71,13 +78,7 @@ def trials(function: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in reversed(_TRIALS):
         command = option(command)
-    return click.option(
-        "-d",
-        "--data",
-        metavar="[TASK=]DIR",
-        help="Labelled samples: the data set of a task of `tflq bench`, or a folder with y_labels.csv whose files are "
-        "as the model's input lies in memory.",
-    )(_SAMPLES(command))
+    return DATA_OPTION(GIVEN_SAMPLES(command))
 
 
 def accuracy_text(result: Result) -> str:

@@ -1,0 +1,74 @@
+"""`tflq recover` writes a float model that every other command takes, or refuses and writes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.command import tflq
+from tests.support.digits_problem import write_labelled
+from tests.support.tracked import ROOT
+from tflq.converters.tflite import read_model
+from tflq.graph import DType
+
+DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
+THREE = ("-t", "gap9-ne16", "-s", "weight_bits=3")
+
+
+def test_the_file_is_what_bench_then_measures(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    write_labelled(folder, 200)
+    spans = ("-n", "0:120", "--verify", "0:200")
+    done = tflq("recover", DIGITS, *THREE, "-d", folder, *spans, "-o", "r.tflite", "--json", cwd=tmp_path)
+    assert done.status == 0, done.err
+    (_, _, verified) = done.json["results"]
+    _, after = verified["accuracy_percent"]
+    assert verified["sqnr_db"][1] > verified["sqnr_db"][0] + 3
+    model = read_model(tmp_path / "r.tflite")
+    about = json.loads(model.metadata["tflq.recovered"])
+    assert (about["target"], about["settings"], about["samples"]) == ("gap9-ne16", ["weight_bits=3"], 120)
+    assert about["labels_used"] is False
+    assert model.main.tensors[model.main.inputs[0]].dtype is DType.FLOAT32
+    images, _ = np.load(ROOT / "tflq" / "data" / "digits_test.npz").values()
+    np.save(tmp_path / "x.npy", read_real(images.reshape(-1, 1, 8, 8, 1)[:200]))
+    run = tflq("run", "r.tflite", *THREE, "-i", "x.npy", "-o", "y.npz", cwd=tmp_path)
+    assert run.status == 0, run.err
+    (answers,) = np.load(tmp_path / "y.npz").values()
+    labels = np.loadtxt(folder / "y_labels.csv", delimiter=",", usecols=2, dtype=int)
+    assert 100 * np.mean(answers.reshape(200, -1).argmax(1) == labels) == pytest.approx(after)
+
+
+def read_real(images: np.ndarray) -> np.ndarray:
+    affine = read_model(DIGITS).main.tensors[read_model(DIGITS).main.inputs[0]].affine
+    return ((images.astype(np.float64) - affine.zero_point) * affine.scale).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give --data or --input; --random takes random ones"),
+        (("--random", "-n", "0:1"), "recovery needs 2 samples or more"),
+        (("--random", "-n", "5:3"), "is no range"),
+        (("--random", "-s", "weight_bits=1"), "weight_bits"),
+        (("-i", "nowhere.npy"), "nowhere.npy"),
+    ],
+)
+def test_refusals_write_nothing(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = tflq("recover", DIGITS, *THREE, *arguments, "-o", "r.tflite", cwd=tmp_path)
+    assert done.status == 2
+    assert words in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_random_samples_are_warned_of(tmp_path: Path) -> None:
+    done = tflq("recover", DIGITS, *THREE, "--random", "-n", 30, "-o", "r.tflite", cwd=tmp_path)
+    assert done.status == 0
+    assert "weights are fitted to random samples" in done.err
+    assert "weights are fitted to 30 samples; 100 or more are better" in done.err
+    assert "30 samples" not in done.out
+    assert "27 samples fitted to: SQNR" in done.out
+    assert "3 samples kept aside: SQNR" in done.out

@@ -1,0 +1,240 @@
+"""`tflq.recover`: weights and biases that a target's integers reconstruct best, as a float model (docs/recover.md)."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq import __version__
+from tflq.analysis.executions import for_target
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.api.calibrate import calibrate
+from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
+from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.result import Json, TableResult, picked
+from tflq.api.samples import samples as choose_samples
+from tflq.api.target import choose_target, complete
+from tflq.api.trials import JudgeOptions, Span
+from tflq.benchmarks.scoring import load_named
+from tflq.converters.dequantized import dequantized
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.errors import InputError, TflqWarning, UnsupportedError, UsageError
+from tflq.files import write_bytes
+from tflq.graph import Graph, Model
+from tflq.graph.equality import same
+from tflq.precision.digest import digest_of
+from tflq.precision.recover import LayerRecovery, Outcome, Recovery, RecoverySettings, outcome, recover_network
+
+METADATA = "tflq.recovered"
+"""Name of the metadata of a recovered file that says how it was made."""
+
+_ASIDE = 10
+"""One sample of so many is kept aside: those whose number ends with 9."""
+
+_FEW = 100
+_RANDOM_SAMPLES = 200
+
+
+@dataclass(frozen=True)
+class RecoverOptions(JudgeOptions):
+    """How a model is recovered, with the fields of `JudgeOptions`; labels are for the report alone.
+
+    Attributes:
+        verify: samples that nothing is fitted to or chosen by, for the report.
+        bias_only: leave all weights as they are.
+        rows: output positions of a layer that are fitted to.
+        seed: of their choice.
+        random: take random samples where none are named, which are refused otherwise.
+    """
+
+    verify: Span | None = None
+    bias_only: bool = False
+    rows: int = RecoverySettings.rows
+    seed: int = RecoverySettings.seed
+    random: bool = False
+
+
+@dataclass(frozen=True)
+class RecoverResult(TableResult):
+    """A recovered model.
+
+    Attributes:
+        source: how reports call the model.
+        target: with its settings.
+        recovery: the network before and after, and what was done to each layer.
+        outcomes: results before and after, on the samples that were fitted to, on those kept aside, and on those of
+            `verify`.
+        content: the float .tflite.
+        output: where it was written, or None.
+    """
+
+    source: str
+    target: TargetOptions
+    recovery: Recovery
+    outcomes: tuple[Outcome, ...]
+    content: bytes
+    output: Path | None
+
+    @property
+    def model(self) -> Model:
+        """The float network with the new weights and biases, and its ranges."""
+        return model_from_bytes(self.content, str(self.output or self.source))
+
+    def rows(self) -> Sequence[Mapping[str, Json]]:
+        """Return a row for each layer with weights."""
+        return [_layer_report(layer) for layer in self.recovery.layers]
+
+    def report(self) -> Mapping[str, Json]:
+        """Return what was done to each layer, and the results before and after."""
+        return {
+            "model": self.source,
+            "target": self.target.name,
+            "output": None if self.output is None else str(self.output),
+            "size_bytes": len(self.content),
+            "left": self.recovery.reason or None,
+            "layers": self.rows(),
+            "results": [
+                {**picked(o, "samples", "count"), "sqnr_db": o.sqnr_db, "accuracy_percent": o.accuracy_percent}
+                for o in self.outcomes
+            ],
+        }
+
+
+def recover(
+    model: ModelSource,
+    target: TargetOptions | str,
+    samples: SampleSource = None,
+    options: RecoverOptions = RecoverOptions(),
+    output: str | Path | None = None,
+    *,
+    progress: Progress = silent,
+    **changes: object,
+) -> RecoverResult:
+    """Find weights and biases of few bits that the target's integers reconstruct best, without training or labels.
+
+    The result is a float model with its ranges, of which the target's own quantiser makes exactly the quantized weights
+    that were found: every other use case takes it, with the same target and settings.
+
+    Args:
+        model: float with ranges (or `calibration`), or quantised.
+        target: with its settings, or its name.
+        samples: like those that the device will see; one of ten is kept aside to decide what stays.
+        options: which of them, and how.
+        output: a .tflite to write.
+        progress: shows how far it is.
+        **changes: fields of the options.
+
+    Warns:
+        TflqWarning: random samples; fewer than 100.
+
+    Raises:
+        UsageError: no samples, or labelled samples and others.
+        InputError, OptionError, FormatError: samples, settings or files that do not fit.
+        UnsupportedError: operators that the target or the float network cannot take; weights that the target's
+            quantiser does not give back.
+        OutputError: the file cannot be written.
+    """
+    options = changed(options, changes)
+    wanted = complete(target, options.calibration)
+    source = read_model(model)
+    found, labels = _read_samples(source, samples, options)
+    span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
+    chosen = span.of(found)
+    known, settings = choose_target(wanted.name or "", wanted)
+    network = dequantized(calibrate(source, options.calibration, progress=progress))
+    fitted, aside = _split(chosen)
+    with progress("recover", sum(len(node.inputs) > 1 for node in network.main.nodes)) as advance:
+        how = RecoverySettings(options.rows, options.seed, options.bias_only)
+        parts = (_taken(chosen, fitted), _taken(chosen, aside))
+        recovery = recover_network(source, network, known, settings, parts, how, advance)
+    sets = [("fitted to", span, fitted), ("kept aside", span, aside)]
+    if options.verify is not None:
+        sets.append(("verified", options.verify, np.arange(options.verify.stop - options.verify.start)))
+    outcomes = []
+    for name, part, numbers in sets:
+        classes = None if labels is None else labels[part.start : part.stop][numbers]
+        outcomes.append(outcome(recovery, source, name, _taken(part.of(found), numbers), classes))
+    content = _content(recovery, wanted, options, chosen)
+    written = model_from_bytes(content)
+    _require_same(for_target(written.main, known, settings).graph, recovery.execution.graph)
+    if output is not None:
+        write_bytes(Path(output), content)
+    where = None if output is None else Path(output)
+    return RecoverResult(name_of(model), wanted, recovery, tuple(outcomes), content, where)
+
+
+def _read_samples(
+    model: Model, samples: SampleSource, options: RecoverOptions
+) -> tuple[Samples, NDArray[np.int64] | None]:
+    is_random = samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
+    if options.data is not None:
+        if not is_random:
+            raise UsageError("--data and --input both name samples; give one of them")
+        data = load_named(options.data, model.main)
+        return data.samples, data.labels
+    if is_random and not options.random:
+        raise UsageError(
+            "recovery fits weights to samples like those that the device will see: give --data or --input; "
+            "--random takes random ones all the same"
+        )
+    if is_random:
+        warnings.warn(
+            "weights are fitted to random samples: the result is for trying out, not for use", TflqWarning, stacklevel=3
+        )
+    stops = [span.stop for span in (options.span, options.verify) if span is not None]
+    return choose_samples(model, samples, count=max(stops, default=_RANDOM_SAMPLES)), None
+
+
+def _split(samples: Samples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of the samples to fit to, and of those kept aside: one of ten, one at least."""
+    if samples.count < 2:
+        raise InputError(f"recovery needs 2 samples or more, one of them to be kept aside; there is {samples.count}")
+    if samples.count < _FEW:
+        warnings.warn(
+            f"weights are fitted to {samples.count} samples; {_FEW} or more are better", TflqWarning, stacklevel=4
+        )
+    numbers = np.arange(samples.count)
+    is_aside = numbers % _ASIDE == min(samples.count, _ASIDE) - 1
+    return numbers[~is_aside], numbers[is_aside]
+
+
+def _taken(samples: Samples, numbers: NDArray[np.int64]) -> GivenSamples:
+    return GivenSamples([array[numbers] for array in samples.take(0, samples.count)])
+
+
+def _content(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> bytes:
+    """Return the .tflite with the line that says how it was made."""
+    about = {
+        "tflq": __version__,
+        "target": target.name,
+        "settings": target.settings,
+        "layers": target.layers,
+        "samples": samples.count,
+        "samples_sha256": digest_of(tuple(samples.arrays)),
+        **picked(options, "rows", "seed", "bias_only"),
+        "labels_used": False,
+        "recovered": {layer.name: layer.kept for layer in recovery.layers},
+    }
+    metadata = {**recovery.network.metadata, METADATA: json.dumps(about, ensure_ascii=False).encode()}
+    return model_to_bytes(replace(recovery.network, metadata=metadata))
+
+
+def _require_same(written: Graph, found: Graph) -> None:
+    """Check that the target makes the same constants of the file as were found.
+
+    Raises:
+        UnsupportedError: it does not.
+    """
+    pairs = zip(written.tensors, found.tensors, strict=False)
+    if len(written.tensors) != len(found.tensors) or not all(same(a.data, b.data) for a, b in pairs):
+        raise UnsupportedError("the target makes other integers of the file than were found; nothing is written")
+
+
+def _layer_report(layer: LayerRecovery) -> Mapping[str, Json]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(layer).items()}

@@ -1,0 +1,6 @@
+"""Weights and biases of few bits that a target's integers reconstruct best, without training (docs/recover.md)."""
+
+from tflq.precision.recover.network import LayerRecovery, Recovery, RecoverySettings, recover_network
+from tflq.precision.recover.outcome import Outcome, outcome
+
+__all__ = ["LayerRecovery", "Outcome", "Recovery", "RecoverySettings", "outcome", "recover_network"]

@@ -1,0 +1,146 @@
+"""Steps 5 to 8 of docs/recover.md: quantized weights and scales by coordinate descent from several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.precision.recover.grid import Reals
+from tflq.precision.recover.moments import Moments
+
+_BLOCK = 48
+"""Weights whose products are brought up to date one by one; the others follow in one product."""
+
+_SWEEPS = 12
+_MANY_STARTS, _FEW_STARTS, _FEW_FROM = 14, 5, 256
+"""Start scales; the few where a channel has more weights than that."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a target allows of a layer's weights.
+
+    Attributes:
+        largest: m, the largest quantized weight; the least is -m.
+        per_tensor: whether the layer has one scale.
+        q: what the target's own rounding gives, whole numbers: float64[G, K, C].
+        scale: the target's own: float64[G, C].
+    """
+
+    largest: int
+    per_tensor: bool
+    q: Reals
+    scale: Reals
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Quantized weights with their scales, and which channels the target's own rounding already serves best.
+
+    Attributes:
+        q: whole numbers: float64[G, K, C].
+        scale: float64[G, C].
+        is_plain: bool[G, C].
+    """
+
+    q: Reals
+    scale: Reals
+    is_plain: NDArray[np.bool_]
+
+
+def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -> tuple[Reals, Reals]:
+    """Sweep over the weights, each set to its best value given the others, and scales in between.
+
+    q_k <- clip(rint(q_k + (r_k / S - (Hq)_k) / H_kk), -m, m); after a sweep S <- q'r / q'Hq where both are positive, of
+    a layer with one scale both summed over its channels. No step raises S^2 q'Hq - 2 S q'r. H and q are whole numbers
+    below 2^53 in sum, so that Hq is exact in any order.
+
+    Args:
+        moments: r has P = starts * C columns.
+        q: float64[G, K, P], whole numbers.
+        scale: float64[G, P].
+        grid: m, and whether there is one scale.
+        starts: F.
+
+    Returns:
+        q and scale behind at most 12 sweeps.
+    """
+    h, r, limit = moments.h, moments.r, grid.largest
+    diagonal = np.einsum("gkk->gk", h)
+    q = q.copy()
+    products = h @ q
+    for _ in range(_SWEEPS):
+        changed = False
+        for first in range(0, q.shape[1], _BLOCK):
+            block = slice(first, first + _BLOCK)
+            inner, near, before = h[:, block, block], products[:, block].copy(), q[:, block].copy()
+            for k in range(inner.shape[1]):
+                row = q[:, first + k]
+                wanted = row + (r[:, first + k] / scale - near[:, k]) / diagonal[:, first + k, None]
+                found = np.clip(np.rint(wanted), -limit, limit)
+                near[:, k + 1 :] += inner[:, k + 1 :, k, None] * (found - row)[:, None]
+                q[:, first + k] = found
+            step = q[:, block] - before
+            if step.any():
+                changed = True
+                products += h[:, :, block] @ step
+        scale = _best_scale((q * r).sum(1), (q * products).sum(1), scale, grid.per_tensor, starts)
+        if not changed:
+            break
+    return q, scale
+
+
+def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
+    """Return the best quantized weights that the target's own quantiser can give back.
+
+    Of all starts the one of least loss, for each channel (for the layer where it has one scale), among those of which
+    some weight is +-m: a target that derives S from the largest weight then finds the same S. The target's own rounding
+    is among them.
+
+    Args:
+        moments: of the filter.
+        weights: the model's own: float64[G, K, C].
+        grid: what the target allows.
+    """
+    groups, depth, channels = weights.shape
+    starts = _MANY_STARTS if depth <= _FEW_FROM else _FEW_STARTS
+    largest = np.abs(weights).max(1)
+    if grid.per_tensor:
+        largest = np.full_like(largest, largest.max())
+    base = np.where(largest > 0, largest, 1.0) / grid.largest
+    scale = (np.linspace(0.25, 1.1, starts)[None, :, None] * base[:, None]).reshape(groups, -1)
+    wide = replace(moments, r=np.tile(moments.r, (1, 1, starts)))
+    q = np.clip(np.rint(np.tile(weights, (1, 1, starts)) / scale[:, None]), -grid.largest, grid.largest)
+    q, scale = descend(wide, q, scale, grid, starts)
+    loss = wide.loss(q, scale).reshape(groups, starts, channels)
+    reaches = (np.abs(q).max(1) == grid.largest).reshape(groups, starts, channels)
+    if grid.per_tensor:
+        loss = np.broadcast_to(loss.sum((0, 2), keepdims=True), loss.shape)
+        reaches = np.broadcast_to(reaches.any((0, 2), keepdims=True), loss.shape)
+    best = np.argmin(np.where(reaches, loss, np.inf), axis=1)[:, None]
+    q = np.take_along_axis(q.reshape(groups, depth, starts, channels), best[:, None], 2)[:, :, 0]
+    scale = np.take_along_axis(scale.reshape(groups, starts, channels), best, 1)[:, 0]
+    found = np.take_along_axis(np.where(reaches, loss, np.inf), best, 1)[:, 0]
+    plain = moments.loss(grid.q, grid.scale)
+    if grid.per_tensor:
+        plain = np.broadcast_to(plain.sum(), plain.shape)
+    is_plain = ~(found < plain)
+    q = np.where(is_plain[:, None], grid.q, q)
+    scale = np.where(is_plain, grid.scale, scale)
+    return Rounding(q, scale, is_plain)
+
+
+def _best_scale(linear: Reals, square: Reals, scale: Reals, per_tensor: bool, starts: int) -> Reals:
+    if per_tensor:
+        groups = len(linear)
+        linear, square = (
+            np.broadcast_to(
+                a.reshape(groups, starts, -1).sum((0, 2), keepdims=True),
+                (groups, starts, a.shape[1] // starts),
+            ).reshape(groups, -1)
+            for a in (linear, square)
+        )
+    usable = (linear > 0) & (square > 0)
+    return np.where(usable, linear / np.where(usable, square, 1.0), scale)

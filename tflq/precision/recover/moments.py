@@ -1,0 +1,97 @@
+"""Steps 2 to 4 of docs/recover.md: the rows that count, what the filter should give there, and their moments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+from tflq.precision.recover.grid import EXACT_BITS, Reals, on_grid
+
+_RIDGE = 1e-3
+"""lambda as a share of the mean of the diagonal of A'A / N."""
+
+_MAX_BLOCK = 1 << 24
+"""Values of float64 that a product of windows takes at a time."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the descent needs of the windows of a filter, the bias eliminated; in units of `step`.
+
+    Attributes:
+        h: A'A / N + lambda I, whole numbers: float64[G, K, K].
+        r: A'(T - mean T) / N: float64[G, K, C].
+        step: of both, squared real units of the input.
+        mu: means of the windows' columns, real: float64[G, K].
+        target_mean: of what the filter should give: float64[G, C].
+        target_power: mean square of T - mean T: float64[G, C].
+    """
+
+    h: Reals
+    r: Reals
+    step: float
+    mu: Reals
+    target_mean: Reals
+    target_power: Reals
+
+    def loss(self, q: Reals, scale: Reals) -> Reals:
+        """Return S^2 q'Hq - 2 S q'r for weights q [G, K, P] with scales [G, P]; r has P columns then."""
+        square, linear = (q * (self.h @ q)).sum(1), (q * self.r).sum(1)
+        return np.asarray(scale**2 * square - 2 * scale * linear)
+
+
+def draw_rows(total: int, count: int, seed: int) -> NDArray[np.int64]:
+    """Return min(count, total) output positions in ascending order, without replacement."""
+    if total <= count:
+        return np.arange(total)
+    return np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
+
+
+def moments_of(windows: Array, scale: float, targets: Reals, largest_weight: int) -> Moments:
+    """Return the moments.
+
+    Sums of whole numbers are exact, so that they do not depend on order or processor. Windows that are no whole
+    numbers are put on a grid first, and so are targets.
+
+    Args:
+        windows: [G, N, K], quantized values less the zero point, or real values.
+        scale: of the quantized values; 1 for real values.
+        targets: T, float64[G, N, C].
+        largest_weight: m; H has as many bits as let Hq stay exact.
+    """
+    groups, count, depth = windows.shape
+    x = windows.astype(np.float64)
+    unit = np.float64(scale)
+    if not np.issubdtype(windows.dtype, np.integer):
+        x, found = on_grid(x, 15)
+        unit = found.reshape(()) * scale
+    largest = max(1.0, float(np.max(np.abs(x), initial=1.0)))
+    room = EXACT_BITS - 1 - math.ceil(math.log2(count)) - math.ceil(math.log2(largest + 1))
+    t, t_step = on_grid(targets, min(30, room), (1,))
+    sums, t_sums = x.sum(1), t.sum(1)
+    centred = np.empty((groups, depth, depth))
+    crossed = np.empty((groups, depth, t.shape[2]))
+    size = max(1, _MAX_BLOCK // (depth * depth + depth * count))
+    for g in range(0, groups, size):
+        part = slice(g, g + size)
+        turned = x[part].transpose(0, 2, 1)
+        centred[part] = (turned @ x[part]) / count - sums[part, :, None] * sums[part, None, :] / count**2
+        crossed[part] = (turned @ t[part]) / count - sums[part, :, None] * t_sums[part, None, :] / count**2
+    diagonal = np.einsum("gkk->gk", centred)
+    diagonal += np.maximum(_RIDGE * diagonal.sum(1, keepdims=True) / depth, 1e-6)
+    h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
+    np.einsum("gkk->gk", h)[...] = np.maximum(np.einsum("gkk->gk", h), 1.0)
+    mean = t_sums / count
+    power = (np.square(t).sum(1) / count - mean**2) * t_step[:, 0] ** 2
+    return Moments(
+        h,
+        crossed * t_step * unit / (step.reshape(()) * unit**2),
+        float(step.reshape(()) * unit**2),
+        sums / count * unit,
+        mean * t_step[:, 0],
+        np.maximum(power, 0.0),
+    )
