@@ -43,7 +43,11 @@ def _choose(graph: Graph, node: Node, options: LayerOptions) -> Choice:
         return Choice(PLAIN)
     if options.kind == "float":
         return Choice("float")
-    reason = _why_weights(graph, node, options.kind) or _why_integer(operands, node, options.kind)
+    reason = (
+        _why_weights(graph, node, options.kind)
+        or _why_bits(node, options)
+        or _why_integer(operands, node, options.kind)
+    )
     return Choice("float", reason) if reason else Choice(options.kind)
 
 
@@ -61,6 +65,23 @@ def _why_weights(graph: Graph, node: Node, kind: str) -> str:
     if kind == "hybrid" and node.operator not in HYBRID:
         return "no hybrid kernel"
     return ""
+
+
+def _why_bits(node: Node, options: LayerOptions) -> str:
+    """Return why weights cannot have the bits that are asked for; empty for operators without weights."""
+    has_weights = RULES.get(node.operator, Rule()).filter is not None
+    if not has_weights or options.weight_bits == 8 or node.operator in NARROW.get(options.kind, ()):
+        return ""
+    return f"no {options.kind} kernel with weights of {options.weight_bits} bits"
+
+
+NARROW = {
+    "hybrid": ("conv_2d", "fully_connected"),
+    "weights": ("conv_2d", "fully_connected"),
+    "int8": ("conv_2d", "depthwise_conv_2d", "fully_connected"),
+    "int16x8": ("fully_connected",),
+}
+"""Operators with kernels for int4 weights; for a DEQUANTIZE behind them those that ai-edge-quantizer's policy has."""
 
 
 def _why_integer(operands: list[Tensor], node: Node, kind: str) -> str:

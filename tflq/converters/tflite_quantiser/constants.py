@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflq.converters.passes.rewrite import constant
+from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.prepare import Prepared
 from tflq.converters.tflite_quantiser.rules import Filter
 from tflq.converters.tflite_quantiser.scales import bias_codes, codes, weight_codes, weights
@@ -40,21 +41,24 @@ class Constants:
         """Return a constant activation in the given quantisation."""
         return self._add(t, type_of(affine), affine, lambda values: codes(values, affine))
 
-    def weights(self, node: Node, found: Filter, kind: str, per_channel: bool, input_scale: float) -> int:
-        """Return the int8 weights of a node; `input_scale` is 0 where the bias stays float."""
+    def weights(self, node: Node, found: Filter, kind: str, layer: LayerOptions, input_scale: float) -> int:
+        """Return the int8 or int4 weights of a node; `input_scale` is 0 where the bias stays float."""
         t = node.inputs[found.weights]
         tensor = self.prepared.graph.tensors[t]
         bias = self._bias(node, found)
         assert tensor.data is not None
         stated = self.prepared.stated.get(t)
-        axis = found.axis if per_channel else None
+        axis = found.axis if layer.per_channel else None
         half_range = None if stated is None else max(abs(stated.minimum), abs(stated.maximum))
-        steps = 127 if stated is None or stated.bits > 8 else (1 << (stated.bits - 1)) - 1
+        bits = layer.weight_bits if stated is None else min(layer.weight_bits, stated.bits)
+        steps = (1 << (bits - 1)) - 1
         reals = None if bias is None or bias.data is None else bias.data.astype(np.float64)
         try:
             scales = weights(tensor.data, axis, reals, input_scale, kind, half_range, steps)
         except UnsupportedError as error:
             raise UnsupportedError(f"weights '{tensor.name}': {error}") from None
+        if layer.weight_bits == 4:
+            return self._add(t, DType.INT4, replace(scales.affine, bits=4), lambda values: weight_codes(values, scales))
         return self._add(t, DType.INT8, scales.affine, lambda values: weight_codes(values, scales))
 
     def bias(self, node: Node, found: Filter, kind: str, input_scale: np.float32, weights: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.requirements import collect_problems, refuse
-from tflq.converters.settings import Options, Settings, read_options
+from tflq.converters.settings import Options, Settings
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
 from tflq.converters.tflite_quantiser.choose_scales import (
     Scales,
@@ -17,7 +17,7 @@ from tflq.converters.tflite_quantiser.choose_scales import (
     choose_scales,
 )
 from tflq.converters.tflite_quantiser.constants import Constants, type_of
-from tflq.converters.tflite_quantiser.options import LayerOptions
+from tflq.converters.tflite_quantiser.options import LayerOptions, options_of
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
 from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
@@ -39,7 +39,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         UnsupportedError: operators that run other graphs; tensors without a range; values that are not finite.
         OptionError: settings that do not fit the graph.
     """
-    options = read_options(LayerOptions, graph, settings)
+    options = options_of(graph, settings)
     refuse(problems_of(graph))
     prepared = prepare(graph)
     choices = choose_kinds(prepared.graph, options.layers)
@@ -108,8 +108,8 @@ class _Writer:
             self._settle(t, self.scales.of(t, choice.kind))
         if rule.filter is not None:
             scale = self._input_scale(node, inputs, rule.filter.weights)
-            per_channel = self.options.layers[node.name].per_channel
-            found = self.constants.weights(node, rule.filter, choice.kind, per_channel, float(scale))
+            layer = self.options.layers[node.name]
+            found = self.constants.weights(node, rule.filter, choice.kind, layer, float(scale))
             inputs[rule.filter.weights] = found
             if rule.filter.bias < len(inputs):
                 inputs[rule.filter.bias] = self.constants.bias(node, rule.filter, choice.kind, scale, found)
@@ -136,7 +136,7 @@ class _Writer:
         if choice.kind in ("weights", "hybrid"):
             rule = RULES[node.operator].filter
             assert rule is not None
-            found = self.constants.weights(node, rule, "int8", self.options.layers[node.name].per_channel, 0.0)
+            found = self.constants.weights(node, rule, "int8", self.options.layers[node.name], 0.0)
             inputs[rule.weights] = self._dequantised(found) if choice.kind == "weights" else found
         self._append(node, inputs, choice)
 
