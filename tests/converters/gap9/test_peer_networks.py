@@ -40,6 +40,6 @@ def test_flaws_of_the_tool(name: str) -> None:
     assert verdict(name, "exact")[0] is Verdict.DIFFERS
 
 
-@pytest.mark.parametrize("name", ["actalone.ne16", "actalone.sq8", "res.ne16_16"])
+@pytest.mark.parametrize("name", ["actalone.ne16", "actalone.sq8", "res.ne16_16", "m_gather.ne16", "m_gather.sq8"])
 def test_what_the_tool_cannot_quantise(name: str) -> None:
     assert verdict(name, "nntool")[0] is Verdict.REFUSED_BY_BOTH

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tflq.analysis.dumps.memory_map import is_map, read_mapped
+from tflq.analysis.dumps.nntool import node_names
 from tflq.analysis.dumps.text import read_blocks, read_table, read_words
 from tflq.analysis.dumps.wanted import Archive, Stored
 from tflq.analysis.inputs.files import read_npy, read_npz
@@ -79,7 +80,7 @@ def _folder(place: Path, map_path: str | None, dtype: str | None) -> Archive:
 def _file(place: Path, map_path: str | None, dtype: str | None) -> Archive:
     kind, stem = place.suffix.lower(), place.name[: -len(place.suffix)]
     if kind == ".npz":
-        return Archive(str(place), tuple(Stored(key, array) for key, array in read_npz(place).items()))
+        return Archive(str(place), tuple(Stored(key, array) for key, array in node_names(read_npz(place)).items()))
     if kind == ".npy":
         return Archive(str(place), (Stored(stem, read_npy(place)),), is_unnamed=True)
     if kind in _RAW:

@@ -76,10 +76,23 @@ def _move(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
     data = 1 if node.operator == "split" else 0
     if options.feature_bits == 16 and node.operator in ("pad", "space_to_batch_nd"):
         return "padding of 16-bit features that no convolution takes over; set feature_bits=8"
+    if options.numerics == "nntool" and vendor_failure(graph, node):
+        return f"{vendor_failure(graph, node)}; numerics=exact converts it"
     if node.operator not in _ALL_DATA:
         late = [graph.tensors[t].name for p, t in computed_inputs(graph, node) if p != data]
         if late:
             return f"operand '{late[0]}' is computed at run time; GAP9 takes a constant"
+    return ""
+
+
+def vendor_failure(graph: Graph, node: Node) -> str:
+    """Say what NNTool fails on in a move; "" for what it takes."""
+    operand = graph.tensors[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
+    if node.operator == "gather" and operand is not None and operand.ndim:
+        return "NNTool fails on GATHER with a list of indices (18)"
+    sizes = graph.tensors[node.inputs[2]].data if node.operator == "slice" else None
+    if sizes is not None and sizes.size and int(sizes.reshape(-1)[0]) == -1:
+        return "NNTool fails on SLICE with size -1 on the batch axis (18)"
     return ""
 
 

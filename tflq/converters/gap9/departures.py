@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.operators import FILTERS
 from tflq.graph import Affine, Graph, Node
@@ -61,6 +62,7 @@ def _filter(_graph: Graph, node: Node) -> str:
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": _sum,
     "tile": _tile,
+    "gather": vendor_failure,
     "average_pool_2d": _average_pool,
     "hard_swish": _hard_swish,
     "sub": _sub,
