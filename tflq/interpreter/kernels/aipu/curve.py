@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, exponential_of_vectors
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
@@ -29,49 +30,16 @@ from tflq.interpreter.registry import Kernel
 
 Doubles = NDArray[np.float64]
 Single = NDArray[np.float32]
+_SMALLEST_EXPONENT, _LARGEST_EXPONENT = -87.0, 88.0
+"""Between them the exponential is a normal float32."""
+
 Function = Callable[[Doubles], Doubles]
-
-
-def _fused(a: Single, b: Single | np.float32, c: Single | np.float32) -> Single:
-    """Return a * b + c of float32, rounded once."""
-    found: Single = (a.astype(np.float64) * b + c).astype(np.float32)
-    return found
-
-
-_LOG2_E = np.float32(1.442695041)
-_LN2 = (np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06))
-_EXPONENTIAL = tuple(
-    np.float32(c)
-    for c in (
-        0.001393043552525341,
-        0.008333360776305199,
-        0.04166646853692055,
-        0.16666667163372040,
-        0.5,
-    )
-)
-
-
-def _exponential(x: Single) -> Single:
-    """Return the exponential of one ulp with which the Optimizer's vectors compute a sigmoid.
-
-    q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + s + s^2 * u(s)), every step a fused product of float32.
-    Source: docs/aipu.md, 4; equal to the tool's on 2^20 arguments.
-    """
-    q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
-    s = _fused(q, _LN2[1], _fused(q, _LN2[0], x))
-    u = np.full_like(x, np.float32(0.00019852761761285365))
-    for c in _EXPONENTIAL:
-        u = _fused(u, s, c)
-    tail = _fused((s * s).astype(np.float32), u, s)
-    found: Single = np.ldexp((np.float32(1) + tail).astype(np.float32), q.astype(np.int64))
-    return found
 
 
 def _sigmoid_of_vectors(x: Doubles) -> Doubles:
     """Return 1 / (1 + E(-x)), both operations rounded to float32."""
     one = np.float32(1)
-    below: Single = (one + _exponential((-x).astype(np.float32))).astype(np.float32)
+    below: Single = (one + exponential_of_vectors((-x).astype(np.float32))).astype(np.float32)
     found: Doubles = (one / below).astype(np.float64)
     return found
 
@@ -79,9 +47,14 @@ def _sigmoid_of_vectors(x: Doubles) -> Doubles:
 def _silu(x: Doubles) -> Doubles:
     """Return x / (1 + E(-x)) in float32, as PyTorch has it."""
     single = x.astype(np.float32)
-    below: Single = (np.float32(1) + _exponential(-single)).astype(np.float32)
+    below: Single = (np.float32(1) + exponential_of_vectors(-single)).astype(np.float32)
     found: Doubles = (single / below).astype(np.float64)
     return found
+
+
+def _exp(x: Doubles) -> Doubles:
+    limited = np.clip(x, _SMALLEST_EXPONENT, _LARGEST_EXPONENT).astype(np.float32)
+    return np.where(x > _LARGEST_EXPONENT, np.inf, exponential_of_library(limited).astype(np.float64))
 
 
 def _sigmoid(x: Doubles) -> Doubles:
@@ -119,7 +92,7 @@ _FUNCTIONS: dict[str, Function] = {
     "ceil": np.ceil,
     "cosine": np.cos,
     "erf": erf,
-    "exp": np.exp,
+    "exp": _exp,
     "floor": np.floor,
     "log": np.log,
     "round": np.rint,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
+from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
@@ -114,6 +115,10 @@ def _log2_up(value: int) -> int:
     return int(np.ceil(np.log2(value)))
 
 
+_SMALLEST_EXPONENT = -87.0
+"""What lies below rounds to an entry of 0 all the same."""
+
+
 def exponentials(node: Node, operands: Operands) -> Table:
     """t[i] = clamp(RNE(exp((g - (2^b - 1) + zp) / s + (ln(2^20 - 1) - zp / s)))); g = i where n = 2^b.
 
@@ -130,8 +135,7 @@ def exponentials(node: Node, operands: Operands) -> Table:
     grid = even_steps(0, span, 1 << entries) - np.float32(span) + zp
     shift = np.float32(np.float32(np.log(np.float64(limit))) - np.float32(zp / scale_of(x)))
     argument = (grid * inverse).astype(np.float32) + shift
-    # exp in float64, rounded once: a correctly rounded expf, which gives the Optimizer's entries
-    values = np.exp(argument.astype(np.float64)).astype(np.float32)
+    values = exponential_of_library(np.maximum(argument, np.float32(_SMALLEST_EXPONENT)))
     codes: Integers = np.clip(np.rint(values), 0, limit).astype(np.int64)
     return Table(codes, 0, bits - entries, 0, limit)
 
