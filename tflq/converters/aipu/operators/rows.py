@@ -153,6 +153,7 @@ LAYERS = {
     "gather_nd": Layer("GatherND", types=all_values),
     "repeat": Layer("Repeat", types=all_values),
     "reverse_sequence": Layer("ReverseSequence"),
+    "scatter_elements": Layer("ScatterElements", _scattered, emitted=_scatter, keeps_whole=True),
     "scatter_nd": Layer("ScatterND", _scattered, emitted=_scatter, keeps_whole=True),
 }
 

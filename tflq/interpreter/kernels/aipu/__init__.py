@@ -12,8 +12,7 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        "bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize "
-        "roi_align scatter_nd",
+        "bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize roi_align",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",
@@ -30,6 +29,7 @@ ARITHMETIC = Arithmetic(
         pairs_by_table="div pow",
         reductions="cumulate reduce segment_reduce",
         rows="filter gather gather_nd repeat reverse_sequence",
+        scatter_nd="scatter_elements scatter_nd",
         softmax="log_softmax softmax",
         unweighted="bias_add mat_mul",
     ),

@@ -5,13 +5,17 @@ ADD, MAX, MIN, NONE: (d + zp_d) * k_d and (u + zp_u) * k_u on a common scale, as
 and u' = (u + zp_u) * M_1 is shifted by N_1 at each update, the end by N_0. Each combination is limited to 32 bits.
 At 16 bits the last step rounds down.
 
-Source: Compass Optimizer, ops/scatter_nd.py.
+ScatterElements: an index along one axis for each element of the updates; k of 15 bits before it is halved. Data and
+updates on the common scale are limited to as many bits as both have; the last step rounds half to even. MUL is not
+taken.
+
+Source: Compass Optimizer, ops/scatter_nd.py, scatter_elements.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +23,7 @@ from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
 from tflq.interpreter.kernels.aipu.imported import imported_numbers
 from tflq.interpreter.kernels.aipu.multiplier import (
+    LARGEST,
     Doubles,
     Multiplier,
     OutputCodes,
@@ -29,6 +34,7 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, 
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.registry import Kernel
 
 _COMBINE: dict[str, Callable[[Integers, Integers], Integers]] = {
     "ADD": np.add,
@@ -54,6 +60,8 @@ class ScatterParams:
         limits: of each combination.
         rounds_down: whether the steps round down.
         codes: of the output.
+        side_limits: of data and updates on the common scale; None for none.
+        axis: of ScatterElements, behind the sample axis.
     """
 
     method: str
@@ -64,6 +72,8 @@ class ScatterParams:
     limits: tuple[int, int]
     rounds_down: bool
     codes: OutputCodes
+    side_limits: tuple[int, int] | None = None
+    axis: int = 0
 
     def rounded(self, total: Integers, rescale: Multiplier) -> Doubles:
         """Return total * M * 2^-N, rounded half to even, or down."""
@@ -103,6 +113,8 @@ def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> t
     sides = [
         (x.astype(np.int64) + zp) * k for x, zp, k in zip((data, updates), params.offsets, params.factors, strict=True)
     ]
+    if params.side_limits is not None:
+        sides = [np.clip(side, *params.side_limits) for side in sides]
     total = sides[0].reshape(len(data), int(outer.prod()), -1)
     pieces = sides[1].reshape(len(data), rows.shape[1], -1)
     samples = np.arange(len(data))
@@ -115,6 +127,29 @@ def run(params: ScatterParams, data: Array, indices: Array, updates: Array) -> t
     return (params.codes.store(params.rounded(total.reshape(data.shape), params.rescale)),)
 
 
+def lower_elements(node: Node, operands: Operands) -> ScatterParams:
+    """Decide the factors, M and N of ScatterElements.
+
+    Raises:
+        UnsupportedError: MUL, whose shifts no case here shows; another reduction.
+    """
+    require_choice(node, "reduction", tuple(m for m in METHODS if m != "MUL"), "NONE")
+    found, data, updates = lower(node, operands), operands.input(0), operands.input(2)
+    bits, signed = bits_of(data) + bits_of(updates), is_signed(operands.output())
+    limits = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    axis = node.attributes.integer("axis") % len(data.shape) + 1
+    return replace(found, side_limits=limits, rounds_down=False, axis=axis)
+
+
+def run_elements(params: ScatterParams, data: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
+    """Run ScatterElements: quantized [S, *shape], indices [S, *rows], quantized [S, *rows] -> quantized [S, *shape]."""
+    places: list[Integers] = list(np.indices(indices.shape, dtype=np.int64)[1:])
+    places[params.axis - 1] = indices.astype(np.int64)
+    return run(params, data, np.stack(places, axis=-1), updates)
+
+
+_RULE = "updates are combined into data on a common scale, then M / 2^N"
+_SOURCE = "Compass Optimizer, ops/scatter_nd.py, scatter_elements.py; docs/aipu.md, 5"
 _Decision = tuple[tuple[int, int], int, Multiplier]
 
 
@@ -125,7 +160,7 @@ def _common(node: Node, data: Tensor, updates: Tensor, output: Tensor) -> _Decis
         factors, found = given
     else:
         wide = 16 in (bits_of(data), bits_of(updates))
-        limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1
+        limit = (1 << (NARROW_BITS if wide else USUAL_BITS)) - 1 if node.operator == "scatter_nd" else LARGEST
         method = node.attributes.text("reduction", "NONE")
         factors, found = common_scale(method, data, updates, output, limit)
         factors, found = _halved(factors, found, bits)
@@ -149,3 +184,9 @@ def _halved(factors: tuple[int, int], found: Multiplier, bits: int) -> tuple[tup
     while max(a, b) >= 1 << bits:
         a, b, shift = round(a / 2), round(b / 2), shift - 1
     return (a, b), Multiplier(found.m, shift)
+
+
+KERNELS = {
+    "scatter_elements": Kernel(lower_elements, run_elements, _RULE, _SOURCE),
+    "scatter_nd": Kernel(lower, run, _RULE, _SOURCE),
+}
