@@ -91,8 +91,8 @@ def measure_model(path: Path, samples: int, repeats: int) -> Work:
     """Count one model's work and time it."""
     import numpy as np
 
-    from tflq.analysis.macs import macs
     from tflq.converters.tflite import read_model
+    from tflq.graph.macs import macs
     from tflq.interpreter import Engine
 
     graph = read_model(path).main

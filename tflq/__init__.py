@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from tflq.api.diff import DiffResult as DiffResult, diff as diff
     from tflq.api.dumps import DumpsOptions as DumpsOptions, DumpsResult as DumpsResult, dumps as dumps
     from tflq.api.dut import DutOptions as DutOptions, dut as dut
+    from tflq.api.estimate import (
+        EstimateOptions as EstimateOptions,
+        EstimateResult as EstimateResult,
+        estimate as estimate,
+    )
     from tflq.api.explain import ExplainOptions as ExplainOptions, ExplainResult as ExplainResult, explain as explain
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
@@ -82,6 +87,7 @@ _HOMES = {
     "tflq.api.diff": ("DiffResult", "diff"),
     "tflq.api.dumps": ("DumpsOptions", "DumpsResult", "dumps"),
     "tflq.api.dut": ("DutOptions", "dut"),
+    "tflq.api.estimate": ("EstimateOptions", "EstimateResult", "estimate"),
     "tflq.api.explain": ("ExplainOptions", "ExplainResult", "explain"),
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),

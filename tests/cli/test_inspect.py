@@ -9,12 +9,12 @@ import pytest
 from tests.support.command import tflq
 from tests.support.data import data_files, data_path
 from tests.support.tracked import ROOT
-from tflq.analysis.arena import arena_of
 from tflq.benchmarks.demo_data import demo_model_path
 from tflq.cli import main
 from tflq.converters.targets import target_names
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.graph import DType, GraphBuilder, Model
+from tflq.graph.arena import arena_of
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 

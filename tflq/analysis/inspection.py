@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflq.analysis.arena import Arena, arena_of, tensor_bytes
-from tflq.analysis.macs import macs, precision
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.targets import Target, find_target, target_names
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
+from tflq.graph.arena import Arena, arena_of, tensor_bytes
+from tflq.graph.macs import macs, precision
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from tflq.analysis.arena import tensor_bytes
 from tflq.analysis.inspection import GraphFacts, Refusals, refusals
 from tflq.analysis.inspection import inspect as facts_of
 from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
@@ -13,6 +12,7 @@ from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
 from tflq.converters.tflite.extras import ModelExtra
 from tflq.graph import Affine, Model, Tensor
+from tflq.graph.arena import tensor_bytes
 from tflq.schemas.tflite.codec import describe_trailing
 
 

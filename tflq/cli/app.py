@@ -38,6 +38,7 @@ COMMANDS = {
     "search": "Find the smallest mixed precision that keeps an accuracy.",
     "tune": "Find from which layer on a network needs more bits: an alias of `search --backward`.",
     "recover": "Find weights of few bits that work for a target, without training.",
+    "estimate": "Estimate cycles, time, energy and memory on a target, each figure with its error.",
     "convert": "Quantise a model for a target and write its files.",
     "cut": "Write a part of a model as its own .tflite.",
     "dequantize": "Write the float network behind a quantised model.",

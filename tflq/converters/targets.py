@@ -15,6 +15,7 @@ from tflq.graph import Array, Graph, Model, Tensor
 from tflq.quoting import file_name
 
 if TYPE_CHECKING:
+    from tflq.converters.estimate import Estimator
     from tflq.converters.precision import PrecisionPlan, Promotion
 
 ENTRY_POINT_GROUP = "tflq.targets"
@@ -49,6 +50,7 @@ class Target:
             has none. None where there is nothing to choose. Raises as `quantise`.
         promotions: what a backward search gives the last layers of a network, the cheapest first.
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
+        estimate: returns what a quantised graph costs, or why nothing is offered.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Target:
     precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
+    estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
 
 
 _TABLE = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tflq.analysis.arena import arena_of
 from tflq.graph import Graph
+from tflq.graph.arena import arena_of
 from tflq.report.page import Chart, Section, Table
 from tflq.report.svg import Mark, area
 from tflq.units import size

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflq.analysis.arena import arena_of
 from tflq.analysis.c99.helpers import WINDOW
 from tflq.analysis.c99.layer import Layer, layer_of, tensor_words
 from tflq.analysis.c99.shared import Shared
@@ -20,6 +19,7 @@ from tflq.analysis.explain.explanation import Recording
 from tflq.analysis.inputs.random import RandomSamples
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, DType, Graph
+from tflq.graph.arena import arena_of
 from tflq.interpreter import Engine
 from tflq.quoting import c_comment, c_string, markdown_code
 

@@ -122,4 +122,5 @@ AIPU = Target(
     emit=artefacts_of,
     precision_plan=partial(probed_plan, quantise_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
+    estimate="no MACs a cycle, memory or bandwidth of a Zhouyi AIPU were found",
 )

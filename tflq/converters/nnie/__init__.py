@@ -25,4 +25,5 @@ NNIE = Target(
     # Tensors stay real: each layer makes quantized values of its own inputs.
     encode=lambda real, _: np.asarray(real, np.float32),
     emit=artefacts_of,
+    estimate="no cycle model, memory or bandwidth of NNIE were found",
 )

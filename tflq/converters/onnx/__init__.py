@@ -79,4 +79,5 @@ ONNX = Target(
     quantise=quantise_graph,
     encode=_encode,
     emit=lambda graph, source: {f"{model_name(source)}.onnx": model_bytes(translate(graph, carried(graph)))},
+    estimate="a host processor: measure it with `tflq bench`",
 )

@@ -35,4 +35,5 @@ OPENVINO = Target(
     quantise=quantise_graph,
     encode=_encode,
     emit=artefacts_of,
+    estimate="a host processor: measure it with `tflq bench`",
 )

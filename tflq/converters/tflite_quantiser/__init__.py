@@ -43,4 +43,5 @@ TFLITE = Target(
     # clip(rha(f32(x / scale)) + zero_point), halves away from zero, as TFLite's QUANTIZE
     encode=lambda real, tensor: codes(real, tensor.affine),
     emit=artefacts_of,
+    estimate="a host processor: measure it with `tflq bench`",
 )

@@ -9,7 +9,15 @@ import numpy as np
 
 from tflq.converters.gap9.emit.constants import filter_integers, stored_weights
 from tflq.converters.gap9.operators import FILTERS
-from tflq.converters.gap9.packing import GROUP, WIDE_GROUPS, PlaneLayout, pack_planes, pack_stream, plane_mode
+from tflq.converters.gap9.packing import (
+    GROUP,
+    WIDE_GROUP,
+    WIDE_MODES,
+    PlaneLayout,
+    pack_planes,
+    pack_stream,
+    plane_mode,
+)
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Array, Graph, Node
 from tflq.interpreter.numerics.fixed_point import wrap_int32
@@ -156,8 +164,7 @@ def plane_layout(graph: Graph, node: Node) -> PlaneLayout | None:
         shape = (shape[0], shape[2], shape[3], 1)
     if not _is_wide(graph, node):
         return PlaneLayout(mode, shape, params.weight_bits, GROUP)
-    group = WIDE_GROUPS.get(mode)
-    return PlaneLayout(mode, shape, params.weight_bits, group) if group else None
+    return PlaneLayout(mode, shape, params.weight_bits, WIDE_GROUP) if mode in WIDE_MODES else None
 
 
 def _mode(graph: Graph, node: Node) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from tflq.errors import GraphError
-from tflq.graph import Graph, Node, Operands
+from tflq.graph.graph import Graph, Node, Operands
 
 
 def macs(graph: Graph, index: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflq.graph import ABSENT, Graph, Tensor
+from tflq.graph.graph import ABSENT, Graph, Tensor
 
 ALIGNMENT = 16
 """Bytes; what TFLite Micro aligns its buffers to."""

@@ -1,0 +1,46 @@
+"""`tflq estimate`: what a network costs on a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tflq.api.estimate import EstimateOptions, EstimateResult, estimate
+from tflq.api.options import CalibrationOptions, TargetOptions
+from tflq.cli import output
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.report.estimate import LAYER_COLUMNS, LAYER_NUMBERS, figures_of, headline, layer_rows, reasons
+
+
+@click.command("estimate")
+@MODEL_ARGUMENT
+@target_options("`tflq targets` lists them; gap9-ne16 and gap9-sq8 have evidence.", required=True)
+@calibration_options
+@report_option
+@reporting
+def command(
+    model: str, target: TargetOptions, calibration: CalibrationOptions, report: Path | None, as_json: bool
+) -> None:
+    """Estimate cycles, time, energy and memory of MODEL on a target.
+
+    Each figure says what it is worth: exact, fitted, single case or lower bound, with its error; what has too little
+    evidence is not offered, and a network with such a layer has no total.
+    """
+    found = estimate(model, target, EstimateOptions(calibration), progress=output.progress)
+    if report is not None:
+        found.write_report(report)
+    output.show(found, as_json, lambda: _print(found))
+
+
+def _print(result: EstimateResult) -> None:
+    found = result.estimate
+    output.line(f"{result.model} for {result.target}: {headline(found)}")
+    if not found.layers:
+        return
+    output.line()
+    output.table(LAYER_COLUMNS, layer_rows(found), right=LAYER_NUMBERS)
+    output.lines(reasons(found))
+    output.line()
+    output.table(("figure", "value", "basis"), [(name, str(f), f.basis) for name, f in figures_of(found)])
+    output.lines(found.remarks)
