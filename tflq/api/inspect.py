@@ -12,7 +12,7 @@ from tflq.api.read_model import ModelSource, name_of, read_with_content
 from tflq.api.result import Json, TableResult, picked
 from tflq.converters.tflite.extras import ModelExtra
 from tflq.graph import Affine, Model, Tensor
-from tflq.graph.arena import tensor_bytes
+from tflq.graph.arena import tensor_bytes as tensor_bytes
 from tflq.schemas.tflite.codec import describe_trailing
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.analysis.inspection import GraphFacts, OperatorFacts, Refusals, describe_quantisation
-from tflq.api.inspect import InspectResult, inspect
+from tflq.api.inspect import InspectResult, inspect, tensor_bytes
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting
-from tflq.graph.arena import tensor_bytes
 
 if TYPE_CHECKING:
     from tflq.graph import Model, Tensor
