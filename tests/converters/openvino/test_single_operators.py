@@ -17,7 +17,7 @@ from tflq.converters.openvino.emit.translate import supported_operators
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
-from tflq.graph import Array, Graph, Model
+from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
 
 REFUSED = ("computed at run time", "without elements", "soft suppression", "overlap of 0", "can be written",
@@ -38,6 +38,24 @@ def test_operators_without_levels(entry) -> None:
     found = list(judged(entry, OPENVINO, lambda g: OPENVINO.quantise(g, settings), run, 1, 2))
     assert not [f for f in found if f.is_wrong]
     assert all(any(word in f.refusal for word in REFUSED) for f in found if f.refusal), found
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("operator", ["reduce_max", "reduce_min"])
+def test_extremes_of_reals_in_front_of_levels(operator: str, keep: bool) -> None:
+    """The plug-in computes other values where a FakeQuantize stands directly behind ReduceMax of float32."""
+    b, draw = GraphBuilder("extreme"), np.random.default_rng(1)
+    x = b.input("x", (1, 6, 6, 8), DType.FLOAT32)
+    y = b.add("tanh", [x], (1, 6, 6, 8), DType.FLOAT32)
+    shape = (1, 1, 1, 8) if keep else (1, 8)
+    y = b.add(operator, [y, b.constant("axes", np.array([1, 2], np.int32))], shape, DType.FLOAT32, keep_dims=keep)
+    weights = b.constant("w", draw.normal(size=(4, 8)).astype(np.float32))
+    y = b.add("fully_connected", [y, weights], (1, 4), DType.FLOAT32, keep_num_dims=False)
+    graph = b.build([y])
+    data = draw.normal(size=(8, 1, 6, 6, 8)).astype(np.float32)
+    engine = Engine(OPENVINO.quantise(calibrate(graph, [data]), parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
+    (theirs,) = run(engine.graph, Model([graph], source="extreme.tflite"), [data])
+    assert np.allclose(engine.run([data])[engine.graph.outputs[0]], theirs, rtol=1e-5, atol=1e-5)
 
 
 MODELS = data_files("corpus", "single_op_float")[::8]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tflq.converters.exchange.emitter import INT64, Emitter, ExchangeAttribute, Kind, Value
+from tflq.converters.exchange.emitter import FLOAT32, INT64, Emitter, ExchangeAttribute, Kind, Value
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value as Port
 from tflq.converters.openvino.ir.element_types import element_type
@@ -144,6 +144,31 @@ def _reduced(kind: str) -> Row:
     return lambda e, inputs, results, given: e.layer(kind, inputs, results, keep_dims=bool(given["keepdims"]))
 
 
+def _extreme(kind: str) -> Row:
+    """Return the row of ReduceMax and ReduceMin, of real numbers with a layer behind it that changes nothing.
+
+    The plug-in (2026.4.1) computes other values where a FakeQuantize stands directly behind a reduction in float32.
+    Where axes stay, the layer is max(x, -FLT_MAX); else a Reshape.
+    """
+
+    def row(e: Layers, inputs: Sequence[Value | None], results: Results, given: Given) -> list[Port]:
+        x, axes = inputs
+        assert x is not None
+        assert axes is not None
+        if x.dtype != FLOAT32 or given["keepdims"]:
+            found = e.layer(kind, inputs, results, keep_dims=bool(given["keepdims"]))
+            if x.dtype != FLOAT32:
+                return found
+            least = e.number("least", np.array(np.finfo(np.float32).min, np.float32))
+            return e.layer("Maximum", [found[0], least], results, auto_broadcast=NUMPY)
+        gone = e.integers(axes)
+        kept = tuple(1 if a in gone else size for a, size in enumerate(x.shape))
+        found = e.layer(kind, inputs, [(kept, x.dtype)], keep_dims=True)
+        return e.layer("Reshape", [found[0], e.whole_port("shape", results[0][0])], results, special_zero=False)
+
+    return row
+
+
 def _clip(e: Layers, inputs: Sequence[Value | None], results: Results, _: Given) -> list[Port]:
     low, high = (float(e.constants[v.name]) for v in inputs[1:] if v is not None)
     return e.layer("Clamp", inputs[:1], results, min=low, max=high)
@@ -275,7 +300,8 @@ def _suppression(e: Layers, inputs: Sequence[Value | None], results: Results, _:
 _ROWS: dict[str, Row] = {
     **{kind: _same(kind) for kind in ("Abs", "Atan", "Cos", "Erf", "Exp", "Floor", "Log", "Sigmoid", "Sign", "Sin")},
     **{kind: _same(kind) for kind in ("Sqrt", "Tanh", "Tile")},
-    **{kind: _reduced(kind) for kind in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")},
+    **{kind: _reduced(kind) for kind in ("ReduceMean", "ReduceProd", "ReduceSum")},
+    **{kind: _extreme(kind) for kind in ("ReduceMax", "ReduceMin")},
     "Add": _pair("Add"),
     "And": _pair("LogicalAnd"),
     "ArgMax": _place("max"),
