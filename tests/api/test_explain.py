@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tflq
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
-from tflq.errors import UsageError
+from tflq.errors import OptionError, UsageError
 
 DIGITS = str(ROOT / "tflq" / "data" / "digits.tflite")
 PLACE = ("CONV_2D_0_2", (0, 1, 1, 1))
@@ -37,3 +39,46 @@ def test_what_contradicts_itself() -> None:
         tflq.explain(DIGITS, *PLACE, target=tflq.TargetOptions(settings=("weight_bits=4",)))
     with pytest.raises(UsageError, match="brings its own arithmetic"):
         tflq.explain(DIGITS, *PLACE, target=tflq.TargetOptions("nnie"), arithmetic="tflite")
+
+
+def test_a_number_is_the_model_s_in_every_target_and_constants_are_explained() -> None:
+    graph = tflq.read_model(DIGITS).main
+    node = graph.nodes[2]
+    for target in ("tpu-mlir", "openvino"):
+        found = tflq.explain(DIGITS, str(node.outputs[0]), (0, 1, 1, 3), target=target).explanation
+        plain = found.tensor.replace("_", "/")[:20]
+        assert plain == graph.tensors[node.outputs[0]].name.replace("_", "/")[:20]
+    with pytest.raises(OptionError, match=f"gap9-ne16 computes no tensor for the model's tensor {node.outputs[0]} "):
+        tflq.explain(DIGITS, str(node.outputs[0]), (0, 1, 1, 3), target="gap9-ne16")  # it pools in front of that ReLU
+    with pytest.raises(OptionError, match="tpu-mlir computes no tensor for the model's tensor 99"):
+        tflq.explain(DIGITS, "99", (0,), target="tpu-mlir")
+    bias = graph.tensors[node.inputs[2]]
+    steps = {s.label: s.value for s in tflq.explain(DIGITS, str(node.inputs[2]), (3,)).explanation.steps}
+    assert steps["value in the file"] == int(bias.data[3])
+    assert steps["real number in the file"] == pytest.approx(float(bias.data[3] * bias.affine.scale[3]))
+    labels = [s.label for s in tflq.explain(DIGITS, str(node.inputs[2]), (3,), target="openvino").explanation.steps]
+    assert "value of the target" in labels
+
+
+def test_a_dump_is_held_against_the_accumulator(tmp_path: Path) -> None:
+    graph = tflq.read_model(DIGITS).main
+    t = graph.nodes[2].outputs[0]
+    own = tflq.run(DIGITS, tflq.SampleOptions(count=1, seed=3), all_tensors=True, output=str(tmp_path / "own.npz"))
+    assert own is not None
+    arrays = dict(np.load(tmp_path / "own.npz"))
+    name = graph.tensors[t].name
+    place = tuple(int(i) for i in np.argwhere(arrays[name] > -120)[0])
+    arrays[name][place] -= 3
+    np.savez(tmp_path / "dump.npz", **{name: arrays[name]})
+    arguments = (DIGITS, str(t), place[1:], tflq.SampleOptions(count=1, seed=3))
+    found = tflq.explain(*arguments, against=str(tmp_path / "dump.npz"))
+    assert not found.is_equal
+    assert found.device is not None
+    assert found.device.value == found.explanation.stored - 3
+    needed = found.device.needed
+    assert needed is not None
+    assert needed.highest is not None
+    assert needed.highest < needed.accumulator
+    arrays[name][place] += 3
+    np.savez(tmp_path / "dump.npz", **{name: arrays[name]})
+    assert tflq.explain(*arguments, against=str(tmp_path / "dump.npz")).is_equal

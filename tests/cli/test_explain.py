@@ -60,5 +60,5 @@ def test_refusals() -> None:
     assert "is no index" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,x").refused()
     assert "lies outside" in tflq("explain", DIGITS, "--tensor", NODE, "--index", "0,0,99").refused()
     assert "there are 2 samples" in tflq("explain", DIGITS, *PLACE, "-n", "2").refused()
-    assert "a dump has no computation" in tflq("explain", DIGITS, *PLACE, "--against", "x.npz").refused()
+    assert "x.npz: no such file" in tflq("explain", DIGITS, *PLACE, "--against", "x.npz").refused()
     assert "add --target" in tflq("explain", DIGITS, *PLACE, "--set", "weight_bits=4").refused()

@@ -7,15 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tflq.analysis.compare import Running, match
-from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, side_by_side
+import numpy as np
+
+from tflq.analysis.compare import Running, dump_of, match
+from tflq.analysis.compare.dumps import wanted_of
+from tflq.analysis.diagnosis.needed import Needed, needed
+from tflq.analysis.dumps.options import DumpOptions
+from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
-from tflq.errors import OptionError, TflqError, UsageError
+from tflq.errors import InputError, OptionError, TflqError, UsageError
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,8 @@ class ExplainOptions:
         sample: number of the sample.
         target: the integers of this target.
         arithmetic: "tflite", the default without a target.
-        against: another computation of the same element: a model, "@float", "@TARGET".
+        against: another computation of the same element: a model, "@float", "@TARGET"; or a dump that has it.
+        dump: what is known of that dump.
         calibration: ranges for targets.
     """
 
@@ -34,7 +40,28 @@ class ExplainOptions:
     target: TargetOptions | str | None = None
     arithmetic: Literal["tflite"] | None = None
     against: ModelSource | None = None
+    dump: DumpOptions = DumpOptions()
     calibration: CalibrationOptions = CalibrationOptions()
+
+
+@dataclass(frozen=True)
+class DeviceNumber:
+    """What a dump has for the element.
+
+    Attributes:
+        dump: its file.
+        value: the number there.
+        needed: the accumulator that would give it; None for operators without one.
+    """
+
+    dump: str
+    value: float
+    needed: Needed | None
+
+    @property
+    def words(self) -> str:
+        """What would give that number."""
+        return "no accumulator to compare with" if self.needed is None else self.needed.words
 
 
 @dataclass(frozen=True)
@@ -45,15 +72,19 @@ class ExplainResult(TableResult):
         names: of the computation, and of the one that it is held against.
         explanation: its steps.
         against: both computations side by side, or None.
+        device: what a dump has for the element, or None.
     """
 
     names: tuple[str, ...]
     explanation: Explanation
     against: SideBySide | None
+    device: DeviceNumber | None = None
 
     @property
     def is_equal(self) -> bool:
-        """Whether both computations end in the same value."""
+        """Whether both computations, or the computation and the dump, end in the same value."""
+        if self.device is not None:
+            return self.device.value == self.explanation.stored
         return self.against is None or self.against.first.stored == self.against.second.stored
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
@@ -63,8 +94,16 @@ class ExplainResult(TableResult):
     def report(self) -> Mapping[str, Json]:
         """Return the element, and all parts with their steps; of both computations where there are two."""
         found = self.against
-        if found is None:
+        if found is None and self.device is None:
             return _explanation(self.explanation)
+        if found is None:
+            assert self.device is not None
+            facts: Mapping[str, Json] = {
+                "dump": self.device.dump,
+                "value": self.device.value,
+                "words": self.device.words,
+            }
+            return {**_explanation(self.explanation), "equal": self.is_equal, "device": facts}
         parting = found.parting
         return {
             "equal": self.is_equal,
@@ -89,7 +128,7 @@ def explain(
 
     Args:
         model: that computes it.
-        tensor: its name, its number, or its operator's name.
+        tensor: its name or its number in the model, or its operator's name; a constant is explained, too.
         index: the element, in the model's own axes.
         samples: random ones where none are named.
         options: which sample, which arithmetic.
@@ -107,24 +146,86 @@ def explain(
         raise UsageError("--target brings its own arithmetic; leave --arithmetic away")
     a = _side(model, target.name)
     b = None if options.against is None else parse_side(options.against, may_lack_model=True)
-    if a.is_dump or (b is not None and b.is_dump):
+    if a.is_dump:
         raise UsageError("a dump has no computation to explain; name a model")
     quantising = Quantising(target, options.calibration, progress)
-    quantising.refuse_unless(a, b)
+    quantising.refuse_unless(a, None if b is not None and b.is_dump else b)
     found = a.model()
     chosen = choose_samples(found, samples, count=options.sample + 1)
     if options.sample >= chosen.count:
         raise OptionError(f"--sample {options.sample}: there are {chosen.count} samples, counted from 0")
     left = quantising.running(a, found, chosen, found)
+    constant = _constant(left, tensor)
+    if constant is not None:
+        graph = left.execution.source if a.what == "tflite" else left.execution.graph
+        made = explain_constant(left.execution.source, constant, tuple(index), graph, options.sample)
+        return ExplainResult((a.text,), made, None)
     explainer = _explainer(left, options.sample)
-    t = explainer.find(tensor)
+    t = _tensor(left, explainer, tensor, a)
     first = _checked(explainer.explain(t, tuple(index)))
     if b is None:
         return ExplainResult((a.text,), first, None)
+    if b.is_dump:
+        device = _device(left, explainer, t, first, b, options)
+        return ExplainResult((a.text, b.text), first, None, device)
     right = quantising.running(b, b.model(found), chosen, found)
     other = _explainer(right, options.sample)
     second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
     return ExplainResult((a.text, b.text), first, side_by_side(first, second))
+
+
+def _constant(side: Running, tensor: str) -> int | None:
+    """Return the constant of the model that is meant by its name or number; None for other tensors."""
+    tensors = side.execution.source.tensors
+    found = [i for i, t in enumerate(tensors) if t.is_constant and tensor in (t.name, str(i))]
+    return found[0] if found else None
+
+
+def _tensor(side: Running, explainer: Explainer, tensor: str, named: Side) -> int:
+    """Return the tensor of the graph that runs: a number or name of the model means the same tensor in every target.
+
+    Raises:
+        OptionError: there is none.
+    """
+    source = side.execution.source
+    if not named.is_target or not tensor.isdecimal():
+        return explainer.find(tensor)
+    number = int(tensor)
+    held = {w.index: c.index for w, c in zip(wanted_of(side), side.columns, strict=True) if w.index is not None}
+    computed = set(explainer.tensors())
+    if number in held and held[number] in computed:
+        return held[number]
+    name = f" ('{source.tensors[number].name}')" if number < len(source.tensors) else ""
+    known = ", ".join(str(n) for n, t in sorted(held.items()) if t in computed)
+    raise OptionError(
+        f"{named.what} computes no tensor for the model's tensor {number}{name}: it is fused into another or not "
+        f"there; it has {known}"
+    )
+
+
+def _device(
+    side: Running, explainer: Explainer, t: int, first: Explanation, given: Side, options: ExplainOptions
+) -> DeviceNumber:
+    """Return what a dump has for an element.
+
+    Raises:
+        InputError: the dump does not hold the tensor, or the element.
+    """
+    dump = dump_of(given.archive(options.dump), side, options.dump)
+    column = next((c for c in dump.columns if c.index == t), None)
+    if column is None or options.sample >= dump.count:
+        held = ", ".join(f"'{c.name}'" for c in dump.columns[:4])
+        raise InputError(f"{dump.name}: holds no sample {options.sample} of '{first.tensor}'; it has {held}")
+    array = dump.arrays[column.name][options.sample].reshape(-1)
+    shape = side.execution.graph.tensors[t].shape
+    flat = int(np.ravel_multi_index(first.index, shape))
+    if flat >= array.size:
+        raise InputError(f"{dump.name}: '{first.tensor}' ends at element {array.size}, {list(first.index)} is {flat}")
+    value = array[flat].item()
+    node, inputs = explainer.inputs_of(t)
+    x = inputs[0] if inputs else None
+    linear = isinstance(value, int) and x is not None
+    return DeviceNumber(dump.name, value, needed(node, x, first.index, value) if linear and x is not None else None)
 
 
 def _side(model: ModelSource, target: str | None) -> Side:

@@ -9,7 +9,15 @@ from tflq.analysis.explain.side_by_side import at
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, SIDE_HELP, calibration_options, reporting, sample_options, target_options
+from tflq.cli.options import (
+    MODEL_ARGUMENT,
+    SIDE_HELP,
+    calibration_options,
+    dump_options,
+    reporting,
+    sample_options,
+    target_options,
+)
 
 _NUMBERS_A_LINE = 16
 
@@ -24,15 +32,18 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
         ) from None
 
 
-@click.command("explain", epilog=f"B: {SIDE_HELP.replace('or a tensor dump: a file or folder (docs/dumps.md). ', '')}")
+@click.command("explain", epilog=f"B: {SIDE_HELP}")
 @MODEL_ARGUMENT
-@click.option("--tensor", required=True, metavar="NAME", help="A tensor's name, its number, or its operator's name.")
+@click.option(
+    "--tensor", required=True, metavar="NAME", help="A tensor's name or number in the model, or its operator's name."
+)
 @click.option("--index", required=True, metavar="i,j,k", callback=_index, help="The element, in the model's own axes.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, show_default=True, help="Which of the samples.")
 @sample_options(1)
 @click.option("--arithmetic", type=click.Choice(("tflite",)), help="TFLite's integers, the default.")
 @click.option("-t", "--target", "target__name", metavar="TARGET", help="The integers of this target.")
-@click.option("--against", metavar="B", help="Another computation of the same element, side by side.")
+@click.option("--against", metavar="B", help="Another computation of the same element, side by side; or a dump.")
+@dump_options
 @target_options()
 @calibration_options
 @reporting
@@ -51,6 +62,9 @@ def command(
 def _print(found: ExplainResult) -> None:
     if found.against is None:
         _print_steps(found.explanation)
+        if found.device is not None:
+            same = "the same" if found.is_equal else f"{found.device.value:g}; {found.device.words}"
+            output.line(f"{found.device.dump} has {same}")
     else:
         _print_side_by_side(found.against, *found.names)
 

@@ -86,11 +86,17 @@ def wanted_of(side: Running) -> list[Wanted]:
     source, graph = side.execution.source, side.execution.graph
     numbers = _numbers(source)
     writers = source.producers()
+    by_name = {c.index: numbers.get(c.source, numbers.get(graph.tensors[c.index].name)) for c in side.columns}
+    by_node = {n.name: n.outputs[0] for n in source.nodes if n.outputs and n.outputs[0] not in by_name.values()}
+    nodes = {c.node for c in side.columns}
     found = []
     for c in side.columns:
         assert c.tensor is not None
         tensor = graph.tensors[c.index]
-        index = numbers.get(c.source) or numbers.get(tensor.name)
+        index = by_name[c.index]
+        if index is None and f"{c.node}_activation" not in nodes:
+            # A target's own names: the node keeps that of the model, if it holds its activation.
+            index = by_node.get(c.node)
         if index is None and c.node == "" and c.index in graph.inputs:
             index = source.inputs[graph.inputs.index(c.index)]
         names = tuple(dict.fromkeys(n for n in (c.name, tensor.name, c.node, c.source) if n))

@@ -59,7 +59,9 @@ def weights(s: Suspect) -> Iterator[Prediction]:
         return
     tensor = s.graph.tensors[s.weights]
     w = np.asarray(tensor.data)
-    made: list[tuple[str, Array]] = [("are all zero", w * 0)]
+    encoding = s.encoding(s.weights)
+    zero = 0 if encoding is None or encoding.is_per_axis else int(encoding.zero_point[0])
+    made: list[tuple[str, Array]] = [("are all zero", np.full_like(w, zero)), ("are stored as 0", w * 0)]
     if w.dtype.itemsize == 1:
         made.append(("are read as the other 8-bit type", (w.view(np.uint8) ^ np.uint8(128)).view(w.dtype)))
         flat = np.ascontiguousarray(w).reshape(-1)

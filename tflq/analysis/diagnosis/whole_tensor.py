@@ -15,6 +15,8 @@ from tflq.units import short
 
 Mask = NDArray[np.bool_]
 
+_LEAST_PART = 64
+"""A result that stops before this part of it says nothing of where it stops."""
 _SHIFTS = (1, -1, 2, -2, 3, -3)
 _OFFSETS = (*range(1, 17), 32, 64, 128)
 """Elements by which an address may be off."""
@@ -126,7 +128,7 @@ def cut_short(s: Suspect) -> Iterator[Prediction]:
     if (g[:, first:] == last).all():
         made[:, first:] = last
         yield Prediction(f"result stops at element {begin} of {flat.shape[1]}: behind it stands {last}", _like(made, s))
-    elif len(g) > 1 and (g[:, first:] == g[:1, first:]).all():
+    elif len(g) > 1 and first > flat.shape[1] // _LEAST_PART and (g[:, first:] == g[:1, first:]).all():
         made[:, first:] = g[0, first:]
         words = f"result stops at element {first} of {flat.shape[1]}: behind it every sample holds the same"
         yield Prediction(words, _like(made, s))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tflq.analysis.explain.constants import explain_constant
 from tflq.analysis.explain.explanation import Explainer, Explanation
 from tflq.analysis.explain.side_by_side import Pair, SideBySide, side_by_side
 from tflq.analysis.explain.steps import Step, Value
 
-__all__ = ["Explainer", "Explanation", "Pair", "SideBySide", "Step", "Value", "side_by_side"]
+__all__ = ["Explainer", "Explanation", "Pair", "SideBySide", "Step", "Value", "explain_constant", "side_by_side"]

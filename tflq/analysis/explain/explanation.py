@@ -123,6 +123,11 @@ class Explainer:
         nearest = difflib.get_close_matches(name, names, 3, 0.0)
         raise OptionError(f"'{name}' {why}; nearest are {', '.join(map(repr, nearest))}")
 
+    def inputs_of(self, t: int) -> tuple[Node, list[Array | None]]:
+        """Return the node that writes a tensor, and what it read: dtype[*shape] each."""
+        writer = self._writers[t]
+        return self.graph.nodes[writer], self._recording.inputs[writer]
+
     def explain(self, t: int, index: Sequence[int], follow: bool = True) -> Explanation:
         """Explain one element.
 
@@ -137,7 +142,7 @@ class Explainer:
         writer = self._writers[t]
         node = self.graph.nodes[writer]
         value = self.value(t)
-        place = _place(self.graph.tensors[t].name, value.shape, index)
+        place = place_of(self.graph.tensors[t].name, value.shape, index)
         stored = value[place].item()
         steps, source, before = self._steps(writer, node.outputs.index(t), place, stored)
         return Explanation(
@@ -184,7 +189,12 @@ def _real(value: Array, tensor: Tensor, place: Index) -> float | None:
     return float(real_values(value[None], tensor)[0][place]) if is_code else None
 
 
-def _place(name: str, shape: tuple[int, ...], index: Sequence[int]) -> Index:
+def place_of(name: str, shape: tuple[int, ...], index: Sequence[int]) -> Index:
+    """Return a position in the model's own axes; leading axes of size 1 may be omitted.
+
+    Raises:
+        OptionError: it lies outside.
+    """
     missing = len(shape) - len(index)
     place = (*(0,) * missing, *index) if missing > 0 and all(n == 1 for n in shape[:missing]) else tuple(index)
     if len(place) != len(shape) or not all(0 <= i < n for i, n in zip(place, shape, strict=True)):
