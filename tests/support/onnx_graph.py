@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ TO_LAST = (0, 2, 3, 1)
 class OnnxReader:
     """Builds a graph node by node; tensors keep ONNX's names."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, rules: Mapping[str, Callable[..., None]] | None = None) -> None:
         from onnx import helper, numpy_helper
 
         graph = model.graph
@@ -33,7 +33,7 @@ class OnnxReader:
             self.tensors[value.name] = self.builder.input(value.name, last(shape), FLOAT)
         for node in graph.node:
             attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            RULES[node.op_type](self, list(node.input), node.output[0], attributes)
+            (rules or RULES)[node.op_type](self, list(node.input), node.output[0], attributes)
         self.outputs = [value.name for value in graph.output]
 
     def constant(self, name: str, value: Array) -> int:

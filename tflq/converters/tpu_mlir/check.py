@@ -13,7 +13,7 @@ from tflq.converters.tpu_mlir.passes.unify import is_upsampled
 from tflq.graph import Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
-RECTIFIERS = ("relu", "relu6")
+RECTIFIERS = ("relu", "relu6", "relu_0_to_1")
 FUSING = operators_of("fused_activations", "operators")
 _TAKEN = operators_of("operators")
 

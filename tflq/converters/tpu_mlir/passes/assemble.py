@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, Ranges, code_type, kind_of
@@ -212,8 +213,9 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     inputs = []
     for position, source in enumerate(node.inputs):
         if source == ABSENT or not _is_computed(assembly, source):
-            # biases of convolutions stay float32
-            keeps = own or engine.kind == F32 or (position == 2 and node.operator != "fully_connected")
+            # biases of convolutions stay float32, and so does one number beside an activation
+            keeps = engine.kind == F32 or (position == 2 and node.operator != "fully_connected")
+            keeps = keeps or (own and not (node.operator in PAIRS and _is_array(assembly, source)))
             inputs.append(_copied(assembly, source, not keeps))
             continue
         x = assembly.operand(source, dtype, node)
@@ -222,13 +224,24 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
         arithmetic = ARITHMETIC if own else "float"
         outputs = [assembly.result(y, DType.FLOAT32 if node.operator in UNROUNDED else dtype) for y in node.outputs]
         assembly.unrounded.update(outputs if engine.kind == F16 and node.operator in UNROUNDED else ())
-        assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, node.attributes, arithmetic)
+        assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, _rectified(node), arithmetic)
     else:
         wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))
-        assembly.append(node.operator, tuple(inputs), wide, node.name, engine, node.attributes, "float")
+        assembly.append(node.operator, tuple(inputs), wide, node.name, engine, _rectified(node), "float")
         assembly.append("dequantize", (wide,), assembly.result(t, dtype), f"{name}_f16", Engine(F16))
     for y in node.outputs:
         assembly.settle(y)
+
+
+def _is_array(assembly: Assembly, t: int) -> bool:
+    data = assembly.source.tensors[t].data
+    return data is not None and not np.all(data == data.reshape(-1)[0])
+
+
+def _rectified(node: Node) -> Attributes:
+    """The bound of a fused rectifier is not stored: in reals it is max(x, 0)."""
+    fused = fused_activation(node)
+    return node.attributes if fused == "none" else node.attributes.updated(fused_activation_function="relu")
 
 
 def _widened(assembly: Assembly, x: int, name: str) -> int:

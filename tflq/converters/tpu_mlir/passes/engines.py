@@ -17,7 +17,7 @@ from tflq.schemas.tpu_mlir import operators_of, specification
 
 INT8, F16, F32 = "INT8", "F16", "F32"
 AS_INPUT = "as input"
-MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to", "reverse_v2")
+MOVES = ("reshape", "squeeze", "expand_dims", "tile", "broadcast_to")
 """Operators that move whatever comes in."""
 
 

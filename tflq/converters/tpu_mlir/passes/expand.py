@@ -92,6 +92,23 @@ def _square(e: _Expansion, graph: Graph, index: int) -> bool:
     return True
 
 
+def _pow(e: _Expansion, graph: Graph, index: int) -> bool:
+    """X ^ 2 is a product."""
+    exponent = graph.tensors[graph.nodes[index].inputs[1]].data
+    if exponent is None or not np.all(exponent == 2):
+        return False
+    return _square(e, graph, index)
+
+
+def _prelu(e: _Expansion, graph: Graph, index: int) -> bool:
+    """One slope for all channels is a LEAKY_RELU."""
+    slopes = graph.tensors[graph.nodes[index].inputs[1]].data
+    if slopes is None or not np.all(slopes == slopes.reshape(-1)[0]) or slopes.reshape(-1)[0] < 0:
+        return False
+    e.finish("leaky_relu", graph.nodes[index].inputs[:1], alpha=float(slopes.reshape(-1)[0]))
+    return True
+
+
 def _rsqrt(e: _Expansion, graph: Graph, index: int) -> bool:
     e.finish("pow", (graph.nodes[index].inputs[0], e.number(-0.5)))
     return True
@@ -213,6 +230,8 @@ _RULES: dict[str, Callable[[_Expansion, Graph, int], bool]] = {
     "relu_0_to_1": _rectified,
     "rsqrt": _rsqrt,
     "pack": _pack,
+    "pow": _pow,
+    "prelu": _prelu,
     "mirror_pad": _mirror_pad,
     "l2_normalization": _l2_normalization,
     "square": _square,

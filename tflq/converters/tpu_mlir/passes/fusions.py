@@ -84,7 +84,7 @@ def fold_constants(graph: Graph) -> Graph:
         if host is not None:
             result.nodes[index] = _folded(result, result.nodes[host], node, *found)
             gone.add(host)
-        elif form_of(result, node) is Form.CHANNEL:
+        elif node.operator != "neg" and form_of(result, node) is Form.CHANNEL:
             result.nodes[index] = _depthwise(result, node, *found)
     return without_nodes(result, gone)
 
@@ -95,7 +95,12 @@ def fold_factors(graph: Graph) -> Graph:
     for index in range(len(graph.nodes)):
         node = result.nodes[index]
         found = _scale_and_offset(result, node)
-        if found is None or form_of(result, node) is not Form.SCALAR or fused_activation(node) != "none":
+        if (
+            found is None
+            or node.operator == "neg"
+            or form_of(result, node) is not Form.SCALAR
+            or fused_activation(node) != "none"
+        ):
             continue
         host = _host(result, node, is_rectified=True)
         if host is not None and float(found[0][0]) > 0:
@@ -108,6 +113,8 @@ def fold_factors(graph: Graph) -> Graph:
 
 def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | None:
     """Return float32 c, d of a node x * c + d, one number for each channel, or one in all for a product without d."""
+    if node.operator == "neg":
+        return np.array([-1], np.float32), None
     if node.operator not in ("add", "mul", "div") or form_of(graph, node) not in (Form.CHANNEL, Form.SCALAR):
         return None
     operand = constant_of(graph, node)
@@ -123,11 +130,12 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | 
 
 
 def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
-    position = constant_operand(graph, node)
-    assert position is not None
-    x = node.inputs[1 - position]
+    x = next(t for t in node.inputs if not graph.tensors[t].is_constant)
     writer = graph.producers().get(x)
-    if writer is None or graph.nodes[writer].operator not in CONVOLUTIONS or only_reader(graph, x) is None:
+    if writer is None or only_reader(graph, x) is None:
+        return None
+    is_number = node.operator == "neg" or form_of(graph, node) is Form.SCALAR
+    if graph.nodes[writer].operator not in (*CONVOLUTIONS, *(("fully_connected",) if is_number else ())):
         return None
     host = graph.nodes[writer]
     given = [t for t in host.inputs[1:] if t != ABSENT]
@@ -143,7 +151,7 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | 
     weights = graph.tensors[host.inputs[1]]
     assert weights.data is not None
     depthwise = host.operator == "depthwise_conv_2d"
-    factor = scale if depthwise or scale.size == 1 else scale.reshape(-1, 1, 1, 1)
+    factor = scale if depthwise or scale.size == 1 else scale.reshape(-1, *(1,) * (weights.data.ndim - 1))
     channels = weights.shape[3 if depthwise else 0]
     has_bias = len(host.inputs) > 2 and host.inputs[2] != ABSENT
     old = graph.tensors[host.inputs[2]].data if has_bias else None

@@ -8,13 +8,12 @@ import numpy as np
 
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.unify import Span
+from tflq.converters.tpu_mlir.passes.unify import FIXED, Span
 from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, few, parse_calibration_table
 from tflq.errors import FormatError, UnsupportedError
 from tflq.files import read_bytes
 from tflq.graph import Affine, DType, Graph, Node, Range
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.schemas.tpu_mlir import operators_of
 
 Lines = dict[int, CalibrationLine]
 
@@ -66,6 +65,7 @@ def read_table(path: str, names: Mapping[int, str]) -> CalibrationTable:
     return table
 
 
+_LIMITS = {"relu": np.inf, "relu6": 6.0, "relu_0_to_1": 1.0}
 LEAST_THRESHOLD = 1e-5
 """Threshold of a tensor that is always 0."""
 
@@ -80,14 +80,10 @@ def _line(name: str, found: Range) -> CalibrationLine:
 def _clamped(line: CalibrationLine, node: Node) -> CalibrationLine:
     clamp = fused_activation(node)
     clamp = node.operator if clamp == "none" else clamp
-    if clamp not in ("relu", "relu6"):
+    if clamp not in _LIMITS:
         return line
-    high = min(line.maximum, 6.0) if clamp == "relu6" else line.maximum
+    high = min(line.maximum, _LIMITS[clamp])
     return CalibrationLine(line.name, max(high, 0.0), max(line.minimum, 0.0), max(high, 0.0))
-
-
-FIXED = operators_of("fixed_outputs", "operators")
-"""Operators that always write uint8 with S = 1/255."""
 
 
 def type_of(span: Span, name: str, options: LayerOptions) -> Affine:

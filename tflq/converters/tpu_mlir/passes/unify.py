@@ -18,6 +18,8 @@ from tflq.schemas.tpu_mlir import operators_of
 SIGN_SHARE = -0.1
 """What a minimum becomes, as a share of the maximum, where an operator keeps the sign of its input."""
 
+FIXED = operators_of("fixed_outputs", "operators")
+"""Operators that always write uint8 with S = 1/255."""
 RESHAPES = operators_of("ranges", "reshapes")
 POOLS = operators_of("ranges", "sign_kept")
 JOINED = operators_of("ranges", "joined")
@@ -68,9 +70,12 @@ def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool)
     by_threshold = {n.outputs[0] for n in graph.nodes if not asymmetric or _is_by_threshold(graph, n)}
     if not asymmetric:
         by_threshold |= set(graph.inputs)
+    fixed = {n.outputs[0] for n in graph.nodes if n.operator in FIXED}
     spans = {}
     for t, line in lines.items():
-        if t not in by_threshold:
+        if t in fixed:
+            spans[t] = Span(0.0, 1.0)
+        elif t not in by_threshold:
             spans[t] = Span(line.minimum, line.maximum)
         else:
             spans[t] = Span(0.0 if line.minimum >= 0 else -line.threshold, line.threshold)

@@ -1,14 +1,15 @@
 """ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and NEG beside one number, as tables (docs/tpu_mlir.md, 5 and 7).
 
 x + c, x - c:  y = sat(up(q * m + (rha(c / Sy) << s), s)), 8-bit m, s >= 0 about Sx / Sy (AddConst).
-x * c, x / c, -x: y = sat((q - Zx) * m + Zy), m = 1 or -1: the range is multiplied instead (MulConst).
+x * c, x / c, -x: y = sat(up((q - Zx) * m, s) + Zy): the range is multiplied, so m is 1 or -1 and s is 0 (MulConst), but
+where a negative number makes signed integers of unsigned ones.
 max, min: y = sat(max(q - Zx, rha(c / S))), without Zy: a flaw of TPU-MLIR where Z is not 0 (MaxConst, MinConst).
 c / x, x ^ c: tables of real functions; c / 0 is 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, lower_curve, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
-from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 8
@@ -73,16 +74,19 @@ def lower_added_number(operands: Operands, sign: int, floor: int) -> ScalarParam
     return ScalarParams(table, position, found, steps)
 
 
-def lower_factor(operands: Operands, factor: int | None = None) -> ScalarParams:
-    """Decide the params of x * c, whose range is that of x times c: (q - Zx) * m + Zy, m the sign of c.
+def lower_factor(operands: Operands, factor: int | None = None, is_factor: bool = True) -> ScalarParams:
+    """Decide the params of x * c, whose range is that of x times c: up((q - Zx) * m, s) + Zy; m, s about c * Sx / Sy.
 
     TPU-MLIR fuses a rectifier into it and then loses it.
     """
     position, number = _operand(operands) if factor is None else (0, float(factor))
-    z_x, z_y = int(operands.input(position).affine.zero_point[0]), int(operands.output().affine.zero_point[0])
-    m = -1 if number < 0 else 1
-    table = table_of(lambda q: (q - z_x) * m + z_y, operands, position)
-    return ScalarParams(table, position, Multiplier(np.array([m]), np.array([0]), np.array([1.0])))
+    x, y = operands.input(position).affine, operands.output().affine
+    z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
+    scale = abs(number if is_factor else 1.0 / number)
+    found = find_multiplier(scale * float(x.scale[0]) / float(y.scale[0]), MULTIPLIER_BITS, 0)
+    m, s = found.multiplier[0] * (-1 if number < 0 else 1), found.shift[0]
+    table = table_of(lambda q: shift_half_up((q - z_x) * m, s) + z_y, operands, position)
+    return ScalarParams(table, position, replace(found, multiplier=np.array([m])))
 
 
 def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> ScalarParams:
@@ -91,6 +95,7 @@ def lower_bound(operands: Operands, choose: np.ufunc, asymmetric: bool) -> Scala
     x = operands.input(position).affine
     zero_point = int(x.zero_point[0]) if asymmetric else 0
     steps = int(round_half_away(number / float(x.scale[0])))
+    steps = steps if INT32_MIN <= steps <= INT32_MAX else INT32_MIN  # as the tool's conversion overflows
     table = table_of(lambda q: choose(q - zero_point, steps), operands, position)
     return ScalarParams(table, position, None, steps)
 
@@ -105,7 +110,7 @@ def lower_quotient(node: Node, operands: Operands) -> ScalarParams:
         raise UnsupportedError("a quotient of two activations has no integers; TPU-MLIR computes it in float32")
     position, number = _operand(operands)
     if position == 0:
-        return lower_factor(operands)
+        return lower_factor(operands, is_factor=False)
 
     def function(x: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore", invalid="ignore"):
