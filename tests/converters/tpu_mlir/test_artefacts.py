@@ -15,6 +15,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
 from tflq.converters.tpu_mlir import TPU_MLIR
 from tflq.converters.tpu_mlir.tables import parse_calibration_table
+from tflq.errors import OptionError
 from tflq.graph import DType, dequantise, float_view
 from tflq.interpreter import Engine
 
@@ -104,5 +105,19 @@ def test_command(tmp_path) -> None:
     )
     assert lines[-1] == (
         "model_deploy.py --mlir digits.mlir --quantize INT8 --asymmetric --calibration_table digits_cali_table "
-        "--chip bm1684x --model digits.bmodel"
+        '--chip bm1684x ${1:+--test_input "$1" --test_reference digits_top.npz --tolerance 0.8,0.5} '
+        "--model digits.bmodel"
     )
+
+
+def test_the_build_script_says_chip_borders_and_preprocessing() -> None:
+    model = read_model(DIGITS)
+    sets = ["chip=bm1688", "quant_input=true", "mean=127.5", "scale=0.0078", "pixel_format=gray", "asymmetric=true"]
+    files = TPU_MLIR.emit(TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings, sets)), model)
+    transform, deploy = files["digits_build.sh"].decode().splitlines()[-2:]
+    assert "--mean 127.5 --scale 0.0078 --pixel_format gray" in transform
+    assert "--asymmetric" in deploy
+    assert "--quant_input --chip bm1688" in deploy
+    assert "--quant_output" not in deploy
+    with pytest.raises(OptionError, match="mean=a,b: numbers with commas between are needed"):
+        TPU_MLIR.quantise(model.main, parse_settings(TPU_MLIR.settings, ["mean=a,b"]))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tflq.converters.onnx import OnnxGraph, OnnxNode
+from tflq.graph import Array
 
 _MOVERS = ("Reshape", "Transpose")
 
@@ -28,7 +31,27 @@ def for_the_tool(network: OnnxGraph) -> OnnxGraph:
             nodes[-1] = replace(before, inputs=(*before.inputs, node.inputs[1]), outputs=node.outputs)
         else:
             nodes.append(node)
-    return replace(network, nodes=_with_early_rectifiers(nodes, network), constants=constants)
+    nodes = list(_with_early_rectifiers(nodes, network))
+    return replace(network, nodes=_with_known_gelus(nodes, constants), constants=constants)
+
+
+def _with_known_gelus(nodes: list[OnnxNode], constants: dict[str, Array]) -> tuple[OnnxNode, ...]:
+    """Write x * (1 + erf(x / sqrt 2)) * 0.5: of the forms of GELU the one that is fused whoever reads its result."""
+    places = {node.outputs[0]: index for index, node in enumerate(nodes)}
+    result = list(nodes)
+    for erf in (node for node in nodes if node.op_type == "Erf"):
+        scaled = nodes[places[erf.inputs[0]]]
+        add = next(n for n in nodes if n.op_type == "Add" and erf.outputs[0] in n.inputs)
+        last = next(n for n in nodes if n.op_type == "Mul" and add.outputs[0] in n.inputs)
+        half = nodes[places[next(v for v in last.inputs if v != add.outputs[0])]]
+        constants[scaled.inputs[1]] = np.array(np.sqrt(2.0), np.float32)
+        result[places[scaled.outputs[0]]] = replace(scaled, op_type="Div")
+        place, whole = places[half.outputs[0]], half.outputs[0]
+        first, second = sorted((place, places[add.outputs[0]]))
+        product = replace(half, inputs=(scaled.inputs[0], add.outputs[0]), outputs=(whole,))
+        result[first], result[second] = add, product
+        result[places[last.outputs[0]]] = replace(last, inputs=(whole, half.inputs[1]))
+    return tuple(result)
 
 
 def _with_early_rectifiers(nodes: list[OnnxNode], network: OnnxGraph) -> tuple[OnnxNode, ...]:

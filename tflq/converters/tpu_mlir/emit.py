@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tflq.converters.onnx import OnnxGraph, model_bytes
 from tflq.converters.targets import model_name
+from tflq.converters.tpu_mlir.options import Deployment
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC
 from tflq.converters.tpu_mlir.passes.engines import INT8
 from tflq.converters.tpu_mlir.quantise import TableOrigin, float_network
@@ -44,7 +45,7 @@ def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:
         f"{name}.onnx": model_bytes(network),
         f"{name}_cali_table": format_calibration_table(graph.extra.table).encode(),
         f"{name}_integers.json": integers_json(lowered),
-        f"{name}_build.sh": _commands(name, network, _is_asymmetric(lowered), bool(modes)).encode(),
+        f"{name}_build.sh": _commands(name, network, graph.extra.deployment, bool(modes)).encode(),
     }
     if modes:
         files[f"{name}_qtable"] = format_quantisation_table(modes).encode()
@@ -64,26 +65,29 @@ def _modes(graph: Graph) -> dict[str, str]:
     return modes
 
 
-def _is_asymmetric(graph: Graph) -> bool:
-    return any(node.attributes.boolean("asymmetric", False) for node in graph.nodes)
-
-
-def _commands(name: str, network: OnnxGraph, asymmetric: bool, has_modes: bool) -> str:
+def _commands(name: str, network: OnnxGraph, how: Deployment, has_modes: bool) -> str:
     name, shapes = shell_word(name), ",".join("[" + ",".join(map(str, value.shape)) + "]" for value in network.inputs)
+    inputs = [shell_word(value.name) for value in network.inputs]
+    transform = [
+        f"model_transform.py --model_name {name} --model_def {name}.onnx",
+        f"--input_shapes {shell_word(f'[{shapes}]')}",
+        *(f"--{key} {shell_word(value)}" for key, value in how.preprocessing.items()),
+    ]
     deploy = [f"model_deploy.py --mlir {name}.mlir --quantize INT8"]
-    if asymmetric:
-        deploy.append("--asymmetric")
+    deploy += ["--asymmetric"] if how.asymmetric else []
     deploy.append(f"--calibration_table {name}_cali_table")
-    if has_modes:
-        deploy.append(f"--quantize_table {name}_qtable")
-    deploy.append(f"--chip bm1684x --model {name}.bmodel")
+    deploy += [f"--quantize_table {name}_qtable"] if has_modes else []
+    deploy += [option for option in ("quant_input", "quant_output") if getattr(how, option)]
+    deploy = [f"--{part}" if part.startswith("quant_") else part for part in deploy]
+    deploy.append(f"--chip {how.chip}")
     lines = [
         "#!/bin/sh",
         "# Run in this folder, with TPU-MLIR installed. Inputs are float32, images in the order [N, C, H, W].",
+        f"# An argument, an .npz of samples named {', '.join(inputs)}: the tool also compares its own steps.",
         "set -e",
-        f"model_transform.py --model_name {name} --model_def {name}.onnx "
-        f"--input_shapes {shell_word(f'[{shapes}]')} --mlir {name}.mlir",
-        " ".join(deploy),
+        f'{" ".join(transform)} ${{1:+--test_input "$1" --test_result {name}_top.npz}} --mlir {name}.mlir',
+        f'{" ".join(deploy)} ${{1:+--test_input "$1" --test_reference {name}_top.npz --tolerance 0.8,0.5}} '
+        f"--model {name}.bmodel",
     ]
     return "\n".join([*lines, ""])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
@@ -13,7 +13,7 @@ from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
-from tflq.converters.tpu_mlir.options import LayerOptions
+from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
@@ -43,9 +43,11 @@ class TableOrigin:
 
     Attributes:
         table: each tensor's own range, before unification.
+        deployment: what the build script says beside the integers.
     """
 
     table: CalibrationTable
+    deployment: Deployment = field(default_factory=Deployment)
 
 
 def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
@@ -104,7 +106,7 @@ def quantise_network(
     result = assemble(fused, Ranges(names, permuted, spans, types), options)
     validate(result, "tpu-mlir graph")
     inside = (replace(own[t], name=name) for t, name in permuted.cores.items() if t in own)
-    return replace(result, extra=TableOrigin(CalibrationTable((*own.values(), *inside))))
+    return replace(result, extra=TableOrigin(CalibrationTable((*own.values(), *inside)), options.whole.deployment()))
 
 
 def _refuse_modes_of_fused(network: Graph, options: Options[LayerOptions]) -> None:

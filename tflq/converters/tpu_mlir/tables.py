@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflq.converters.onnx import OnnxGraph
+from tflq.converters.onnx import OnnxGraph, OnnxNode
 from tflq.errors import FormatError
 
 _SIX_GATE = "HardSigmoid"
@@ -23,11 +23,27 @@ def tool_names(network: OnnxGraph) -> dict[str, str]:
     """
     writers = network.producers
     names = {value.name: value.name for value in network.inputs}
+    gelus = {last.outputs[0] for last in writers.values() if _ends_gelu(last, writers)}
     for value, node in writers.items():
         kinds = {writers[operand].op_type for operand in node.inputs if operand in writers}
         op_type = "HardSwish" if node.op_type == "Mul" and _SIX_GATE in kinds else node.op_type
+        op_type = "GELU" if value in gelus else op_type
         names[value] = value if op_type in _UNNAMED else f"{value}_{op_type}"
     return names
+
+
+def _ends_gelu(node: OnnxNode, writers: Mapping[str, OnnxNode]) -> bool:
+    """Whether a node is the last of x * (1 + erf(x / sqrt 2)) * 0.5."""
+    path = ("Mul", "Mul", "Add", "Erf")
+    for place, kind in enumerate(path):
+        if node.op_type != kind:
+            return False
+        if place < len(path) - 1:
+            found = [writers[v] for v in node.inputs if v in writers and writers[v].op_type == path[place + 1]]
+            if not found:
+                return False
+            node = found[0]
+    return True
 
 
 def tensor_names(network: OnnxGraph) -> dict[int, str]:

@@ -126,7 +126,7 @@ def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> 
     types: dict[int, Affine] = {}
     fixed = {node.outputs[0] for node in graph.nodes if node.operator in FIXED}
     for t in (*graph.inputs, *(t for node in graph.nodes for t in node.outputs)):
-        if t in fixed:
+        if t in fixed and t not in spans:
             types[t] = Affine.per_tensor(np.float64(1) / 255, 0, 8, signed=False)
         elif t in spans:
             types[t] = type_of(spans[t], graph.tensors[t].name, options)
