@@ -30,6 +30,7 @@ from tflq.graph import Graph, Model
 from tflq.graph.equality import same
 from tflq.precision.digest import digest_of
 from tflq.precision.recover import LayerRecovery, Outcome, Recovery, RecoverySettings, outcome, recover_network
+from tflq.precision.recover.filters import FILTERS
 
 METADATA = "tflq.recovered"
 """Name of the metadata of a recovered file that says how it was made."""
@@ -149,7 +150,7 @@ def recover(
     known, settings = choose_target(wanted.name or "", wanted)
     network = dequantized(calibrate(source, options.calibration, progress=progress))
     fitted, aside = _split(chosen)
-    with progress("recover", sum(len(node.inputs) > 1 for node in network.main.nodes)) as advance:
+    with progress("recover", sum(node.operator in FILTERS for node in network.main.nodes)) as advance:
         how = RecoverySettings(options.rows, options.seed, options.bias_only)
         parts = (_taken(chosen, fitted), _taken(chosen, aside))
         recovery = recover_network(source, network, known, settings, parts, how, advance)

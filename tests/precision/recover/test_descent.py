@@ -24,7 +24,7 @@ def problem(seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bo
     scale = (np.full_like(peak, peak.max()) if per_tensor else peak) / largest
     nearest = np.clip(np.rint(weights / scale[:, None]), -largest, largest)
     grid = Grid(largest, per_tensor, nearest, scale)
-    return moments_of(mixed, 0.01, targets, largest), grid, weights
+    return moments_of(mixed, 0.01, targets, weights, largest), grid, weights
 
 
 @settings(max_examples=40, deadline=None)
@@ -69,7 +69,7 @@ def test_weights_that_are_on_the_grid_stay() -> None:
     q[0, 0] = 3
     scale = np.full((1, 5), 0.25)
     inputs = random.integers(-100, 101, (1, 400, 20))
-    moments = moments_of(inputs, 0.5, (inputs * 0.5) @ (q * 0.25), 3)
+    moments = moments_of(inputs, 0.5, (inputs * 0.5) @ (q * 0.25), q * 0.25, 3)
     found = find_rounding(moments, q * 0.25, Grid(3, False, q, scale))
     assert np.array_equal(found.q, q)
 
@@ -105,9 +105,9 @@ def test_products_on_a_grid_do_not_depend_on_the_order_of_addition(seed: int, de
 def test_moments_do_not_depend_on_the_order_of_rows(seed: int) -> None:
     random = np.random.default_rng(seed)
     windows = random.integers(-255, 256, (3, 500, 9)).astype(np.int32)
-    targets = random.normal(size=(3, 500, 2))
+    targets, weights = random.normal(size=(3, 500, 2)), random.normal(size=(3, 9, 2))
     order = random.permutation(500)
-    first, second = (moments_of(windows[:, o], 0.1, targets[:, o], 3) for o in (np.arange(500), order))
+    first, second = (moments_of(windows[:, o], 0.1, targets[:, o], weights, 3) for o in (np.arange(500), order))
     assert np.array_equal(first.h, second.h)
     assert np.array_equal(first.r, second.r)
     assert np.array_equal(first.mu, second.mu)

@@ -13,7 +13,7 @@ from tflq.benchmarks.demo_data import demo_samples
 from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.precision.recover import Recovery, RecoverySettings, outcome, probe, recover_network
+from tflq.precision.recover import Recovery, RecoverySettings, network, outcome, probe, recover_network
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
 
@@ -80,4 +80,23 @@ def test_a_target_that_keeps_floating_point_has_nothing_to_recover() -> None:
     found = recovered("onnx", ())
     assert {layer.kept for layer in found.layers} == {"nothing"}
     assert all("another form" in layer.reason for layer in found.layers)
+    assert found.network.main.tensors == found.plain.main.tensors
+
+
+def test_weights_that_the_quantiser_does_not_give_back_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_gives_back", lambda placed, graph, of, rounding: bool(rounding.is_plain.all()))
+    found = recovered("gap9-ne16", ("weight_bits=3",))
+    assert {layer.kept for layer in found.layers} <= {"bias", "nothing"}
+    narrow = [layer for layer in found.layers if layer.bits == 3]
+    assert narrow
+    assert all("does not give back" in layer.reason for layer in narrow)
+
+
+def test_a_network_that_got_worse_aside_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    ratios = iter(range(1000, 0, -1))
+    worse = lambda judge, execution, tensors: next(ratios) if len(tensors) == 1 else 0  # noqa: E731
+    monkeypatch.setattr(network.Judge, "held_out_db", worse)
+    found = recovered("gap9-ne16", ("weight_bits=3",))
+    assert {layer.kept for layer in found.layers} == {"nothing"}
+    assert "got worse on the samples kept aside" in found.reason
     assert found.network.main.tensors == found.plain.main.tensors

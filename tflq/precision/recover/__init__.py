@@ -1,6 +1,16 @@
 """Weights and biases of few bits that a target's integers reconstruct best, without training (docs/recover.md)."""
 
 from tflq.precision.recover.network import LayerRecovery, Recovery, RecoverySettings, recover_network
-from tflq.precision.recover.outcome import Outcome, outcome
+from tflq.precision.recover.outcome import Outcome, outcome, results_of
+from tflq.precision.recover.probe import RealSamples
 
-__all__ = ["LayerRecovery", "Outcome", "Recovery", "RecoverySettings", "outcome", "recover_network"]
+__all__ = [
+    "LayerRecovery",
+    "Outcome",
+    "RealSamples",
+    "Recovery",
+    "RecoverySettings",
+    "outcome",
+    "recover_network",
+    "results_of",
+]

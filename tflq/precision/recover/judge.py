@@ -99,7 +99,9 @@ class Judge:
         windows = gather(execution, self.fitted, {0: Probe(source, self._rows(of), of.positions, read)})[0]
         is_affine = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
         scale = float(tensor.affine.scale[0]) if is_affine else 1.0
-        return moments_of(windows, scale, self.wanted[of.index].astype(np.float64), largest)
+        weights = np.asarray(self.floating.graph.tensors[of.node.inputs[1]].data).astype(np.float64)
+        wanted = self.wanted[of.index].astype(np.float64)
+        return moments_of(windows, scale, wanted, of.matrix(weights).astype(np.float64), largest)
 
     def held_out_db(self, execution: Execution, tensors: tuple[int, ...]) -> float:
         """Return the SQNR of tensors of the float network under the target, on the samples kept aside, in dB.

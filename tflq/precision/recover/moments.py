@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from tflq.graph import Array
 from tflq.precision.recover.grid import EXACT_BITS, Reals, on_grid
 
-_RIDGE = 1e-3
-"""lambda as a share of the mean of the diagonal of A'A / N."""
+_RIDGE = 0.1
+_LEAST_RIDGE = 1e-3
+"""lambda as a share of the mean of the diagonal of A'A / N: 0.1 K / N, at least 0.001 and at most 0.1.
+
+It draws towards the model's own weights: where rows are few, or an input never changes, they are the better guess.
+"""
 
 _MAX_BLOCK = 1 << 24
 """Values of float64 that a product of windows takes at a time."""
@@ -24,7 +28,7 @@ class Moments:
 
     Attributes:
         h: A'A / N + lambda I, whole numbers: float64[G, K, K].
-        r: A'(T - mean T) / N: float64[G, K, C].
+        r: A'(T - mean T) / N + lambda w: float64[G, K, C].
         step: of both, squared real units of the input.
         mu: means of the windows' columns, real: float64[G, K].
         target_mean: of what the filter should give: float64[G, C].
@@ -51,7 +55,7 @@ def draw_rows(total: int, count: int, seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
 
 
-def moments_of(windows: Array, scale: float, targets: Reals, largest_weight: int) -> Moments:
+def moments_of(windows: Array, scale: float, targets: Reals, weights: Reals, largest_weight: int) -> Moments:
     """Return the moments.
 
     Sums of whole numbers are exact, so that they do not depend on order or processor. Windows that are no whole
@@ -61,6 +65,7 @@ def moments_of(windows: Array, scale: float, targets: Reals, largest_weight: int
         windows: [G, N, K], quantized values less the zero point, or real values.
         scale: of the quantized values; 1 for real values.
         targets: T, float64[G, N, C].
+        weights: the model's own, w: float64[G, K, C].
         largest_weight: m; H has as many bits as let Hq stay exact.
     """
     groups, count, depth = windows.shape
@@ -82,14 +87,16 @@ def moments_of(windows: Array, scale: float, targets: Reals, largest_weight: int
         centred[part] = (turned @ x[part]) / count - sums[part, :, None] * sums[part, None, :] / count**2
         crossed[part] = (turned @ t[part]) / count - sums[part, :, None] * t_sums[part, None, :] / count**2
     diagonal = np.einsum("gkk->gk", centred)
-    diagonal += np.maximum(_RIDGE * diagonal.sum(1, keepdims=True) / depth, 1e-6)
+    share = max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
+    ridge = np.maximum(share * diagonal.sum(1, keepdims=True) / depth, 1e-6)
+    diagonal += ridge
     h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
     np.einsum("gkk->gk", h)[...] = np.maximum(np.einsum("gkk->gk", h), 1.0)
     mean = t_sums / count
     power = (np.square(t).sum(1) / count - mean**2) * t_step[:, 0] ** 2
     return Moments(
         h,
-        crossed * t_step * unit / (step.reshape(()) * unit**2),
+        (crossed * t_step * unit + ridge[:, :, None] * unit**2 * weights) / (step.reshape(()) * unit**2),
         float(step.reshape(()) * unit**2),
         sums / count * unit,
         mean * t_step[:, 0],

@@ -72,7 +72,7 @@ class _Side:
 
     def run(self, labels: NDArray[np.int64] | None) -> tuple[float, int | None]:
         """Return the SQNR, and how many samples are right."""
-        pairs = self._pairs()
+        pairs = results_of(self.execution, self.floating, self.samples)
         output = self.execution.graph.outputs[0]
         kept = tuple({output, *(ours for ours, _ in pairs)})
         signal = noise = 0.0
@@ -89,14 +89,15 @@ class _Side:
             start += len(answers)
         return round(sqnr_db(signal, noise), DECIMALS), None if labels is None else right
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        columns = (Running(self.execution, self.samples).columns, Running(self.floating, self.samples).columns)
-        matched = {m.second.index: m.first.index for m in match(*columns).matches}
-        graph = self.floating.graph
-        before = before_softmax(graph)
-        if all(t in matched for t in before):
-            return [(matched[t], t) for t in before]
-        return list(zip(self.execution.graph.outputs, graph.outputs, strict=True))
+
+def results_of(execution: Execution, floating: Execution, samples: Samples) -> list[tuple[int, int]]:
+    """Return (tensor, tensor of the float network) of each result that is judged: in front of a softmax, or outputs."""
+    columns = (Running(execution, samples).columns, Running(floating, samples).columns)
+    matched = {m.second.index: m.first.index for m in match(*columns).matches}
+    before = before_softmax(floating.graph)
+    if all(t in matched for t in before):
+        return [(matched[t], t) for t in before]
+    return list(zip(execution.graph.outputs, floating.graph.outputs, strict=True))
 
 
 def _right(answers: Array, labels: NDArray[np.int64] | None, start: int) -> int:
