@@ -290,3 +290,22 @@ def test_a_function_without_a_range_has_that_of_its_input() -> None:
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, ["activations=asymmetric"]))
     width = 3 - (np.exp(-2) - 1)
     assert reciprocal(quantised.tensors[quantised.outputs[0]].affine)[0] == pytest.approx(255 / width, rel=1e-6)
+
+
+def test_only_the_variance_is_one_layer() -> None:
+    """Mean, squared difference and mean, of which the first is read by nothing else; RNE of the sum by M and N."""
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 6, 4), DType.FLOAT32)
+    axes = builder.constant("axes", np.array([1], np.int32))
+    mean = builder.add("mean", (x, axes), (1, 1, 4), DType.FLOAT32, keep_dims=True)
+    apart = builder.add("squared_difference", (x, mean), (1, 6, 4), DType.FLOAT32)
+    variance = builder.add("mean", (apart, axes), (1, 1, 4), DType.FLOAT32, keep_dims=True)
+    graph = builder.build((variance,))
+    for t, largest in ((x, 3), (mean, 3), (apart, 9), (variance, 4)):
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(np.float32([-largest]), np.float32([largest])))
+    quantised = lower(AIPU.quantise(graph, parse_settings(AIPU.settings)), "aipu")
+    assert [node.attributes.get("method") for node in quantised.nodes] == ["VARIANCE"]
+    codes = np.random.default_rng(3).integers(-60, 60, (5, 1, 6, 4)).astype(np.int8)
+    (found,) = Engine(quantised).run([codes]).values()
+    real = (codes / (127.5 / 3)).var(axis=2, keepdims=True)
+    np.testing.assert_allclose(found / (255 / 4), real, atol=0.03)

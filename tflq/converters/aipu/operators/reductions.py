@@ -15,6 +15,7 @@ from tflq.converters.aipu.descriptor import (
     Single,
     Source,
     all_values,
+    by_range,
     follows_input,
     like,
     never,
@@ -37,6 +38,8 @@ def _reduce(node: Node, operands: Operands, options: LayerOptions) -> tuple[Outp
     method = node.attributes.text("method")
     if method in _OF_TRUTH:
         return (plain(8),)
+    if method == "VARIANCE":
+        return (by_range(operands.output(), False, options),)
     return all_values(node, operands, options) if method in _PASSING else None
 
 
@@ -52,6 +55,7 @@ def _reduce_needs_range(node: Node) -> bool:
 _REDUCED: dict[str, tuple[ir.Part, ...]] = {
     "SUM": (ir.Factors(ir.CURVED),),
     "MEAN": (ir.Factors(ir.CURVED),),
+    "VARIANCE": (ir.Factors(ir.CURVED, "uint16"),),
     "PROD": (ir.Factors(ir.CURVED, "uint16", shift="uint32"),),
 }
 

@@ -4,6 +4,7 @@ Products that stay within 16 bits by halving, and the multipliers that make up f
 Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
 
 Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of quantized values, ANY and ALL of truth values.
+VARIANCE: sum (q - RNE(mean of q))^2, r = s_y / s_x^2 / n in 15 bits.
 A product is halved, rounding down, until it fits 16 bits; M / 2^N is s_y / s_x^n.
 Source: Compass Optimizer, ops/reduce.py.
 
@@ -80,7 +81,8 @@ def _fitting(m: int, n: int) -> tuple[int, int]:
     return m, n
 
 
-REDUCE_METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "ANY", "ALL")
+REDUCE_METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "VARIANCE", "ANY", "ALL")
+_LARGEST_SHIFT = 63
 _OF_CODES: dict[str, Callable[..., Array]] = {"MIN": np.min, "MAX": np.max}
 _OF_TRUTH: dict[str, Callable[..., Array]] = {"ANY": np.any, "ALL": np.all}
 
@@ -90,7 +92,7 @@ class ReduceParams:
     """The params of one reduction.
 
     Attributes:
-        method: SUM, MEAN, MIN, MAX, PROD, ANY or ALL.
+        method: SUM, MEAN, MIN, MAX, PROD, VARIANCE, ANY or ALL.
         axes: behind the sample axis.
         input_offset: zp_x.
         limits: of a product.
@@ -121,6 +123,9 @@ def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
     if method in ("SUM", "MEAN"):
         ratio = scale_of(output) / np.float32(scale_of(x) * np.float32(count if method == "MEAN" else 1))
         rescale = multiplier_of(node, ratio, bits_of(output))
+    if method == "VARIANCE":
+        ratio = np.float32(scale_of(output) / np.float32(scale_of(x) * scale_of(x))) / np.float32(count)
+        rescale = imported_multiplier(node) or find_multiplier(ratio, WIDEST + 1, _LARGEST_SHIFT)
     if method == "PROD":
         rescale = imported_multiplier(node) or product_multipliers(operands, count).split()[-1]
     limits = product_limits(code_limits(x)[0] + offset_of(x) < 0)
@@ -131,6 +136,10 @@ def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
     """Run Reduce: quantized [S, ...] -> quantized [S, ...] with axes of length 1."""
     if params.method in _OF_CODES:
         return (_OF_CODES[params.method](x, axis=params.axes, keepdims=True),)
+    if params.method == "VARIANCE" and params.rescale is not None:
+        q = x.astype(np.int64)
+        apart = q - np.rint(q.mean(axis=params.axes, keepdims=True)).astype(np.int64)
+        return (params.codes.requantise(np.square(apart).sum(axis=params.axes, keepdims=True), params.rescale),)
     v = x.astype(np.int64) + params.input_offset
     if params.rescale is None:
         return (_OF_TRUTH[params.method](v != 0, axis=params.axes, keepdims=True).astype(params.codes.dtype),)
