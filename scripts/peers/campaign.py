@@ -53,16 +53,17 @@ class Peer:
     target: Path
 
 
-def find(name: str) -> Peer:
-    """The peer of this name; ends the program with one line and status 2 where it is not set up."""
+def find(name: str, target_name: str | None = None) -> Peer:
+    """The peer whose scripts have this name; ends the program with one line and status 2 where it is not set up."""
     data, peers = os.environ.get("TFLQ_DATA"), os.environ.get("TFLQ_PEERS")
-    scripts, target = Path(data or "", "peers", name), Path(peers or "", name)
+    made = target_name or name
+    scripts, target = Path(data or "", "peers", name), Path(peers or "", made)
     if not data or not scripts.is_dir():
         _refuse(
             f"TFLQ_DATA: {data or 'not set'}: has no peers/{name}; name the folder of models, golden data and peers"
         )
     if not peers or not target.is_dir():
-        _refuse(f"TFLQ_PEERS: {peers or 'not set'}: has no {name}; {scripts / 'setup'} makes it, in a folder of yours")
+        _refuse(f"TFLQ_PEERS: {peers or 'not set'}: has no {made}; {scripts / 'setup'} makes it, in a folder of yours")
     return Peer(scripts, target)
 
 

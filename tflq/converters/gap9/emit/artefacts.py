@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from tflq.converters.gap9.emit.constants import constants_of, npz_bytes
 from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, c_header, c_source, hardware_memory, index_json
+from tflq.converters.gap9.emit.jobs import job_files
 from tflq.converters.gap9.emit.nntool_script import nntool_script
 from tflq.converters.gap9.emit.quantization_json import quantization_json
 from tflq.converters.gap9.emit.tflite_view import tflite_view
@@ -44,6 +45,7 @@ def artefacts_of(graph: Graph, target: str, source: Model) -> dict[str, bytes]:
         BINARY: memory,
         SOURCE: c_source(memory, entries),
         HEADER: c_header(entries),
+        **job_files(lowered),
         "nntool.py": nntool_script(lowered, target, name),
     }
     if tflite:

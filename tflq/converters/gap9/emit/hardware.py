@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tflq.converters.gap9.emit.constants import filter_integers, stored_weights
+from tflq.converters.gap9.jobs.registers import config_word
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.packing import (
     GROUP,
@@ -79,31 +80,19 @@ def index_json(entries: tuple[Entry, ...]) -> Json:
 
 
 def config0(graph: Graph, index: int) -> int:
-    """Return CONFIG0 of the NE16 job of a filter.
-
-    QWM1 = weight bits - 1 (2:0), MODE16 (3), quantised streamout (4), FILTER_MODE 3x3, 3x3 depthwise, 1x1 (6:5), LINEAR
-    (7), STRIDED_2X2 (8), NORM_BITS 8 (13:12), layer-wise weight offset (15), RIGHT_SHIFT, here the pre-normalisation
-    (20:16), QUANT_BITS 8, 16, 32 (22:21), signed output (23), shift and bias loaded with the norm (24, 25). Whoever
-    tiles the layer adds STREAMIN (14).
-    """
+    """Return CONFIG0 of the job of a filter as one; the jobs of ne16_jobs.json have those of strides and taps."""
     node, params = graph.nodes[index], filter_integers(graph.nodes[index])
     mode, stride = _mode(graph, node), _stride(graph, node)
     output = graph.tensors[node.outputs[0]].affine
-    fields = (
-        (params.weight_bits - 1, 0),
-        (_is_wide(graph, node), 3),
-        (1, 4),
-        ({"3x3": 0, "3x3dw": 1}.get(mode, 2), 5),
-        (mode == "linear", 7),
-        (stride == (2, 2) and mode in ("3x3", "3x3dw"), 8),
-        (1, 15),
-        (params.rescaling.pre_normalization, 16),
-        ({8: 0, 16: 1, 32: 2}[output.bits], 21),
-        (output.signed, 23),
-        (1, 24),
-        (1, 25),
+    return config_word(
+        bits=params.weight_bits,
+        wide=_is_wide(graph, node),
+        mode=mode,
+        strided=stride == (2, 2) and mode in ("3x3", "3x3dw"),
+        out_bits=output.bits,
+        signed=output.signed,
+        right_shift=params.rescaling.pre_normalization,
     )
-    return sum(int(value) << bit for value, bit in fields)
 
 
 def multiplied_bias(node: Node) -> Array:

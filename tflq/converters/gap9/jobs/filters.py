@@ -156,7 +156,7 @@ def filter_of(graph: Graph, index: int) -> Filter:
     1 and 2x2 or with a dilation run tap by tap.
 
     Raises:
-        UnsupportedError: a depthwise layer that no mode takes, or a combination that the open RTL does not compute.
+        UnsupportedError: a depthwise layer that no mode takes.
     """
     node = graph.nodes[index]
     x, weights, y = graph.tensors[node.inputs[0]], graph.tensors[node.inputs[1]], graph.tensors[node.outputs[0]]
@@ -179,18 +179,6 @@ def filter_of(graph: Graph, index: int) -> Filter:
         images=images,
     )
     return _on_taps(_padded(found))
-
-
-def refuse_what_the_rtl_lacks(layer: Filter) -> None:
-    """Refuse what NE16's public Verilog does not compute; silicon may.
-
-    Raises:
-        UnsupportedError: 16-bit outputs, and 16-bit features in depthwise and linear mode.
-    """
-    if layer.out_bits == 16:
-        raise UnsupportedError("outputs of 16 bits: a job with them never ends in NE16's open RTL")
-    if layer.wide and layer.mode in ("3x3dw", "linear"):
-        raise UnsupportedError(f"features of 16 bits in mode {layer.mode}: the layout of the planes is not published")
 
 
 def streamable(outputs: int) -> int:

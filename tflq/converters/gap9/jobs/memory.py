@@ -1,0 +1,130 @@
+"""A filter's memory: where its bytes lie while its jobs run, and what stands there before (docs/gap9.md, 20)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tflq.converters.gap9.emit.constants import filter_integers
+from tflq.converters.gap9.emit.hardware import multiplied_bias
+from tflq.converters.gap9.jobs.filters import Filter, filter_of
+from tflq.converters.gap9.jobs.registers import Addresses, Registers, jobs_of
+from tflq.converters.gap9.packing import GROUP, PlaneLayout, pack_planes
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph
+
+ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class LayerMemory:
+    """One layer with everything that its jobs need; addresses begin at 0.
+
+    Attributes:
+        name: of the node.
+        layer: the filter.
+        at: where its parts lie: planes, multipliers, shifts, biases, features, output, each at a multiple of 16.
+        constants: the bytes from address 0 on: planes, multipliers, shifts and biases.
+        outputs: channels that count; those behind them are computed and dropped.
+        minimum: the least value that the cluster keeps of a 32-bit output.
+        maximum: the largest.
+    """
+
+    name: str
+    layer: Filter
+    at: Addresses
+    constants: bytes
+    outputs: int
+    minimum: int
+    maximum: int
+
+    @property
+    def jobs(self) -> list[Registers]:
+        """The registers of its jobs."""
+        return list(jobs_of(self.layer, self.at))
+
+    @property
+    def features_shape(self) -> tuple[int, int, int, int]:
+        """Images, rows, columns, channels of the features in memory, with padding and zeros that stand there."""
+        height, width, _ = self.layer.size_in
+        return (self.layer.images, height, width, self.layer.input_bytes)
+
+    @property
+    def output_shape(self) -> tuple[int, int, int, int]:
+        """Images, rows, columns, channels of the output in memory."""
+        return (self.layer.images, *self.layer.size_out)
+
+    @property
+    def output_bytes(self) -> int:
+        """Size of the output in memory."""
+        return prod(self.output_shape) * self.layer.out_bits // 8
+
+    def features(self, values: Array) -> Array:
+        """Return features as memory holds them, uint8[features_shape], from quantized values of an input tensor."""
+        images, height, width, size = self.features_shape
+        top, bottom, left, right = self.layer.padded_in_memory
+        channels = self.layer.size_in[2]
+        inside = values.reshape(images, height - top - bottom, width - left - right, channels).astype(np.uint8)
+        padded = np.pad(
+            inside, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=self.layer.padding_value
+        )
+        found: Array = np.pad(padded, ((0, 0), (0, 0), (0, 0), (0, size - channels)))
+        return found
+
+    def output(self, content: bytes) -> Array:
+        """Return quantized values, [images, rows, columns, channels], from the output's bytes: what counts, clipped."""
+        kind = np.dtype("<i4") if self.layer.out_bits == 32 else np.dtype(np.int8 if self.layer.signed else np.uint8)
+        found = np.frombuffer(content, kind).reshape(self.output_shape)[..., : self.outputs]
+        clipped: Array = np.clip(found, self.minimum, self.maximum)
+        return clipped
+
+
+def layer_memory(graph: Graph, index: int) -> LayerMemory:
+    """Return the memory of a filter on NE16 of a lowered graph.
+
+    Raises:
+        UnsupportedError: no job computes it.
+    """
+    node, layer = graph.nodes[index], filter_of(graph, index)
+    if layer.wide:
+        raise UnsupportedError(
+            f"{graph.where(index)}: 16-bit features: their accumulators are shifted before they are multiplied, and "
+            "jobs with 16-bit outputs never end in NE16's open RTL"
+        )
+    params = filter_integers(node)
+    outputs = params.weights.shape[0]
+    added = layer.size_out[2] - outputs
+    rescaling = params.rescaling
+    parts = (
+        _planes(graph, index, layer, added),
+        np.pad(rescaling.mul_bias.multiplier.astype(np.uint8), (0, added)),
+        np.pad(rescaling.shift.astype(np.uint8), (0, added)),
+        np.pad(multiplied_bias(node), (0, added)).astype("<i4"),
+    )
+    content, addresses = bytearray(), []
+    for part in parts:
+        content.extend(bytes(-len(content) % ALIGNMENT))
+        addresses.append(len(content))
+        content.extend(part.tobytes())
+    features = _aligned(len(content))
+    # A 3x3 job's first padded pixel lies in front of the features; the address must not be below 0.
+    features += _aligned((layer.window.top * layer.size_in[1] + layer.window.left) * layer.input_bytes)
+    output = _aligned(features + layer.images * prod(layer.size_in[:2]) * layer.input_bytes)
+    at = Addresses(features, addresses[0], output, *addresses[1:])
+    return LayerMemory(node.name, layer, at, bytes(content), outputs, rescaling.minimum, rescaling.maximum)
+
+
+def _planes(graph: Graph, index: int, layer: Filter, added: int) -> Array:
+    """Return the bit planes in the layout of the mode, with zeros for channels that are computed and dropped."""
+    params = filter_integers(graph.nodes[index])
+    codes = (params.weights + params.weight_zero_point).astype(np.uint8)
+    if layer.mode == "3x3dw":
+        codes = np.moveaxis(codes, 1, 3)
+    codes = np.pad(codes, ((0, added), *((0, 0),) * (codes.ndim - 1)))
+    return pack_planes(codes, PlaneLayout(layer.mode, codes.shape, layer.bits, GROUP))
+
+
+def _aligned(address: int) -> int:
+    return address + -address % ALIGNMENT
