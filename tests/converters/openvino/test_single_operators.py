@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged
-from tests.support.openvino import Runtime, channels_first, files_of
+from tests.support.openvino import Runtime, channels_first, files_of, sums_saturate
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
 from tflq.converters.openvino import OPENVINO
@@ -44,6 +44,8 @@ def test_operators_without_levels(entry) -> None:
 @pytest.mark.parametrize("operator", ["reduce_max", "reduce_min"])
 def test_extremes_of_reals_in_front_of_levels(operator: str, keep: bool) -> None:
     """The plug-in computes other values where a FakeQuantize stands directly behind ReduceMax of float32."""
+    if sums_saturate():
+        pytest.skip("no VNNI: OpenVINO's sums of two products saturate at int16 there")
     b, draw = GraphBuilder("extreme"), np.random.default_rng(1)
     x = b.input("x", (1, 6, 6, 8), DType.FLOAT32)
     y = b.add("tanh", [x], (1, 6, 6, 8), DType.FLOAT32)
