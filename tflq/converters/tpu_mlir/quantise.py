@@ -17,7 +17,13 @@ from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
-from tflq.converters.tpu_mlir.passes.fusions import fold_constants, fold_factors, fuse_silu, fuse_softsign
+from tflq.converters.tpu_mlir.passes.fusions import (
+    fold_constants,
+    fold_factors,
+    fuse_silu,
+    fuse_softsign,
+    merge_pointwise,
+)
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
@@ -27,6 +33,7 @@ from tflq.graph import Graph, validate
 _PASSES = (
     Pass(fuse_silu, "x * logistic(x) is one table"),
     Pass(fuse_softsign, "x / (1 + |x|) is one table"),
+    Pass(merge_pointwise, "two convolutions of 1x1 in a row are one"),
     Pass(fold_constants, "one number a channel goes into a convolution, or is one of 1x1"),
     Pass(
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),

@@ -89,6 +89,61 @@ def fold_constants(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
+def merge_pointwise(graph: Graph) -> Graph:
+    """Return the graph with two convolutions of 1x1 in a row as one, w = w2 w1 and b = w2 b1 + b2, in float32.
+
+    Stride 1, no activation between, and nothing else reads what is between.
+    """
+    result, gone = graph.copy(), set[int]()
+    for index in range(len(graph.nodes)):
+        node = result.nodes[index]
+        writer = result.producers().get(node.inputs[0]) if _is_pointwise(result, node) else None
+        if writer is None or not _is_pointwise(result, result.nodes[writer]):
+            continue
+        host = result.nodes[writer]
+        if fused_activation(host) != "none" or only_reader(result, node.inputs[0]) is None:
+            continue
+        (w1, b1), (w2, b2) = (_parameters(result, n) for n in (host, node))
+        rows = w2.reshape(len(w2), -1)
+        weights = _in_order(rows, w1.reshape(len(w1), -1)).reshape(len(w2), 1, 1, -1)
+        first = None if b1 is None else _in_order(rows, b1[:, None])[:, 0]
+        bias = b2 if first is None else first if b2 is None else first + b2
+        name = result.tensors[node.inputs[1]].name
+        inputs = (
+            host.inputs[0],
+            result.add_tensor(constant(name, weights.astype(np.float32))),
+            ABSENT if bias is None else result.add_tensor(constant(f"{name}_bias", bias.astype(np.float32))),
+        )
+        result.nodes[index] = replace(node, inputs=inputs)
+        gone.add(writer)
+    return without_nodes(result, gone)
+
+
+def _in_order(rows: Reals, columns: Reals) -> Reals:
+    """Return the product of two matrices, each sum in order and in float32."""
+    total = np.zeros((rows.shape[0], columns.shape[1]), np.float32)
+    for k in range(rows.shape[1]):
+        total += rows[:, k, None] * columns[None, k]
+    return total
+
+
+def _is_pointwise(graph: Graph, node: Node) -> bool:
+    if node.operator != "conv_2d" or not all(graph.tensors[t].is_constant for t in node.inputs[1:] if t != ABSENT):
+        return False
+    shape, x = graph.tensors[node.inputs[1]].shape, graph.tensors[node.inputs[0]].shape
+    strides = (node.attributes.integer("stride_h"), node.attributes.integer("stride_w"))
+    return shape[1:3] == (1, 1) and strides == (1, 1) and shape[3] == x[3]
+
+
+def _parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
+    found = []
+    for t in (*node.inputs[1:], ABSENT)[:2]:
+        data = None if t == ABSENT else graph.tensors[t].data
+        found.append(None if data is None else data.astype(np.float32))
+    assert found[0] is not None
+    return found[0], found[1]
+
+
 def fold_factors(graph: Graph) -> Graph:
     """Return the graph with products with one positive number in the convolution in front, which has a rectifier."""
     result, gone = graph.copy(), set[int]()
