@@ -72,3 +72,22 @@ def test_a_float_model_is_calibrated_for_its_target(tmp_path: Path) -> None:
     (layer,) = json.loads((tmp_path / "out" / "index.json").read_text())["layers"]
     assert layer["arrays"][0]["dtype"] == "int8"
     assert layer["arrays"][0]["shape"][0] == 5
+
+
+def test_jobs_of_the_accelerator(tmp_path: Path) -> None:
+    """Registers and memory of NE16's layers; only the output changes, and holds the output's bytes."""
+    done = tflq(
+        "export", DIGITS, "-t", "gap9-ne16", "--vectors", "npz", "-l", "0", "-n", "2", "-o", "out", cwd=tmp_path
+    )
+    assert (done.status, done.err) == (0, "")
+    (layer,) = json.loads((tmp_path / "out" / "index.json").read_text())["layers"]
+    files = {array["name"]: (array["file"], array["identifier"]) for array in layer["arrays"]}
+    with np.load(tmp_path / "out" / files["output0"][0]) as stored:
+        output, registers, before, after = (
+            stored[files[name][1]] for name in ("output0", "ne16_registers", "ne16_before", "ne16_after")
+        )
+    assert registers.shape == (1, 24)
+    address = int(registers[0, 2])
+    assert np.array_equal(after[:, address:], output.reshape(2, -1))
+    assert np.array_equal(after[:, :address], before[:, :address])
+    assert not before[:, address:].any()

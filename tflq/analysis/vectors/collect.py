@@ -11,8 +11,10 @@ import numpy as np
 
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
+from tflq.analysis.vectors.ne16 import REGISTERS, job_vectors
 from tflq.analysis.vectors.params import Json, integers_of
-from tflq.errors import OptionError
+from tflq.converters.gap9.jobs.filters import is_on_ne16
+from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
 from tflq.interpreter.execution.values import concatenate
 from tflq.quoting import c_identifiers
@@ -23,7 +25,7 @@ class Vector:
     """One array of a layer.
 
     Attributes:
-        role: "input", "constant", "integers" or "output".
+        role: "input", "constant", "integers", "output" or, of an accelerator's jobs, "memory".
         name: "input0", "constant1", "output0"; for integers the dotted name of the field.
         values: [S, *shape] of what is computed, [*shape] of what is fixed.
         tensor: name of the tensor; empty for integers.
@@ -52,7 +54,7 @@ class LayerVectors:
         identifier: the name as C and Verilog take it, unique among the layers.
         operator: its operator.
         arithmetic: whose kernel computed it.
-        vectors: inputs, constants, integers and outputs, in this order.
+        vectors: inputs, constants, integers and outputs, in this order, then the accelerator's jobs.
         numbers: what `lower` decided beside the arrays.
         left_out: tensors that have no form in a file, with the reason.
     """
@@ -125,6 +127,12 @@ def _layer(graph: Graph, index: int, identifier: str, values: dict[int, Array]) 
         *(Vector("integers", name, array) for name, array in found.arrays.items() if array.dtype.kind in "biuf"),
         *(v for v in vectors if v.role == "output"),
     ]
+    if is_on_ne16(node):
+        try:
+            jobs = job_vectors(graph, index, values[node.inputs[0]], values[node.outputs[0]])
+            vectors += [Vector("integers" if name == REGISTERS else "memory", name, a) for name, a in jobs.items()]
+        except UnsupportedError as error:
+            left_out["ne16_registers"] = str(error)
     arithmetic = node.arithmetic or ""
     return LayerVectors(
         index, node.name, identifier, node.operator, arithmetic, tuple(vectors), found.numbers, left_out

@@ -67,7 +67,7 @@ def _array(layer: LayerVectors, vector: Vector, kind: str) -> dict[str, Json]:
         "tensor": vector.tensor or None,
         "dtype": str(vector.values.dtype),
         "shape": list(vector.values.shape),
-        "sampled": vector.role in ("input", "output"),
+        "sampled": vector.role in ("input", "output", "memory"),
         "scale": None if affine is None else [float(s) for s in affine.scale],
         "zero_point": None if affine is None else [int(z) for z in affine.zero_point],
         "axis": None if affine is None else affine.axis,

@@ -146,7 +146,7 @@ class Filter:
 
 def is_on_ne16(node: Node) -> bool:
     """Whether a node is a filter that the accelerator computes."""
-    return node.operator in FILTERS and node.attributes.text("engine") == NE16
+    return node.operator in FILTERS and node.attributes.text("engine", "") == NE16
 
 
 def filter_of(graph: Graph, index: int) -> Filter:
