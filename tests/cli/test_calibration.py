@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def clipping(folder: Path, *options: str) -> float:
-    done = tflq("convert", "model.tflite", "-t", "nnie", "-o", "out", *options, cwd=folder)
+    done = tflq("convert", "model.tflite", "-t", "nnie", "-o", "out", "--force", *options, cwd=folder)
     assert done.status == 0, done.err
     table = json.loads((folder / "out" / "model_clipping.json").read_text(encoding="utf-8"))
     return float(table["layers"][0]["activation"]["maximum"])
@@ -126,7 +126,7 @@ def test_what_is_refused_writes_nothing(folder: Path, options: tuple[str, ...], 
     np.save(folder / "whole.npy", np.zeros((2, 6), np.int32))
     (folder / "unknown.csv").write_text("x,0,1\nz,0,1\n", encoding="utf-8")
     (folder / "short.csv").write_text("x,0\n", encoding="utf-8")
-    done = tflq("convert", "model.tflite", "-t", "nnie", "-o", "out", *options, cwd=folder)
+    done = tflq("convert", "model.tflite", "-t", "nnie", "-o", "out", "--force", *options, cwd=folder)
     assert words in done.refused()
     assert not (folder / "out").exists()
 

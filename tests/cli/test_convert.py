@@ -67,7 +67,7 @@ def test_twice_the_same_bytes(tmp_path: Path) -> None:
 def test_other_files_in_the_folder_stay(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    assert tflq("convert", DIGITS, "-t", "gap9-sq8", "-o", "out", cwd=tmp_path).status == 0
+    assert tflq("convert", DIGITS, "-t", "gap9-sq8", "-o", "out", "--force", cwd=tmp_path).status == 0
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -115,7 +115,7 @@ def test_report_says_how_close_layers_are_to_float(tmp_path: Path) -> None:
     figures = [layer["similarity"] for layer in report["layers"]]
     assert all(0.99 < f["cosine"] <= 1 and 0.99 < f["requantised_cosine"] <= 1 for f in figures)
     assert all(0 <= f["requantised_differing"] <= 1 and f["requantised_largest"] >= 0 for f in figures)
-    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "-n", "7", cwd=tmp_path)
+    done = tflq("convert", DIGITS, "-t", "aipu", "-o", "out", "-n", "7", "--force", cwd=tmp_path)
     assert f"{figures[0]['cosine']:.6f}" in next(line for line in done.out.splitlines() if line.startswith("0 "))
     assert "cosine: of each layer's float result and the target's, 7 samples" in done.out
 

@@ -32,7 +32,7 @@ def test_cut_by_name_and_by_index(tmp_path: Path) -> None:
     assert done.json["inputs"][0]["name"] == name
     part = read_model(tmp_path / "part.tflite").main
     assert [node.operator for node in part.nodes] == [node.operator for node in graph.nodes[2:4]]
-    shown = tflq("cut", DIGITS, "--to", last, "-o", "part.tflite", cwd=tmp_path).out
+    shown = tflq("cut", DIGITS, "--to", last, "-o", "part.tflite", "--force", cwd=tmp_path).out
     assert f"4 of {len(graph.nodes)} operators" in shown
 
 
@@ -50,7 +50,7 @@ def test_dequantize(tmp_path: Path, oracle: Oracle) -> None:
     read = read_model(tmp_path / "float.tflite")
     assert not any(t.dtype in (DType.INT8, DType.UINT8) for t in read.main.tensors)
     assert tflq("verify", tmp_path / "float.tflite", "-n", "3", "--json").json["samples"] == 3
-    assert "all real numbers float32" in tflq("dequantize", DIGITS, "-o", "float.tflite", cwd=tmp_path).out
+    assert "all real numbers float32" in tflq("dequantize", DIGITS, "-o", "float.tflite", "--force", cwd=tmp_path).out
 
 
 @pytest.mark.parametrize("name", ["kws_ref_model", "pretrainedResnet_quant", "ad01_int8"])

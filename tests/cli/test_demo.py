@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +29,25 @@ def test_story(oracle: object) -> None:
 
 
 def test_commands_of_the_story_run(oracle: object) -> None:
-    lines = [line.split()[1:] for line in tflq("demo").out.splitlines() if line.startswith("  tflq ")]
+    start = f"  {sys.executable} -m tflq "
+    lines = [line.strip() for line in tflq("demo").out.splitlines() if line.startswith(start)]
     assert len(lines) >= 4
-    assert tflq(*lines[0]).status == 0
-    assert tflq(*lines[1]).status == 0
+    for line in lines[:2]:
+        subprocess.run(shlex.split(line), cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("path", ["", "here"])
+def test_the_story_calls_the_program_as_the_shell_finds_it(
+    oracle: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    program = tmp_path / "tflq"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path) if path else "/nowhere")
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    assert main(["demo"]) == 0
+    called = "tflq" if path else str(program)
+    assert f"\n  {called} targets\n" in capsys.readouterr().out
 
 
 def test_json(oracle: object) -> None:

@@ -27,7 +27,7 @@ def test_all_tensors_from_each_kind_of_file(tmp_path: Path, oracle: Oracle) -> N
     np.savez(tmp_path / "x.npz", images=IMAGES)
     (tmp_path / "x.bin").write_bytes(IMAGES.tobytes())
     for name in ("x.npy", "x.npz", "x.bin"):
-        done = tflq("run", DIGITS, "-i", name, "--all-tensors", "-o", "out.npz", cwd=tmp_path)
+        done = tflq("run", DIGITS, "-i", name, "--all-tensors", "-o", "out.npz", "--force", cwd=tmp_path)
         assert (done.status, done.err) == (0, "")
         found = load(tmp_path / "out.npz")
         assert len(found) == len(graph.nodes)
@@ -38,7 +38,7 @@ def test_all_tensors_from_each_kind_of_file(tmp_path: Path, oracle: Oracle) -> N
 
 def test_outputs_and_report(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", IMAGES)
-    report = tflq("run", DIGITS, "-i", "x.npy", "-o", "out.npz", "--json", cwd=tmp_path).json
+    report = tflq("run", DIGITS, "-i", "x.npy", "-o", "out.npz", "--force", "--json", cwd=tmp_path).json
     assert (report["samples"], report["output"], report["arithmetic"]) == (20, "out.npz", "as is")
     (tensor,) = report["tensors"]
     (array,) = load(tmp_path / "out.npz").values()

@@ -83,7 +83,7 @@ def test_an_interrupted_search_goes_on(
     assert second["known"] == kept >= 3
     assert second["evaluated"] == whole["evaluated"] - kept
     assert without_counts(second) == without_counts(whole)
-    third = search(*arguments).json
+    third = search(*arguments, "--force").json
     assert (third["evaluated"], third["known"]) == (0, whole["evaluated"])
 
 

@@ -11,8 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from tflq import __version__
+from tflq.cli import completion
+from tflq.cli.examples import with_examples
 from tflq.cli.groups import HelpfulGroup
 from tflq.errors import TflqError, TflqWarning, UsageError
 from tflq.quoting import shown
@@ -74,15 +77,22 @@ class LazyGroup(HelpfulGroup):
             foreign = _foreign().get(cmd_name)
             return None if foreign is None else cast(click.Command, foreign.load())
         command: click.Command = import_module(f"tflq.cli.{cmd_name}").command
-        return command
+        return with_examples(command, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse a name that is no command with the names that are."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in _foreign():
+        known = not args or args[0].startswith("-") or args[0] in COMMANDS or args[0] in _foreign()
+        if not known and not ctx.resilient_parsing:
             raise click.UsageError(f"no command is called '{args[0]}'; there are {', '.join(COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete to commands, from the table, without importing them, and to the group's own options."""
+        named = {**COMMANDS, **{name: f"of {e.value}" for name, e in _foreign().items()}}
+        found = [CompletionItem(name, help=text) for name, text in named.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands from the table, without importing them."""
@@ -110,6 +120,14 @@ class LazyGroup(HelpfulGroup):
 )
 @click.version_option(__version__, "-V", "--version", prog_name="tflq", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@click.option(
+    "--show-completion",
+    metavar="SHELL",
+    is_eager=True,
+    expose_value=False,
+    callback=completion.show,
+    help="Print what teaches a shell (bash, zsh or fish) to complete commands, targets, tasks, settings and layers.",
+)
 def cli() -> None:
     """Read .tflite files, run them bit for bit as TFLite does, and requantise them for NPUs.
 

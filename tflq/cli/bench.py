@@ -12,7 +12,7 @@ from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
-from tflq.cli import output
+from tflq.cli import completion, output
 from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,
@@ -24,6 +24,7 @@ from tflq.cli.options import (
     reporting,
     target_options,
 )
+from tflq.cli.outputs import writing
 from tflq.report.bench import class_table
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
@@ -41,7 +42,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 
 
 @click.command("bench")
-@click.argument("task", metavar="[TASK]", required=False)
+@click.argument("task", metavar="[TASK]", required=False, shell_complete=completion.tasks)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
 @path_option(
     "-d",
@@ -56,6 +57,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     "targets",
     multiple=True,
     metavar="TARGET",
+    shell_complete=completion.targets,
     help="Quantise for this target too; `all` is every one. Repeat it for more; --set and --layer hold for each.",
 )
 @target_options()
@@ -107,6 +109,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 )
 @report_option
 @reporting
+@writing
 def command(
     task: str | None,
     model: str,

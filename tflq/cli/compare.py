@@ -9,7 +9,7 @@ import click
 from tflq.analysis.compare import ComparedTensor
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
-from tflq.cli import output
+from tflq.cli import completion, output
 from tflq.cli.options import (
     SIDE_HELP,
     calibration_options,
@@ -19,6 +19,7 @@ from tflq.cli.options import (
     sample_options,
     target_options,
 )
+from tflq.cli.outputs import OutputPath, writing
 
 _BARS = "▁▂▃▄▅▆▇█"
 _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "saturated", "clipped", "unused")
@@ -26,8 +27,8 @@ _LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LS
 
 
 @click.command("compare", epilog=f"A and B: {SIDE_HELP}")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="[B]", default="@float")
+@click.argument("first", metavar="A", shell_complete=completion.file)
+@click.argument("second", metavar="[B]", default="@float", shell_complete=completion.file)
 @sample_options(DEFAULT_SAMPLES)
 @click.option("--isolated", is_flag=True, help="Feed each layer of A with B's tensors: its own error alone.")
 @click.option(
@@ -45,13 +46,14 @@ _LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LS
 @click.option(
     "--model-explorer",
     "node_data_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(path_type=Path, dir_okay=False),
     metavar="FILE.json",
     help="Write the noise of each tensor as node data of Model Explorer, too.",
 )
 @target_options()
 @calibration_options
 @reporting
+@writing
 def command(
     first: str,
     second: str,

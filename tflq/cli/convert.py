@@ -11,17 +11,18 @@ import click
 from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, complete
-from tflq.cli import output
+from tflq.cli import completion, output
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     folder_output,
-    path_option,
+    output_option,
     report_option,
     reporting,
     sample_options,
     target_options,
 )
+from tflq.cli.outputs import writing
 from tflq.report.conversion import closeness, sentence
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @target_options("`tflq targets` lists them; `all` is every one.", required=True)
 @calibration_options
 @folder_output
-@path_option(
+@output_option(
     "--write-template",
     "template_path",
     metavar="FILE",
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
 @click.option(
     "--accuracy",
     metavar="TASK=DIR",
+    shell_complete=completion.task_folder,
     help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
 )
 @sample_options(DEFAULT_SAMPLES)
 @report_option
 @reporting
+@writing
 def command(
     model: str,
     target: TargetOptions,

@@ -9,6 +9,7 @@ import click
 from tflq.api.cut import CutResult, cut
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
+from tflq.cli.outputs import writing
 
 
 @click.command("cut")
@@ -29,6 +30,7 @@ from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
 )
 @tflite_output
 @reporting
+@writing
 def command(model: str, sources: tuple[str, ...], targets: tuple[str, ...], path: Path, as_json: bool) -> None:
     """Write the operators of MODEL between some tensors and others as a .tflite of their own.
 

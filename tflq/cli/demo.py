@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from tflq.api.inspect import inspect
 from tflq.api.verify import VerifyResult
 from tflq.cli import output
 from tflq.cli.options import reporting
+from tflq.quoting import shell_word
 
 if TYPE_CHECKING:
     from tflq.analysis.emitted import EmittedDifference
@@ -85,12 +88,22 @@ def _emitted(emitted: EmittedDifference | str | None) -> str:
 
 
 def _print_next(path: Path) -> None:
+    model = shell_word(str(path))
     output.line("3. What to try next, here or with a .tflite of your own:")
     for arguments in (
-        f"inspect {path}",
-        f"verify {path} --samples 1000",
-        f"convert {path} --target gap9-ne16 --set weight_bits=4 -o digits_gap9",
+        f"inspect {model}",
+        f"verify {model} --samples 1000",
+        f"convert {model} --target gap9-ne16 --set weight_bits=4 -o digits_gap9",
         "targets",
         "models fetch",
     ):
-        output.line(f"  tflq {arguments}")
+        output.line(f"  {_program()} {arguments}")
+
+
+def _program() -> str:
+    """Return what calls this program from here: tflq where the shell finds this one, else its path."""
+    found, called = shutil.which("tflq"), Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shell_word(sys.executable)} -m tflq"
+    is_found = found is not None and called.exists() and called.samefile(found)
+    return "tflq" if is_found else shell_word(sys.argv[0])

@@ -9,12 +9,14 @@ import click
 from tflq.api.dequantize import dequantize
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, reporting, tflite_output
+from tflq.cli.outputs import writing
 
 
 @click.command("dequantize")
 @MODEL_ARGUMENT
 @tflite_output
 @reporting
+@writing
 def command(model: str, path: Path, as_json: bool) -> None:
     """Write the float view of MODEL: float32 in place of every quantised tensor, constants dequantised.
 

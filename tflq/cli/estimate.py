@@ -10,6 +10,7 @@ from tflq.api.estimate import EstimateOptions, EstimateResult, estimate
 from tflq.api.options import CalibrationOptions, TargetOptions
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.cli.outputs import writing
 from tflq.report.estimate import LAYER_COLUMNS, LAYER_NUMBERS, figures_of, headline, layer_rows, reasons
 
 
@@ -19,6 +20,7 @@ from tflq.report.estimate import LAYER_COLUMNS, LAYER_NUMBERS, figures_of, headl
 @calibration_options
 @report_option
 @reporting
+@writing
 def command(
     model: str, target: TargetOptions, calibration: CalibrationOptions, report: Path | None, as_json: bool
 ) -> None:

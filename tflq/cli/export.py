@@ -21,6 +21,7 @@ from tflq.cli.options import (
     sample_options,
     target_options,
 )
+from tflq.cli.outputs import writing
 
 if TYPE_CHECKING:
     from tflq.analysis.vectors import LayerVectors
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @STATE_OPTION
 @sample_options(1)
 @reporting
+@writing
 def command(
     model: str, folder: Path, samples: SampleOptions, target: TargetOptions, as_json: bool, **options: object
 ) -> None:

@@ -10,7 +10,7 @@ class HelpfulGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Answer an empty command line."""
-        if not args:
+        if not args and not ctx.resilient_parsing:  # completion parses half a line
             click.echo(ctx.get_help(), err=True)
             ctx.exit(2)
         return super().parse_args(ctx, args)

@@ -11,12 +11,16 @@ import click
 
 from tflq.analysis.dumps.options import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
+from tflq.cli import completion
+from tflq.cli.outputs import OutputFolder, OutputPath
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 path_option = partial(click.option, type=click.Path(path_type=Path))
 """An option whose value is a path."""
+output_option = partial(click.option, type=OutputPath(path_type=Path))
+"""An option whose value is a file to write."""
 
 MODEL_ARGUMENT = click.argument("model", type=click.Path())
 STATE_OPTION = click.option(
@@ -89,7 +93,15 @@ def sample_options(default_samples: int) -> _Decorator:
     return record(
         "samples",
         SampleOptions,
-        click.option("-i", "--input", "samples__inputs", multiple=True, metavar="[NAME=]FILE", help=INPUT_HELP),
+        click.option(
+            "-i",
+            "--input",
+            "samples__inputs",
+            multiple=True,
+            metavar="[NAME=]FILE",
+            shell_complete=completion.file,
+            help=INPUT_HELP,
+        ),
         click.option(
             "--real",
             "samples__real",
@@ -149,7 +161,17 @@ def target_options(
     named = (
         []
         if target_help is None
-        else [click.option("-t", "--target", "target__name", required=required, metavar="TARGET", help=target_help)]
+        else [
+            click.option(
+                "-t",
+                "--target",
+                "target__name",
+                required=required,
+                metavar="TARGET",
+                shell_complete=completion.targets,
+                help=target_help,
+            )
+        ]
     )
     return record(
         "target",
@@ -161,9 +183,18 @@ def target_options(
             "target__settings",
             multiple=True,
             metavar="KEY=VALUE",
+            shell_complete=completion.settings,
             help="A setting of the target; `tflq targets` lists them. Repeat it for more.",
         ),
-        click.option("-l", "--layer", "target__layers", multiple=True, metavar=layer_metavar, help=layer_help),
+        click.option(
+            "-l",
+            "--layer",
+            "target__layers",
+            multiple=True,
+            metavar=layer_metavar,
+            shell_complete=completion.layers,
+            help=layer_help,
+        ),
         click.option(
             "--settings",
             "target__file",
@@ -189,6 +220,7 @@ calibration_options = record(
         "calibration__samples",
         multiple=True,
         metavar="[NAME=]FILE",
+        shell_complete=completion.file,
         help="Samples that give tensors their ranges, for a target and a model without ranges of its own: "
         "files as for --input. Repeat it for each input.",
     ),
@@ -329,20 +361,21 @@ def report_option(function: _Function) -> _Function:
     """Add --report; the function gets the path, or None, as `report`."""
     return click.option(
         "--report",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=OutputPath(path_type=Path, dir_okay=False),
         metavar="FILE.html",
         callback=_checked,
         help="Write the result as one HTML page that needs no network, too (extra: report).",
     )(function)
 
 
-tflite_output = path_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Where to write.")
+tflite_output = output_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Where to write.")
 """Adds --output for commands that make a model of a model."""
 
-folder_output = path_option(
+folder_output = click.option(
     "-o",
     "--output",
     "folder",
+    type=OutputFolder(path_type=Path),
     required=True,
     metavar="DIR",
     help="Folder to write into; it is made where it is missing.",

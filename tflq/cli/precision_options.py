@@ -11,6 +11,7 @@ import click
 
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
+from tflq.cli import completion
 from tflq.cli.options import INPUT_HELP, SCHEDULER_OPTION, path_option, record
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ DATA_OPTION = click.option(
     "-d",
     "--data",
     metavar="[TASK=]DIR",
+    shell_complete=completion.task_folder,
     help="Labelled samples: the data set of a task of `tflq bench`, or a folder with y_labels.csv whose files are "
     "as the model's input lies in memory.",
 )

@@ -18,11 +18,12 @@ from tflq.cli.options import (
     STATE_OPTION,
     THREADS_OPTION,
     calibration_options,
-    path_option,
+    output_option,
     reporting,
     sample_options,
     target_options,
 )
+from tflq.cli.outputs import writing
 
 if TYPE_CHECKING:
     from tflq.graph import Array
@@ -42,8 +43,11 @@ _VALUES = 12
 @JOBS_OPTION
 @SCHEDULER_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")
-@path_option("-o", "--output", metavar="FILE.npz", help="Write the tensors, each by its name: dtype[samples, *shape].")
+@output_option(
+    "-o", "--output", metavar="FILE.npz", help="Write the tensors, each by its name: dtype[samples, *shape]."
+)
 @reporting
+@writing
 def command(model: str, samples: SampleOptions, as_json: bool, **options: object) -> None:
     """Run MODEL over samples, and show or write what comes out.
 

@@ -13,7 +13,15 @@ from tflq.api.backward import BackwardOptions, BackwardResult
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.search import SearchOptions, SearchResult, search
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, calibration_options, path_option, report_option, reporting, target_options
+from tflq.cli.options import (
+    MODEL_ARGUMENT,
+    calibration_options,
+    output_option,
+    report_option,
+    reporting,
+    target_options,
+)
+from tflq.cli.outputs import writing
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
 from tflq.report.precision import layer_table, requirement_text, result_text
@@ -35,7 +43,7 @@ drop_option = click.option(
     show_default=True,
     help="How much lower than in floating point the score may be.",
 )
-template_option = path_option(
+template_option = output_option(
     "--write-template", "template_path", metavar="FILE", help="Write what was found, for --template of `tflq convert`."
 )
 
@@ -55,7 +63,7 @@ template_option = path_option(
     help="How much noisier than the first setting found a smaller one may be; inf lets the accuracy alone decide.",
 )
 @click.option("--verify", callback=read_span, metavar="START:STOP", help="Try the setting on these other samples, too.")
-@path_option(
+@output_option(
     "-o",
     "--output",
     "path",
@@ -63,7 +71,7 @@ template_option = path_option(
     help="Write the setting for --settings of `tflq convert` and others. Results are then kept in FILE.results, unless "
     "--results names another file.",
 )
-@path_option("--points", metavar="FILE.csv", help="Write all points, for a plot.")
+@output_option("--points", metavar="FILE.csv", help="Write all points, for a plot.")
 @click.option(
     "--backward",
     is_flag=True,
@@ -77,6 +85,7 @@ template_option = path_option(
 @trials
 @report_option
 @reporting
+@writing
 def command(
     model: str,
     target: TargetOptions,

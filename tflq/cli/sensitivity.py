@@ -12,6 +12,7 @@ from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.sensitivity import SensitivityOptions, SensitivityResult, sensitivity
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
+from tflq.cli.outputs import writing
 from tflq.cli.precision_options import accuracy_text, trials
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @trials
 @report_option
 @reporting
+@writing
 def command(
     model: str, target: TargetOptions, samples: SampleOptions, report: Path | None, as_json: bool, **options: object
 ) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from tflq.api.targets import TargetsResult, targets
-from tflq.cli import output
+from tflq.cli import completion, output
 from tflq.cli.options import reporting
 
 
 @click.command("targets")
-@click.argument("names", nargs=-1, metavar="[TARGET]...")
+@click.argument("names", nargs=-1, metavar="[TARGET]...", shell_complete=completion.targets)
 @reporting
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List the targets and, for those named (all where none is), the keys that --set and --layer take."""

@@ -9,8 +9,9 @@ import click
 
 from tflq.api.backward import DEFAULT_SAMPLES, BackwardOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
-from tflq.cli import output
+from tflq.cli import completion, output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, sample_options, target_options
+from tflq.cli.outputs import writing
 from tflq.cli.search import drop_option, search_backward, template_option
 
 
@@ -21,6 +22,7 @@ from tflq.cli.search import drop_option, search_backward, template_option
 @click.option(
     "--accuracy",
     metavar="TASK=DIR",
+    shell_complete=completion.task_folder,
     help="The score is the share of right answers on a labelled data set of `tflq bench`; without it the smallest "
     "cosine of the outputs and the float model's.",
 )
@@ -28,6 +30,7 @@ from tflq.cli.search import drop_option, search_backward, template_option
 @template_option
 @sample_options(DEFAULT_SAMPLES)
 @reporting
+@writing
 def command(
     model: str,
     target: TargetOptions,

@@ -19,10 +19,12 @@ from tflq.cli.options import (
     STATE_OPTION,
     calibration_options,
     judging,
+    output_option,
     path_option,
     sample_options,
     target_options,
 )
+from tflq.cli.outputs import writing
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 @click.command("verify")
 @click.argument("model", type=click.Path(), required=False)
 @sample_options(DEFAULT_SAMPLES)
-@path_option(
+@output_option(
     "--freeze",
     "frozen",
     metavar="FILE.json",
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 )
 @target_options("With --freeze: the integers of this target.")
 @calibration_options
-@path_option("--junit", metavar="FILE.xml", help="Write the result as JUnit XML too.")
+@output_option("--junit", metavar="FILE.xml", help="Write the result as JUnit XML too.")
 @click.option(
     "--oracle",
     "package",
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--all", "show_all", is_flag=True, help="List every tensor, not only those that differ.")
 @judging
+@writing
 def command(
     model: str | None,
     samples: SampleOptions,

@@ -1,0 +1,71 @@
+"""The examples at the end of every command's --help."""
+
+from __future__ import annotations
+
+import click
+
+EXAMPLES = {
+    "inspect": ("tflq inspect model.tflite", "tflq inspect model.tflite --tensors --wide"),
+    "run": (
+        "tflq run model.tflite -i samples.npy -o out.npz",
+        "tflq run model.tflite -i samples.npy --target gap9-ne16 --all-tensors -o tensors.npz",
+    ),
+    "verify": (
+        "tflq verify model.tflite",
+        "tflq verify model.tflite -i samples.npy --freeze model.tflq.json",
+        "tflq verify --baseline model.tflq.json",
+    ),
+    "compare": (
+        "tflq compare model.tflite@gap9-ne16 -i samples.npy --report compare.html",
+        "tflq compare board_dump model.tflite@gap9-ne16 -i samples.npy",
+    ),
+    "dumps": ("tflq dumps board_dump --model model.tflite -i samples.npy",),
+    "explain": (
+        "tflq explain model.tflite --tensor 3 --index 0,2,1,5",
+        "tflq explain model.tflite --target gap9-ne16 --tensor CONV_2D_0_0 --index 3,2,23 --against @float",
+    ),
+    "diff": ("tflq diff old.tflite new.tflite",),
+    "sensitivity": (
+        "tflq sensitivity model.tflite --target gap9-ne16",
+        "tflq sensitivity model.tflite --target gap9-ne16 --data kws01=kws01 --report layers.html",
+    ),
+    "search": (
+        "tflq search model.tflite --target gap9-ne16 --data kws01=kws01 --at-least 89.5 -o setting.json",
+        "tflq search model.tflite --target aipu --backward --drop 0.01",
+    ),
+    "tune": ("tflq tune model.tflite --target aipu --drop 0.01",),
+    "estimate": ("tflq estimate model.tflite --target gap9-ne16 --report estimate.html",),
+    "convert": (
+        "tflq convert model.tflite --target gap9-ne16 --set weight_bits=4 -o out",
+        "tflq convert float.tflite --target openvino --calibrate samples.npy -o out",
+        "tflq convert model.tflite --target all -o out --report targets.html",
+    ),
+    "cut": ("tflq cut model.tflite --from 12 --to 15 -o part.tflite",),
+    "dequantize": ("tflq dequantize model.tflite -o float.tflite",),
+    "export": (
+        "tflq export model.tflite --vectors c -o vectors",
+        "tflq export model.tflite --program c99 --target gap9-ne16 -n 8 -o program",
+    ),
+    "bench": (
+        "tflq bench kws01 --model model.tflite --data kws01 --target all",
+        "tflq bench kws01 --model model.tflite --data kws01 --port /dev/ttyACM0",
+    ),
+    "dut": ("tflq dut model.tflite --task kws01",),
+    "targets": ("tflq targets gap9-ne16",),
+    "models fetch": ("tflq models fetch --dir models",),
+    "models list": ("tflq models list",),
+    "demo": ("tflq demo",),
+}
+"""Words behind `tflq` -> command lines."""
+
+
+def with_examples(command: click.Command, name: str) -> click.Command:
+    """Put the examples of a command, and of those below it, at the end of their help."""
+    if isinstance(command, click.Group):
+        for below, part in command.commands.items():
+            with_examples(part, f"{name} {below}")
+    lines = EXAMPLES.get(name, ())
+    marked = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+    if lines and not (command.epilog or "").endswith(marked):
+        command.epilog = f"{command.epilog}\n\n{marked}" if command.epilog else marked
+    return command

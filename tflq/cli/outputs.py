@@ -1,0 +1,97 @@
+"""What a command writes: an output that exists stays, unless --force; an input is never written over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
+_FORCE = "tflq.force"
+
+
+class OutputPath(click.Path):
+    """The type of an option that names a file to write."""
+
+
+class OutputFolder(OutputPath):
+    """The type of an option that names a folder for several files."""
+
+
+def _keep_force(ctx: click.Context, _option: click.Parameter, is_forced: bool) -> None:
+    ctx.meta[_FORCE] = is_forced
+
+
+def writing(function: _Function) -> Callable[..., Any]:
+    """Add --force, and refuse before the work to write over a file, into a folder that is not empty, or an input.
+
+    Outputs are the options whose type is `OutputPath`.
+    """
+
+    @wraps(function)
+    def command(*arguments: object, **given: object) -> object:
+        require_free(click.get_current_context())
+        return function(*arguments, **given)
+
+    return click.option(
+        "--force",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep_force,
+        help="Write over outputs that exist, and into folders that are not empty.",
+    )(command)
+
+
+def require_free(ctx: click.Context) -> None:
+    """Check the outputs of a command.
+
+    Raises:
+        click.UsageError: one exists and --force is not given, or it is an input.
+    """
+    kinds = {p.name: p for p in ctx.command.params}
+    outputs = {name: p for name, p in kinds.items() if isinstance(p.type, OutputPath) and ctx.params.get(str(name))}
+    inputs = [path for name, value in ctx.params.items() if name not in outputs for path in _paths(value)]
+    for name, option in outputs.items():
+        path, called = Path(ctx.params[str(name)]), option.opts[-1]
+        read = next((p for p in inputs if _is_written(p, path)), None)
+        if read is not None:
+            raise click.UsageError(f"{called} {path}: the input {read} would be written over; name another output", ctx)
+        if ctx.meta.get(_FORCE) or not path.exists():
+            continue
+        if not isinstance(option.type, OutputFolder):
+            raise click.UsageError(f"{called} {path}: exists; name another file, or write over it with --force", ctx)
+        items = sorted(item.name for item in path.iterdir()) if path.is_dir() else []
+        if items:
+            more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+            raise click.UsageError(
+                f"{called} {path}: the folder is not empty ({items[0]}{more}); name another one, or write into it with "
+                "--force",
+                ctx,
+            )
+
+
+def _paths(value: object) -> Iterator[Path]:
+    """Yield what of an argument or option is a file that exists: PATH, NAME=PATH, PATH@TARGET, or several."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _paths(part)
+    elif isinstance(value, (str, os.PathLike)):
+        text = os.fspath(value)
+        parts = (text, text.partition("=")[2], text.rpartition("@")[0])
+        yield from (path for path in map(Path, filter(None, parts)) if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a text that can be no path: too long, or with a zero byte
+        return False
+
+
+def _is_written(read: Path, output: Path) -> bool:
+    """Return whether an output is a file that is read, or the folder in which it lies."""
+    return output.exists() and (read.samefile(output) or read.resolve().parent == output.resolve())
