@@ -35,6 +35,7 @@ EXAMPLES = {
     ),
     "tune": ("tflq tune model.tflite --target aipu --drop 0.01",),
     "estimate": ("tflq estimate model.tflite --target gap9-ne16 --report estimate.html",),
+    "recover": ("tflq recover float.tflite --target gap9-ne16 -s weight_bits=4 -i samples.npy -o recovered.tflite",),
     "convert": (
         "tflq convert model.tflite --target gap9-ne16 --set weight_bits=4 -o out",
         "tflq convert float.tflite --target openvino --calibrate samples.npy -o out",

@@ -11,6 +11,7 @@ from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.recover import RecoverOptions, RecoverResult, recover
 from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, target_options, tflite_output
+from tflq.cli.outputs import writing
 from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 
 
@@ -37,6 +38,7 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 )
 @tflite_output
 @reporting
+@writing
 def command(
     model: str, target: TargetOptions, samples: SampleOptions, path: Path, as_json: bool, **options: object
 ) -> None:
@@ -55,7 +57,7 @@ def _print(found: RecoverResult) -> None:
     for layer in found.recovery.layers:
         ratio = "" if math.isnan(layer.held_out_db[0]) else "{:.1f} -> {:.1f}".format(*layer.held_out_db)
         bits = "" if layer.bits is None else str(layer.bits)
-        rows.append([str(layer.index), layer.name, bits, layer.kept, ratio, layer.reason])
+        rows.append([str(layer.index), output.short(layer.name), bits, layer.kept, ratio, layer.reason])
     output.table(("#", "layer", "bits", "new", "kept aside, dB", ""), rows, right=("#", "bits", "kept aside, dB"))
     output.line()
     for outcome in found.outcomes:
