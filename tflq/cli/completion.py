@@ -23,9 +23,9 @@ def file(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
 
 def targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete to the name of a target."""
-    from tflq.converters.targets import target_names
+    from tflq.api.targets import targets as every
 
-    return _matching(target_names(), incomplete)
+    return _matching((t.name for t in every().targets), incomplete)
 
 
 def tasks(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -43,18 +43,18 @@ def task_folder(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
 
 def settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete KEY=VALUE to the keys of the targets that stand on the command line before it."""
-    from tflq.converters.targets import find_target
+    from tflq.api.targets import targets as named
 
     found: dict[str, str] = {}
     for name in _named_targets(ctx):
         with suppress(Exception):
-            found.update({s.key: s.help for s in find_target(name).settings})
+            found.update({s.key: s.help for t in named(name).targets for s in t.settings})
     return [CompletionItem(f"{key}=", help=text) for key, text in found.items() if f"{key}=".startswith(incomplete)]
 
 
 def layers(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete to the names of the model's operators, and of what they do."""
-    from tflq.converters.tflite import read_model
+    from tflq.api.read_model import read_model
 
     # Arguments in front of an option that still lacks its value stay in ctx.args.
     model = next((a for a in (ctx.params.get("model"), *ctx.args) if a), "")
