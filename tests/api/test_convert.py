@@ -19,7 +19,9 @@ FEW = tflq.SampleOptions(count=4)
 def test_result_and_files_are_those_of_the_command(tmp_path: Path) -> None:
     target = tflq.TargetOptions("gap9-ne16", settings=("weight_bits=4",))
     found = tflq.convert(str(DIGITS), target, tmp_path / "a", FEW)
-    done = command("convert", DIGITS, "-t", "gap9-ne16", "-s", "weight_bits=4", "-o", tmp_path / "a", "-n", 4, "--json")
+    done = command(
+        "convert", DIGITS, "-t", "gap9-ne16", "-s", "weight_bits=4", "-o", tmp_path / "a", "-n", 4, "--force", "--json"
+    )
     assert json.dumps(found.to_dict(), indent=2, ensure_ascii=False) == done.out[:-1]
     assert {Path(path).name: Path(path).read_bytes() for path in found.files} == dict(found.artefacts)
 

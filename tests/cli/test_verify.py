@@ -75,7 +75,7 @@ def test_known_differences_are_counted_with_their_reasons(tmp_path: Path) -> Non
     assert (report["equal"], report["unknown"]) == (False, 0)
     assert [known["elements"] for known in report["known"]] == [report["differing"]]
     assert report["tensors"][0]["known"] == report["known"]
-    assert tflq(*arguments, "--strict", "--junit", "found.xml", cwd=tmp_path).status == 1
+    assert tflq(*arguments, "--strict", "--junit", "found.xml", "--force", cwd=tmp_path).status == 1
     assert 'failures="1"' in (tmp_path / "found.xml").read_text()
 
 
