@@ -12,9 +12,10 @@ import pytest
 
 import tflq
 from tests.support.digits_problem import model, write_labelled
+from tflq.analysis.compare import comparison
 from tflq.analysis.executions import spread
 from tflq.analysis.inputs import RandomSamples
-from tflq.api.options import CalibrationOptions, TargetOptions
+from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import choose_execution
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OptionError, UsageError
@@ -76,6 +77,15 @@ def test_bench_measures_the_same(tmp_path: Path) -> None:
     assert one == two
     with pytest.raises(UsageError, match="--jobs and --scheduler share out the samples of --mode accuracy"):
         tflq.bench(model(), folder, jobs=2, mode="performance", seconds=0.01)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_compare_finds_the_same(isolated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "CHUNK_BYTES", 1 << 16)
+    samples = SampleOptions(count=24, seed=3)
+    one, two = (tflq.compare(model(), "@gap9-sq8", samples, isolated=isolated, jobs=jobs).to_dict() for jobs in (1, 2))
+    assert one == two
+    assert not one["equal"]
 
 
 @pytest.fixture

@@ -43,6 +43,8 @@ class CompareOptions:
         dump: what is known of a dump that it does not tell itself (docs/dumps.md).
         target: settings of the sides that are targets.
         calibration: their ranges.
+        jobs: processes that share the samples of two models.
+        scheduler: address of a dask scheduler whose workers are used instead.
     """
 
     isolated: bool = False
@@ -52,6 +54,8 @@ class CompareOptions:
     dump: DumpOptions = DumpOptions()
     target: TargetOptions = field(default_factory=TargetOptions)
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    jobs: int = 1
+    scheduler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,8 @@ def compare(
             tolerance=options.tolerance,
             only=options.tensors,
             progress=advance,
+            jobs=options.jobs,
+            scheduler=options.scheduler,
         )
     dumps = [s.understood for s in (left, right) if isinstance(s, Dump) and s.understood is not None]
     notes = tuple(note for understood in dumps for note in understood.notes)

@@ -11,6 +11,8 @@ from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, com
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import completion, output
 from tflq.cli.options import (
+    JOBS_OPTION,
+    SCHEDULER_OPTION,
     SIDE_HELP,
     calibration_options,
     dump_options,
@@ -42,6 +44,8 @@ _LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LS
 @dump_options
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Layers to rank in the text.")
+@JOBS_OPTION
+@SCHEDULER_OPTION
 @report_option
 @click.option(
     "--model-explorer",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tflq.analysis.compare.dumps import Dump
 from tflq.analysis.compare.explained import blame_of, explain
@@ -13,6 +14,8 @@ from tflq.analysis.compare.matching import Match, Matching, match
 from tflq.analysis.compare.result import Comparison
 from tflq.analysis.compare.sides import Running, Side
 from tflq.analysis.compare.tally import Tally
+from tflq.analysis.known_differences import Blame
+from tflq.analysis.workers import in_order, open_workers
 from tflq.errors import InputError, OptionError, UnsupportedError
 from tflq.graph import Array, Graph
 
@@ -29,6 +32,8 @@ def compare_sides(
     tolerance: float = 0.0,
     only: Sequence[str] = (),
     progress: Callable[[int], object] = lambda _: None,
+    jobs: int = 1,
+    scheduler: str | None = None,
 ) -> Comparison:
     """Compare, chunk by chunk: memory does not grow with the number of samples.
 
@@ -42,8 +47,11 @@ def compare_sides(
         tolerance: in LSB.
         only: names of tensors of the first side; all that match where none is given.
         progress: called with the number of samples just finished.
+        jobs: processes of this machine that share the samples of two models; a dump is compared in this one.
+        scheduler: address of a dask scheduler, whose workers are used instead.
 
     Raises:
+        MissingExtraError: as `open_workers`.
         InputError: no tensor has a counterpart, or a dump has too few samples.
         OptionError: isolated, and both sides are dumps.
         UnsupportedError: isolated, and a layer depends on values of the run.
@@ -60,19 +68,18 @@ def compare_sides(
     runner, blame = sides.runner(isolated), None if isolated else blame_of(sides.model, sides.dump)
     wanted = every if runner or blame else matches
     alone, together = sides.tallies(matches), sides.tallies(matches)
+    chunks = _Chunks(first, second, every, matches, wanted, isolated)
+    chunks.__dict__.update(sides=sides, runner=runner, blame=blame)  # what this process has made already
+    if sides.dump is not None:
+        jobs, scheduler = 1, None
     step = _chunk(every)
-    for start in range(0, samples, step):
-        stop = min(start + step, samples)
-        theirs = second.take(start, stop, [m.second for m in wanted])
-        mine = {} if isolated and not sides.is_reversed else first.take(start, stop, [m.first for m in wanted])
-        if not isolated:
-            sides.add(together, matches, mine, theirs, start)
-            if blame is not None and sides.model is not None:
-                explain(blame, sides.whole, sides.model.inputs(start, stop), *sides.by_role(mine, theirs))
-        if runner is not None and sides.model is not None:
-            results = runner.run(sides.model.inputs(start, stop), sides.by_role(mine, theirs)[1])
-            sides.add_alone(alone, matches, results, mine, theirs, start)
-        progress(stop - start)
+    parts = [(start, min(start + step, samples)) for start in range(0, samples, step)]
+    with open_workers(chunks, jobs, scheduler) as run:
+        for (start, stop), (found, by_itself) in zip(parts, in_order(run, parts), strict=True):
+            for m in matches:
+                together[m.first.name].join(found[m.first.name])
+                alone[m.first.name].join(by_itself[m.first.name])
+            progress(stop - start)
     own = {name: tally.figures() for name, tally in alone.items()} if runner is not None else {}
     figures = own if isolated else {name: tally.figures() for name, tally in together.items()}
     tensors = judged(sides.graph, sides.other, matches, every, figures, own)
@@ -80,6 +87,63 @@ def compare_sides(
         tensors = tuple(replace(t, known=blame.known(t.match.first.index)) for t in tensors)
     unseen = _unseen(sides, matching)
     return Comparison(first.name, second.name, samples, isolated, tolerance, tensors, matching, unseen)
+
+
+@dataclass(frozen=True)
+class _Chunks:
+    """Compares chunks of samples, in this process or a worker's.
+
+    Attributes:
+        first: in question.
+        second: the reference.
+        every: all tensors that both have.
+        matches: those that are compared.
+        wanted: those that are computed.
+        isolated: whether layers run alone only.
+    """
+
+    first: Side
+    second: Side
+    every: list[Match]
+    matches: list[Match]
+    wanted: list[Match]
+    isolated: bool
+
+    def __reduce__(self) -> tuple[type[_Chunks], tuple[object, ...]]:
+        """Send what it is made of."""
+        return _Chunks, (self.first, self.second, self.every, self.matches, self.wanted, self.isolated)
+
+    @cached_property
+    def sides(self) -> _Sides:
+        """Which side runs."""
+        return _Sides(self.first, self.second, self.every)
+
+    @cached_property
+    def runner(self) -> Isolated | None:
+        """What runs layers one by one."""
+        return self.sides.runner(self.isolated)
+
+    @cached_property
+    def blame(self) -> Blame | None:
+        """What known differences explain."""
+        return None if self.isolated else blame_of(self.sides.model, self.sides.dump)
+
+    def __call__(self, part: tuple[int, int]) -> tuple[dict[str, Tally], dict[str, Tally]]:
+        """Return tallies of samples start..stop - 1: of both sides' tensors, and of layers run alone."""
+        start, stop = part
+        sides, matches = self.sides, self.matches
+        alone, together = sides.tallies(matches), sides.tallies(matches)
+        theirs = self.second.take(start, stop, [m.second for m in self.wanted])
+        is_alone = self.isolated and not sides.is_reversed
+        mine = {} if is_alone else self.first.take(start, stop, [m.first for m in self.wanted])
+        if not self.isolated:
+            sides.add(together, matches, mine, theirs, start)
+            if self.blame is not None and sides.model is not None:
+                explain(self.blame, sides.whole, sides.model.inputs(start, stop), *sides.by_role(mine, theirs))
+        if self.runner is not None and sides.model is not None:
+            results = self.runner.run(sides.model.inputs(start, stop), sides.by_role(mine, theirs)[1])
+            sides.add_alone(alone, matches, results, mine, theirs, start)
+        return together, alone
 
 
 class _Sides:

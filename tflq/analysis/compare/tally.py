@@ -78,6 +78,13 @@ class TensorFigures:
     worst_place: Place | None
 
 
+_SUMS = (
+    *("_elements", "_differing", "_saturated", "_clipped", "_histogram", "_product", "_first", "_second", "_noise"),
+    *("_clipped_noise", "_lsb_noise"),
+)
+"""What two tallies add."""
+
+
 class Tally:
     """Adds up chunks of one tensor."""
 
@@ -125,6 +132,22 @@ class Tally:
         self._second += float(np.vdot(b, b))
         self._noise += float(np.vdot(finite, finite))
         self._count_codes(first, b, finite)
+
+    def join(self, following: Tally) -> None:
+        """Add what another tally of this tensor counted of later chunks."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(following, name))
+        self._low, self._high = min(self._low, following._low), max(self._high, following._high)
+        if len(self._channel_count):
+            self._channel_largest = np.maximum(self._channel_largest, following._channel_largest)
+            self._channel_count = self._channel_count + following._channel_count
+        else:
+            self._channel_largest, self._channel_count = following._channel_largest, following._channel_count
+        if self._first_place is None:
+            self._first_place = following._first_place
+        if self._worst_place is None or following._largest > self._largest:
+            self._worst_place = following._worst_place
+        self._largest = max(self._largest, following._largest)
 
     def figures(self) -> TensorFigures:
         """Return what the chunks add up to."""
