@@ -13,12 +13,14 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
+from pickle import PicklingError
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -37,6 +39,8 @@ Run = Callable[[Iterable[Task]], Iterator[tuple[int, Answer]]]
 
 _THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _CONNECT_SECONDS = 10
+_SECONDS_TO_END = 5
+"""How long a process may take to end once there is no more work."""
 _MOST_LOSSES = 3
 """Workers that may go away in a row without any answer: then it is the work that ends them."""
 
@@ -116,9 +120,6 @@ class _Crew(Protocol):
     def submit(self, task: object) -> Future[Any]:
         """Give a task to a worker; where that goes away the future fails with BrokenExecutor or CancelledError."""
 
-    def renew(self) -> None:
-        """Replace what went away."""
-
     def close(self) -> None:
         """End what was started."""
 
@@ -149,9 +150,6 @@ def _answered(crew: _Crew, tasks: Iterable[Task]) -> Iterator[tuple[int, Answer]
                 losses += 1
                 if losses > _MOST_LOSSES:
                     raise _gone(reason)
-                lost += given.values()
-                given.clear()
-                crew.renew()
                 given.update((crew.submit(task), (number, task)) for number, task in lost)
     finally:
         for future in given:
@@ -166,69 +164,143 @@ def _gone(error: Exception) -> TflqError:
 
 
 class _Processes:
-    """Processes of this machine."""
+    """Processes of this machine, each with a pipe of its own.
+
+    One that is killed, also in the middle of an answer, closes its pipe; its neighbours share nothing with it.
+    (`ProcessPoolExecutor` has one queue for all, whose lock or half a message a killed process leaves behind: then it
+    waits for ever.)
+    """
 
     def __init__(self, work: Work[Any, Any], jobs: int) -> None:
-        self._work, self._jobs = work, jobs
-        self._pool = self._started()
+        self._work = work
+        self._todo: SimpleQueue[tuple[Future[Any], object] | None] = SimpleQueue()
+        self._busy: set[_Process] = set()
+        self._keepers = [threading.Thread(target=self._keep, args=(jobs,), daemon=True) for _ in range(jobs)]
+        for keeper in self._keepers:
+            keeper.start()
 
     def size(self) -> int:
-        return self._jobs
+        return len(self._keepers)
 
     def submit(self, task: object) -> Future[Any]:
-        try:  # a pool starts a process with the first tasks
-            with _threads_each(max(1, (os.cpu_count() or 1) // self._jobs)):
-                return self._pool.submit(_answer_here, task)
-        except BrokenExecutor as error:
-            failed: Future[Any] = Future()
-            failed.set_exception(error)
-            return failed
-
-    def renew(self) -> None:
-        self.close()
-        self._pool = self._started()
+        future: Future[Any] = Future()
+        self._todo.put((future, task))
+        return future
 
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        while not self._todo.empty():
+            given = self._todo.get()
+            if given is not None:
+                given[0].cancel()
+        for _ in self._keepers:
+            self._todo.put(None)
+        for process in tuple(self._busy):  # nobody waits for its answer
+            process.kill()
+        for keeper in self._keepers:
+            keeper.join()
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _keep(self, jobs: int) -> None:
+        """Keep one process, a new one where it went away, and hand it one task after the other."""
+        process: _Process | None = None
+        while (given := self._todo.get()) is not None:
+            future, task = given
+            try:
+                process = process or _Process(self._work, jobs)
+                self._busy.add(process)
+                is_answer, found = process.answer(task)
+            except (EOFError, OSError) as error:
+                if process is not None:
+                    self._busy.discard(process)
+                    process.kill()
+                process = None
+                future.set_exception(BrokenExecutor(f"a worker process ended: {error or 'killed'}"))
+            except Exception as error:  # such as a task that cannot be pickled
+                future.set_exception(error)
+            else:
+                self._busy.discard(process)
+                if is_answer:
+                    future.set_result(found)
+                else:
+                    future.set_exception(found)
+        if process is not None:
+            process.close()
+
+
+class _Process:
+    """One process and its pipe."""
+
+    def __init__(self, work: Work[Any, Any], jobs: int) -> None:
         context = multiprocessing.get_context("spawn")  # threads of BLAS do not survive a fork
-        return ProcessPoolExecutor(self._jobs, context, initializer=_start, initargs=(self._work,))
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, work))
+        with _threads_each(max(1, (os.cpu_count() or 1) // jobs)):
+            self._process.start()
+        theirs.close()
+
+    def answer(self, task: object) -> tuple[bool, Any]:
+        """Return whether there is an answer, and the answer or the error.
+
+        Raises:
+            EOFError, OSError: the process went away.
+        """
+        self._pipe.send(task)
+        found: tuple[bool, Any] = self._pipe.recv()
+        return found
+
+    def close(self) -> None:
+        """Let it end; kill it where it does not."""
+        self._pipe.close()
+        self._process.join(_SECONDS_TO_END)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it now."""
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
 
 
-_here: Work[Any, Any] | None = None  # of a worker process: set once when it starts
-
-
-def _start(work: Work[Any, Any]) -> None:
-    global _here
-    _here = work
+def _serve(pipe: Connection, work: Work[Any, Any]) -> None:
+    """Answer tasks in a process of its own until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that gives the work ends this one in order
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            task = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            found: tuple[bool, object] = True, work(task)
+        except Exception as error:
+            found = False, error
+        try:
+            pipe.send(found)
+        except (PicklingError, TypeError, AttributeError) as error:
+            pipe.send((False, TflqError(f"an answer of a worker cannot be sent: {error}")))
 
 
 def _end_with_parent() -> None:
-    """A pool's processes wait for work for ever, even where the process that gave it was killed."""
+    """A process waits for work for ever, even where the process that gave it was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)
 
 
-def _answer_here(task: object) -> object:
-    assert _here is not None
-    return _here(task)
+_environment = threading.Lock()
 
 
 @contextmanager
 def _threads_each(count: int) -> Iterator[None]:
     """Let processes that start within this block use so many threads, where the user has not said."""
-    named = [name for name in _THREAD_VARIABLES if name not in os.environ]
-    os.environ.update({name: str(count) for name in named})
-    try:
-        yield
-    finally:
-        for name in named:
-            del os.environ[name]
+    with _environment:
+        named = [name for name in _THREAD_VARIABLES if name not in os.environ]
+        os.environ.update({name: str(count) for name in named})
+        try:
+            yield
+        finally:
+            for name in named:
+                del os.environ[name]
 
 
 class _Cluster:
@@ -245,9 +317,6 @@ class _Cluster:
 
     def submit(self, task: object) -> Future[Any]:
         return self._executor.submit(_answer, self._shared, task)
-
-    def renew(self) -> None:
-        self._shared = self._client.scatter(self._work, broadcast=True)
 
     def close(self) -> None:
         self._client.close()
