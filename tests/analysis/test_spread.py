@@ -91,7 +91,7 @@ def test_compare_finds_the_same(isolated: bool, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def cluster() -> Iterator[object]:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(n_workers=2, **options) as found:
         yield found
 
