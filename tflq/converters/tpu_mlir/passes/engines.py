@@ -126,7 +126,9 @@ def _average(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine
     reach = [
         (o - 1) * s + k for o, s, k in zip(window.output_size((shape[1], shape[2])), window.stride, kernel, strict=True)
     ]
-    if any(window.padding) or tuple(reach) != shape[1:3]:
+    if any(window.padding):
+        return Engine(F32, "a padded average beside a zero point; TPU-MLIR was seen to keep integers here")
+    if tuple(reach) != shape[1:3]:
         return Engine(F32, "an average beside a zero point whose windows do not tile the image")
     return Engine(INT8)
 
