@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from pickle import PicklingError
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -275,7 +274,9 @@ def _serve(pipe: Connection, work: Work[Any, Any]) -> None:
             found = False, error
         try:
             pipe.send(found)
-        except (PicklingError, TypeError, AttributeError) as error:
+        except OSError:  # nobody listens any more
+            return
+        except Exception as error:  # such as an answer that cannot be pickled
             pipe.send((False, TflqError(f"an answer of a worker cannot be sent: {error}")))
 
 
