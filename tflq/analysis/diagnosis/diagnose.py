@@ -59,14 +59,17 @@ def diagnose(
     suspects = list(run.suspects())
     if not suspects:
         return None
-    first = suspects[0]
-    trial = _Trial(first, limit)
+    trial = _Trial(suspects[0], limit)
     trial.run(table)
     found = trial.ordered(table)
-    later = [graph.tensors[s.tensor].name for s in suspects[1:]]
-    exact_found = [f for f in found if f.is_exact]
-    if exact_found and len(suspects) > 1:
+    if any(f.is_exact for f in found) and len(suspects) > 1:
         found = _repeated(found, suspects[1:_MOST_LAYERS], table, limit)
+    return _told(run, suspects, trial, found, set(exact))
+
+
+def _told(run: Run, suspects: Sequence[Suspect], trial: _Trial, found: Sequence[Finding], exact: set[int]) -> Diagnosis:
+    """Put together what was found about the first suspect; `exact`: tensors that the dump has whole."""
+    first, graph = suspects[0], run.graph
     place = tuple(int(i) for i in np.argwhere(first.wrong)[0])
     read = {t for n in first.nodes for t in graph.nodes[n].inputs if t in first.values}
     wanted = {t for t in read if not graph.tensors[t].is_constant and t not in run.made_within(first)}
@@ -75,22 +78,22 @@ def diagnose(
         graph.tensors[first.tensor].name,
         graph.nodes[first.main].name if first.nodes else "",
         first.operator if first.nodes else "input",
-        start,
-        count,
+        run.start,
+        run.count,
         int(first.wrong.sum()),
         first.wrong.size,
-        start + place[0],
+        run.start + place[0],
         place[1:],
         first.got[place].item(),
         first.sound[place].item(),
-        wanted <= set(exact),
+        wanted <= exact,
         tuple(found),
         trial.tried,
         trial.without_effect,
         tuple(trial.untried),
         _correlation(first.got, first.sound),
         first.weights is not None if first.nodes else False,
-        tuple(later),
+        tuple(graph.tensors[s.tensor].name for s in suspects[1:]),
         first.wrong,
     )
 

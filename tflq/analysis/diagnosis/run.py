@@ -20,17 +20,18 @@ class Run:
     """Some samples through the network, and each layer on the dump's own tensors."""
 
     def __init__(self, model: Running, dump: Dump, held: Mapping[int, str], start: int, count: int) -> None:
-        self._graph: Graph = model.execution.graph
+        self.graph: Graph = model.execution.graph
+        self.start, self.count = start, count
         self._seen = {
-            t: np.asarray(dump.arrays[n][start : start + count]).reshape(count, *self._graph.tensors[t].shape)
+            t: np.asarray(dump.arrays[n][start : start + count]).reshape(count, *self.graph.tensors[t].shape)
             for t, n in held.items()
         }
         inputs = model.inputs(start, start + count)
-        self._own = _network(self._graph, inputs, count)
+        self._own = _network(self.graph, inputs, count)
 
     def suspects(self) -> Iterator[Suspect]:
         """Yield what is wrong by itself, in order of execution: inputs, then layers."""
-        graph = self._graph
+        graph = self.graph
         values = dict(constants_of(graph))
         for t in graph.inputs:
             own = self._own[t]
@@ -48,17 +49,17 @@ class Run:
 
     def made_within(self, s: Suspect) -> set[int]:
         """Return the tensors that nodes of a layer write."""
-        return {t for n in s.nodes for t in self._graph.nodes[n].outputs}
+        return {t for n in s.nodes for t in self.graph.nodes[n].outputs}
 
     def _suspect(self, t: int, values: dict[int, Array], made: Array) -> Suspect:
-        part = segment(self._graph, t, dict.fromkeys(self._seen, 0) | {t: 0}, None, {})
+        part = segment(self.graph, t, dict.fromkeys(self._seen, 0) | {t: 0}, None, {})
         nodes = part.nodes
-        main = next(n for n in nodes if self._graph.nodes[n] is part.main)
-        read = {i for n in nodes for i in self._graph.nodes[n].inputs if i in values}
+        main = next(n for n in nodes if self.graph.nodes[n] is part.main)
+        read = {i for n in nodes for i in self.graph.nodes[n].inputs if i in values}
         held = {i: values[i] for i in read}
         others = {i: a for i, a in self._own.items() if i != t}
         seen = {i: a for i, a in self._seen.items() if i != t}
-        return Suspect(self._graph, nodes, main, t, held, self._seen[t], made, self._own[t], others, seen)
+        return Suspect(self.graph, nodes, main, t, held, self._seen[t], made, self._own[t], others, seen)
 
 
 def _network(graph: Graph, inputs: Sequence[Array], count: int) -> dict[int, Array]:
