@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from inspect import signature
+from inspect import BoundArguments, signature
 from typing import Any
 
 import numpy as np
@@ -52,33 +52,27 @@ class Chosen:
 class ProgramOperations(Operations):
     """Keeps what `explain` leaves out because it shows one sample: conversions that changed nothing, both choices."""
 
-    def call(self, rule: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _kept(self, rule: Primitive, bound: BoundArguments, result: Any) -> Any:
         """Keep a primitive with all its operands."""
-        with recorded_by(None):
-            result = rule.function(*plain(args), **plain(kwargs))
-            if not (is_traced(args) or is_traced(tuple(kwargs.values()))):
-                return result
-            bound = signature(rule.function).bind(*args, **kwargs)
-            bound.apply_defaults()
-            specialised = {k for k, p in bound.signature.parameters.items() if p.annotation in ("int", int)}
-            shape = np.shape(result[0] if isinstance(result, tuple) else result)
-            given = {
-                k: v
-                for k, v in bound.arguments.items()
-                if _is_number(v) and k not in specialised and (rule.taps or self._is_operand(v, shape))
-            }
-            operands = {k: np.array(self._ids(v)) for k, v in given.items()}
-            fixed = {k: plain(v) for k, v in bound.arguments.items() if k not in given}
-            dtypes = {k: np.asarray(plain(v)).dtype for k, v in given.items()}
-            examples = {k: np.asarray(plain(v)).reshape(-1)[0] for k, v in given.items()}
-            if rule.taps is not None:
-                return self._sum(rule, bound.arguments, operands, plain(result))
-            many = isinstance(result, tuple)
-            parts = [
-                self._add(part, rule.label, rule.formula, operands, operation=Call(rule, fixed, dtypes, examples, at))
-                for at, part in (enumerate(result) if many else ((None, result),))
-            ]
-            return tuple(parts) if many else parts[0]
+        specialised = {k for k, p in bound.signature.parameters.items() if p.annotation in ("int", int)}
+        shape = np.shape(result[0] if isinstance(result, tuple) else result)
+        given = {
+            k: v
+            for k, v in bound.arguments.items()
+            if _is_number(v) and k not in specialised and (rule.taps or self._is_operand(v, shape))
+        }
+        operands = {k: np.array(self._ids(v)) for k, v in given.items()}
+        fixed = {k: plain(v) for k, v in bound.arguments.items() if k not in given}
+        dtypes = {k: np.asarray(plain(v)).dtype for k, v in given.items()}
+        examples = {k: np.asarray(plain(v)).reshape(-1)[0] for k, v in given.items()}
+        if rule.taps is not None:
+            return self._sum(rule, bound.arguments, operands, plain(result))
+        many = isinstance(result, tuple)
+        parts = [
+            self._add(part, rule.label, rule.formula, operands, operation=Call(rule, fixed, dtypes, examples, at))
+            for at, part in (enumerate(result) if many else ((None, result),))
+        ]
+        return tuple(parts) if many else parts[0]
 
     def computation(self, table: Array) -> Compute | None:
         """Return the rule of a table of more than bytes; other tables are looked up."""

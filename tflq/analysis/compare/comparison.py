@@ -64,12 +64,9 @@ def compare_sides(
         if side.count is not None and side.count < samples:
             raise InputError(f"{side.name} has {side.count} samples, {samples} are to be compared")
     every = list(matching.matches)
-    sides = _Sides(first, second, every)
-    runner, blame = sides.runner(isolated), None if isolated else blame_of(sides.model, sides.dump)
-    wanted = every if runner or blame else matches
+    chunks = _Chunks(first, second, every, matches, isolated)
+    sides, runner, blame = chunks.sides, chunks.runner, chunks.blame
     alone, together = sides.tallies(matches), sides.tallies(matches)
-    chunks = _Chunks(first, second, every, matches, wanted, isolated)
-    chunks.__dict__.update(sides=sides, runner=runner, blame=blame)  # what this process has made already
     if sides.dump is not None:
         jobs, scheduler = 1, None
     step = _chunk(every)
@@ -98,7 +95,6 @@ class _Chunks:
         second: the reference.
         every: all tensors that both have.
         matches: those that are compared.
-        wanted: those that are computed.
         isolated: whether layers run alone only.
     """
 
@@ -106,12 +102,11 @@ class _Chunks:
     second: Side
     every: list[Match]
     matches: list[Match]
-    wanted: list[Match]
     isolated: bool
 
     def __reduce__(self) -> tuple[type[_Chunks], tuple[object, ...]]:
         """Send what it is made of."""
-        return _Chunks, (self.first, self.second, self.every, self.matches, self.wanted, self.isolated)
+        return _Chunks, (self.first, self.second, self.every, self.matches, self.isolated)
 
     @cached_property
     def sides(self) -> _Sides:
@@ -127,6 +122,11 @@ class _Chunks:
     def blame(self) -> Blame | None:
         """What known differences explain."""
         return None if self.isolated else blame_of(self.sides.model, self.sides.dump)
+
+    @property
+    def wanted(self) -> list[Match]:
+        """The tensors that are computed."""
+        return self.every if self.runner or self.blame else self.matches
 
     def __call__(self, part: tuple[int, int]) -> tuple[dict[str, Tally], dict[str, Tally]]:
         """Return tallies of samples start..stop - 1: of both sides' tensors, and of layers run alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from inspect import signature
+from inspect import BoundArguments, signature
 from threading import RLock
 from typing import Any
 
@@ -80,19 +80,23 @@ class Operations:
                 return result
             bound = signature(rule.function).bind(*args, **kwargs)
             bound.apply_defaults()
-            operands = {k: self._ids(v) for k, v in bound.arguments.items() if "{" + k + "}" in rule.formula}
-            if rule.taps is not None:
-                operands.pop("x", None)
-                wanted = signature(rule.taps).parameters
-                given = {k: plain(v) for k, v in bound.arguments.items() if k in wanted}
-                given["x"] = np.array(self._ids(bound.arguments["x"]))
-                exact = bound.arguments["x"].dtype.kind in "iu"  # integers, held in the type of the sum
-                shown = plain(result).astype(np.int64) if exact else plain(result)
-                made = self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, operands, rule.taps(**given))
-                return traced(result, made)
-            if isinstance(result, tuple):
-                return tuple(self._add(part, rule.label, rule.formula, operands) for part in result)
-            return self._add(result, rule.label, rule.formula, operands)
+            return self._kept(rule, bound, result)
+
+    def _kept(self, rule: Primitive, bound: BoundArguments, result: Any) -> Any:
+        """Keep a primitive that ran on traced arguments."""
+        operands = {k: self._ids(v) for k, v in bound.arguments.items() if "{" + k + "}" in rule.formula}
+        if rule.taps is not None:
+            operands.pop("x", None)
+            wanted = signature(rule.taps).parameters
+            given = {k: plain(v) for k, v in bound.arguments.items() if k in wanted}
+            given["x"] = np.array(self._ids(bound.arguments["x"]))
+            exact = bound.arguments["x"].dtype.kind in "iu"  # integers, held in the type of the sum
+            shown = plain(result).astype(np.int64) if exact else plain(result)
+            made = self.tape.add(Kind.COMPUTED, shown, rule.label, rule.formula, operands, rule.taps(**given))
+            return traced(result, made)
+        if isinstance(result, tuple):
+            return tuple(self._add(part, rule.label, rule.formula, operands) for part in result)
+        return self._add(result, rule.label, rule.formula, operands)
 
     def move(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run a function that moves elements of its first argument."""

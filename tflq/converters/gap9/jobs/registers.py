@@ -23,7 +23,7 @@ _EIGHT_WORDS = 32
 _HALO = 2
 
 Registers = Mapping[str, int]
-"""Name -> uint32; what is left away is 0."""
+"""Name -> uint32; what is omitted is 0."""
 
 
 @dataclass(frozen=True)
