@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine
-from tflq.interpreter.kernels.gap9.functions import exp_q15, sigmoid_q15, tanh_q15
 from tflq.interpreter.kernels.gap9.linear import Rescaling
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import dequantise, norm, quantise, round_half_up
+from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
+from tflq.interpreter.numerics.fixed_point import norm
+from tflq.interpreter.numerics.q15 import exp_q15, sigmoid_q15, tanh_q15
 from tflq.interpreter.numerics.requantise import requantise
 
 RATIOS = st.floats(1e-6, 255.9)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests.interpreter.numerics import plain
 from tflq.interpreter.kernels.aipu.multiplier import scaled
-from tflq.interpreter.kernels.gap9.functions import exp_q15
-from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
+from tflq.interpreter.kernels.gap9.rounding import round_half_up
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
 from tflq.interpreter.numerics import fixed_point as fp
 from tflq.interpreter.numerics import gemmlowp
+from tflq.interpreter.numerics.fixed_point import norm
+from tflq.interpreter.numerics.q15 import exp_q15
 
 
 def near(*borders: int) -> st.SearchStrategy[int]:

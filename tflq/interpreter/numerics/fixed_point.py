@@ -24,6 +24,21 @@ def wrap_int32(x: ArrayLike) -> Integers:
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
+@primitive("rounded", "norm({x}, {shift}), half up")
+def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
+    """Shift with rounding: n == 0 ? x : (x + 2^(n-1)) >> n, arithmetic; ties go up.
+
+    Args:
+        x: integers.
+        shift: 0..62; operands broadcast.
+
+    Returns:
+        int64; nothing wraps.
+    """
+    value, n = np.asarray(x, np.int64), np.asarray(shift, np.int64)
+    return np.asarray((value + ((np.int64(1) << n) >> 1)) >> n, np.int64)
+
+
 @primitive("saturated", "{x} saturated to {bits} bits")
 def saturate(x: ArrayLike, bits: int) -> Integers:
     """Clip to a signed integer of `bits` bits: [-2^(bits-1), 2^(bits-1) - 1]."""

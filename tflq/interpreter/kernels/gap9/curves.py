@@ -13,11 +13,11 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, norm, quantise, round_half_up, wrapped_norm
-from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, quantise, round_half_up, wrapped_norm
+from tflq.interpreter.numerics.fixed_point import Integers, norm, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
+from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
 from tflq.interpreter.registry import Kernel
 
 CurveRule = Callable[[Integers], Integers]

@@ -18,9 +18,9 @@ from tflq.graph import Affine, Node, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up, wrapped_norm
+from tflq.interpreter.kernels.gap9.rounding import round_half_up, wrapped_norm
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, wrap_int32
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, norm, wrap_int32
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from tflq.errors import UnsupportedError
 from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.kernels.gap9.rounding import Integers, norm
+from tflq.interpreter.kernels.gap9.rounding import Integers
+from tflq.interpreter.numerics.fixed_point import norm
 
 MULTIPLIER_BITS = 8
 LARGEST_USUAL_SHIFT = 24

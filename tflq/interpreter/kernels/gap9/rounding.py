@@ -24,21 +24,6 @@ def round_half_up(x: ArrayLike) -> FloatArray:
     return np.asarray(np.floor(np.asarray(x) + 0.5))
 
 
-@primitive("rounded", "norm({x}, {shift}), half up")
-def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
-    """Shift with rounding: n == 0 ? x : (x + 2^(n-1)) >> n, arithmetic; ties go up.
-
-    Args:
-        x: integers.
-        shift: 0..62; operands broadcast.
-
-    Returns:
-        int64; nothing wraps.
-    """
-    value, n = np.asarray(x, np.int64), np.asarray(shift, np.int64)
-    return np.asarray((value + ((np.int64(1) << n) >> 1)) >> n, np.int64)
-
-
 def wrapped_norm(x: ArrayLike, shift: ArrayLike) -> Integers:
     """`norm` in int32, as NNTool computes it: x and x + 2^(n-1) keep their low 32 bits."""
     n = np.asarray(shift, np.int64)

@@ -11,9 +11,9 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.gap9.functions import exp_q15
-from tflq.interpreter.kernels.gap9.rounding import Stored, norm
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.rounding import Stored
+from tflq.interpreter.numerics.fixed_point import Integers, norm
+from tflq.interpreter.numerics.q15 import exp_q15
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import numpy as np
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.gap9.functions import sigmoid_q15, tanh_q15
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import norm, round_half_up
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.gap9.rounding import round_half_up
+from tflq.interpreter.numerics.fixed_point import Integers, norm
+from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
 
 GATES = ("i", "f", "c", "o")
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 14, 15)
