@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import shutil
@@ -86,6 +87,47 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
     if not data:
         raise InputError(f"{path}: the file is empty (0 bytes)")
     return data
+
+
+def sha256_of(source: str | os.PathLike[str] | bytes) -> str:
+    """Return the SHA-256 of bytes, of a file, or of all files below a folder, by name and content, in hexadecimal."""
+    if isinstance(source, bytes):
+        return hashlib.sha256(source).hexdigest()
+    digest, path = hashlib.sha256(), Path(source)
+    if path.is_dir():
+        for file in sorted(p for p in path.rglob("*") if p.is_file()):
+            digest.update(file.relative_to(path).as_posix().encode() + b"\0" + bytes.fromhex(sha256_of(file)))
+        return digest.hexdigest()
+    try:
+        with path.open("rb") as opened:
+            while block := opened.read(_MAP_ABOVE_BYTES):
+                digest.update(block)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; name a file that exists") from None
+    return digest.hexdigest()
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder."""
+    return sum(item.stat().st_size for item in ([path] if path.is_file() else path.rglob("*")) if item.is_file())
+
+
+def named_paths(value: object) -> Iterator[Path]:
+    """Yield what of an argument is a file or folder that exists: PATH, NAME=PATH, PATH@TARGET, or several of them."""
+    if isinstance(value, (tuple, list)):
+        for part in value:
+            yield from named_paths(part)
+    elif isinstance(value, (str, os.PathLike)) and os.fspath(value):
+        text = os.fspath(value)
+        parts = (text, text.partition("=")[2], text.rpartition("@")[0])
+        yield from list(dict.fromkeys(path for path in map(Path, filter(None, parts)) if _exists(path)))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a text that can be no path: too long, or with a zero byte
+        return False
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:

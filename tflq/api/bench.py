@@ -13,6 +13,7 @@ from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
@@ -172,6 +173,7 @@ class BenchResult(PageResult, TableResult):
         return System(run.identity.name, not run.identity.simulation, software, f"compared with {reference}")
 
 
+@recorded
 def bench(
     model: ModelSource,
     data: str | os.PathLike[str],

@@ -16,6 +16,7 @@ from tflq.api.cause import explain_line, with_cause
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side, read_beside
 from tflq.api.target import complete
@@ -129,6 +130,7 @@ class CompareResult(PageResult, TableResult):
         write_bytes(Path(path), node_data(self.comparison))
 
 
+@recorded
 def compare(
     first: ModelSource,
     second: ModelSource = "@float",

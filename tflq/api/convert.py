@@ -16,6 +16,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.benchmarks.all_targets import TargetRow, summarise
@@ -194,6 +195,7 @@ class ConvertAllResult(PageResult, TableResult):
         return all_targets_page(self.model, self.targets, score)
 
 
+@recorded
 def convert(
     model: ModelSource,
     target: TargetOptions | str,
@@ -248,6 +250,7 @@ def convert(
     return ConvertResult(name, found, settings, ranged, graph, where, artefacts, compared, measured)
 
 
+@recorded
 def convert_all(
     model: ModelSource,
     folder: str | os.PathLike[str] | None = None,

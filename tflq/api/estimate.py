@@ -10,6 +10,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.target import choose_target, complete
 from tflq.converters.estimate import Estimate, Figure, LayerEstimate, without_model
 from tflq.report import Page
@@ -63,6 +64,7 @@ class EstimateResult(PageResult, TableResult):
         return estimate_page(self.model, self.target, self.estimate)
 
 
+@recorded
 def estimate(
     model: ModelSource,
     target: TargetOptions | str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -21,6 +22,9 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 """Called with what is done and how much of it there is; what it yields is called with each part that is finished."""
 
 _Options = TypeVar("_Options")
+
+command_line: ContextVar[str | None] = ContextVar("command_line", default=None)
+"""The command line that calls use cases; None where Python does."""
 
 
 def silent(what: str, total: int) -> AbstractContextManager[Callable[[int], object]]:  # noqa: ARG001 - a Progress

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tflq.errors import MissingExtraError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tflq.api.run_record import RunRecord
     from tflq.report import Page
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -30,8 +32,15 @@ class Result(ABC):
         return {key: plain(value) for key, value in self.report().items()}
 
 
+@dataclass(frozen=True)
 class PageResult(Result):
-    """A result that is a page as well: what --report writes, and what a notebook shows."""
+    """A result that is a page as well: what --report writes, and what a notebook shows.
+
+    Attributes:
+        run: what it is the result of, for the page; None where nothing was recorded.
+    """
+
+    run: RunRecord | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @abstractmethod
     def page(self) -> Page:
@@ -45,18 +54,22 @@ class PageResult(Result):
             OutputError: the file cannot be written.
         """
         from tflq.files import write_bytes
-        from tflq.report import render
 
-        write_bytes(Path(path), render(self.page()))
+        write_bytes(Path(path), self._html())
 
     def _repr_html_(self) -> str | None:
         """Return the page for a notebook; None without jinja2, where it shows the plain text."""
-        from tflq.report import render
-
         try:
-            return render(self.page()).decode("utf-8")
+            return self._html().decode("utf-8")
         except MissingExtraError:
             return None
+
+    def _html(self) -> bytes:
+        from tflq.report import render
+        from tflq.report.what_was_run import with_run
+
+        page = self.page()
+        return render(page if self.run is None else with_run(page, self.run.facts()))
 
 
 class TableResult(Result):

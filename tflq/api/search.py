@@ -14,6 +14,7 @@ from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
@@ -180,6 +181,7 @@ def search(
 ) -> BackwardResult: ...
 
 
+@recorded
 def search(
     model: ModelSource,
     target: TargetOptions | str,

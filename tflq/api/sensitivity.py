@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.run_record import recorded
 from tflq.api.target import complete
 from tflq.api.trials import TrialOptions, open_evaluator, read_subject
 from tflq.converters.precision import LayerWidths
@@ -69,6 +70,7 @@ class SensitivityResult(PageResult, TableResult):
         return sensitivity_page(self.model, self.sensitivity)
 
 
+@recorded
 def sensitivity(
     model: ModelSource,
     target: TargetOptions | str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 import warnings
@@ -14,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from tflq import __version__
+from tflq.api.options import command_line
 from tflq.cli import completion
 from tflq.cli.examples import with_examples
 from tflq.cli.groups import HelpfulGroup
@@ -138,6 +140,7 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on standard error."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    said = command_line.set(shlex.join(["tflq", *given]))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", TflqWarning)
@@ -151,6 +154,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             for line in traceback.format_exc().splitlines():
                 print(shown(line), file=sys.stderr)
         return _fail(_one_line(error), BAD_INPUT)
+    finally:
+        command_line.reset(said)
 
 
 def _show_warning(others: Callable[..., None]) -> Callable[..., None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from tflq.files import named_paths
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _FORCE = "tflq.force"
@@ -54,7 +55,13 @@ def require_free(ctx: click.Context) -> None:
     """
     kinds = {p.name: p for p in ctx.command.params}
     outputs = {name: p for name, p in kinds.items() if isinstance(p.type, OutputPath) and ctx.params.get(str(name))}
-    inputs = [path for name, value in ctx.params.items() if name not in outputs for path in _paths(value)]
+    inputs = [
+        path
+        for name, value in ctx.params.items()
+        if name not in outputs
+        for path in named_paths(value)
+        if path.is_file()
+    ]
     for name, option in outputs.items():
         path, called = Path(ctx.params[str(name)]), option.opts[-1]
         read = next((p for p in inputs if _is_written(p, path)), None)
@@ -72,24 +79,6 @@ def require_free(ctx: click.Context) -> None:
                 "--force",
                 ctx,
             )
-
-
-def _paths(value: object) -> Iterator[Path]:
-    """Yield what of an argument or option is a file that exists: PATH, NAME=PATH, PATH@TARGET, or several."""
-    if isinstance(value, (tuple, list)):
-        for part in value:
-            yield from _paths(part)
-    elif isinstance(value, (str, os.PathLike)):
-        text = os.fspath(value)
-        parts = (text, text.partition("=")[2], text.rpartition("@")[0])
-        yield from (path for path in map(Path, filter(None, parts)) if _is_file(path))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a text that can be no path: too long, or with a zero byte
-        return False
 
 
 def _is_written(read: Path, output: Path) -> bool:

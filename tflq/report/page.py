@@ -31,6 +31,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Names with their values, which are shown whole."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Chart:
     """A drawing.
 
@@ -43,7 +50,7 @@ class Chart:
     caption: str
 
 
-Block = Prose | Table | Chart
+Block = Prose | Table | Facts | Chart
 
 
 @dataclass(frozen=True)
