@@ -223,3 +223,13 @@ def test_the_archive_of_compass_is_understood(tmp_path: Path) -> None:
     found = dumps(str(folder / "compass_quant"), side, calibration=calibration)
     assert len(found.understood.readings) == 11
     assert all("quantized values in float32" in r.encoding for r in found.understood.readings)
+
+
+def test_level_indices_are_of_the_other_type_in_every_tensor() -> None:
+    levels = {name: a.astype(np.int32) + 128 for name, a in VALUES.items()}
+    first = next(iter(levels))
+    levels[first] = np.full_like(levels[first], 100)
+    assert (read(levels).arrays[first] == -28).all()
+    assert (read({first: levels[first]}).arrays[first] == 100).all()
+    mixed = {name: a.astype(np.int32) if i % 2 else levels[name] for i, (name, a) in enumerate(VALUES.items())}
+    assert (read(mixed).arrays[first] == 100).all()

@@ -9,9 +9,11 @@ _READ = "compare how the dump is written and read: address, order of axes, type,
 _FEED = "feed the board with the same input: order of channels, scale, zero point, layout"
 _LOWER = "compare the layer's numbers in the device's code with those of `tflq explain`"
 _FILE = "compare the constants on the device with the file: export, order of bytes, alignment, flash"
+_LIBRARY = "no fault of the layer: compare the integers in front of it and behind it"
 _DUMP, _INPUT, _ARITHMETIC, _LAYER, _SETS = "the-dump", "the-input", "the-arithmetic", "the-layer", "sets-of-elements"
 
 HYPOTHESES = (
+    Hypothesis("last places", "the layer is sound", whole_tensor.last_places, _LIBRARY, _DUMP),
     Hypothesis("other tensor", "the layer is sound", whole_tensor.other_tensor, _READ, _DUMP),
     Hypothesis("other sample", "the layer is sound", whole_tensor.other_sample, _READ, _DUMP),
     Hypothesis("axes", "the layer is sound", whole_tensor.axes, _READ, _DUMP),

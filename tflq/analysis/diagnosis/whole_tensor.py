@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.suspect import Suspect, unequal
+from tflq.analysis.ulps import distance
 from tflq.graph import Array
 from tflq.units import short
 
@@ -36,6 +37,24 @@ def other_tensor(s: Suspect) -> Iterator[Prediction]:
         is_earlier = order.get(t, -1) < order.get(s.tensor, -1)
         if held is not None and is_earlier and unequal(held, array).any():
             yield Prediction(f"dump holds what it has for '{name}', too", _like(held, s))
+
+
+def last_places(s: Suspect) -> Iterator[Prediction]:
+    """G = the layer's floats, computed by another library: |g - y| <= 2^-20 of the sample's largest |y|.
+
+    Two orders of the same sum, or two functions exp, differ by some units in the last place (2^-24 of a number in
+    float32); float16 and float64 hold numbers of their own and are judged as the layer stores them.
+    """
+    if s.got.dtype != np.float32 or s.sound.dtype != np.float32:
+        return
+    axes = tuple(range(1, s.sound.ndim))
+    with np.errstate(invalid="ignore"):
+        got, sound = s.got.astype(np.float64), s.sound.astype(np.float64)
+        apart, bound = np.abs(got - sound), 2.0**-20 * np.abs(sound).max(axis=axes, keepdims=True, initial=0)
+        near = apart <= bound
+    most = int(distance(s.got, s.sound)[near & s.wrong].max(initial=0))
+    words = f"numbers differ in the last places of float32 alone, by at most {most} units: another library's floats"
+    yield Prediction(words, np.where(near, s.got, s.sound))
 
 
 def other_sample(s: Suspect) -> Iterator[Prediction]:

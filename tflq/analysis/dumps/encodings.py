@@ -4,7 +4,9 @@ A stored number a of a tensor with scale s and zero point z is
 
     its own type           q = a
     the other 8-bit type   q = a - 128 for an int8 tensor, a + 128 for a uint8 one
-    a wider integer        q = a where all fit the tensor's type; else as the other 8-bit type; else no quantized value
+    a wider integer        q = a where all fit the tensor's type; else as the other 8-bit type; else no quantized value.
+                           Where both fit (0..127), as the dump's other arrays: level indices 0..255 of OpenVINO's
+                           quantizers are of the other type in every tensor
     float, all whole       q = a, if a / s + z lies outside the type or off its steps
     float, multiples of s  q = rint(a / s) + z, if |a / s - rint(a / s)| <= 0.01 (and half of what the format holds)
     float, neither         a real number of another scale: compared as such
@@ -12,7 +14,7 @@ A stored number a of a tensor with scale s and zero point z is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +24,8 @@ from tflq.analysis.dumps.options import QUANTIZED, REAL
 from tflq.errors import InputError
 from tflq.graph import Affine, Array, DType, Tensor
 
+_OTHER: Mapping[DType, tuple[type[np.generic], int]] = {DType.INT8: (np.uint8, -128), DType.UINT8: (np.int8, 128)}
+"""The other 8-bit type of a tensor's, and what must be added to its numbers."""
 NEAR = 0.01
 """Steps by which a real number may miss a quantized value: what float32 products lose."""
 
@@ -66,6 +70,23 @@ class Fit:
         return self.quantized is not None and self.real is not None and not np.array_equal(self.quantized, self.real)
 
 
+def is_other_type(arrays: Sequence[tuple[Array, Tensor]]) -> bool:
+    """Tell whether whole numbers of a dump that fit both 8-bit types are quantized values of the other one.
+
+    So it is where at least one array fits the other type alone, and none its tensor's type alone.
+    """
+    own = other = False
+    for array, tensor in arrays:
+        shift = _OTHER.get(tensor.dtype)
+        if shift is None or array.dtype.kind not in "iu" or array.dtype.itemsize == 1:
+            continue
+        whole = array.astype(np.int64)
+        fits, moved = (_in_range(w, tensor.dtype) is not None for w in (whole, whole + shift[1]))
+        own |= fits and not moved
+        other |= moved and not fits
+    return other and not own
+
+
 def fit_of(array: Array, tensor: Tensor, step: float) -> Fit | None:
     """Return what an array may be; None where only its type decides."""
     if array.dtype.kind != "f" or not tensor.dtype.is_integer or not isinstance(tensor.quantisation, Affine):
@@ -102,7 +123,9 @@ def kind_of_floats(where: str, fits: Sequence[Fit | None]) -> str | None:
     return None
 
 
-def decode(array: Array, tensor: Tensor, fit: Fit | None, kind: str | None, is_forced: bool) -> Decoded:
+def decode(
+    array: Array, tensor: Tensor, fit: Fit | None, kind: str | None, is_forced: bool, is_other: bool = False
+) -> Decoded:
     """Read an array.
 
     Args:
@@ -111,6 +134,7 @@ def decode(array: Array, tensor: Tensor, fit: Fit | None, kind: str | None, is_f
         fit: of `fit_of`.
         kind: what floats are that may be both.
         is_forced: whether the caller says what they are.
+        is_other: of `is_other_type`: what integers are that fit both 8-bit types.
 
     Raises:
         InputError: integers that are no quantized values of the tensor, or floats that are not what the caller says.
@@ -123,7 +147,7 @@ def decode(array: Array, tensor: Tensor, fit: Fit | None, kind: str | None, is_f
         return Decoded(array, Tensor(tensor.name, tensor.shape, DType.of(array.dtype)), f"real numbers, {array.dtype}")
     if not tensor.dtype.is_integer:
         return Decoded(array.astype(tensor.dtype.storage), tensor, f"numbers in {array.dtype}")
-    found = _shifted(array.astype(np.int64), tensor.dtype, array.dtype)
+    found = _shifted(array.astype(np.int64), tensor.dtype, array.dtype, is_other)
     if found is None:
         raise InputError(
             f"holds {array.min()}..{array.max()} in {array.dtype}; quantized values of {tensor.dtype.value} lie in "
@@ -145,19 +169,15 @@ def _decoded_float(array: Array, tensor: Tensor, fit: Fit, kind: str | None, is_
 
 
 def _shifted(
-    whole: NDArray[np.int64], dtype: DType, stored: np.dtype[np.generic] | None = None
+    whole: NDArray[np.int64], dtype: DType, stored: np.dtype[np.generic] | None = None, is_other: bool = False
 ) -> tuple[Array, str] | None:
     """Return quantized values of a type, and how they follow from whole numbers; None where they do not fit."""
-    other = {DType.INT8: (np.uint8, -128), DType.UINT8: (np.int8, 128)}.get(dtype)
-    if other is not None and stored == other[0]:
-        found = _in_range(whole + other[1], dtype)
-        assert found is not None
-        return found, f": q = a {'-' if other[1] < 0 else '+'} 128"
-    plain = _in_range(whole, dtype)
-    if plain is not None:
-        return plain, ""
-    moved = None if other is None else _in_range(whole + other[1], dtype)
-    return None if moved is None or other is None else (moved, f": q = a {'-' if other[1] < 0 else '+'} 128")
+    kind, offset = _OTHER.get(dtype, (None, 0))
+    plain = None if kind is not None and stored == kind else _in_range(whole, dtype)
+    moved = None if kind is None else _in_range(whole + offset, dtype)
+    if moved is not None and (plain is None or is_other):
+        return moved, f": q = a {'-' if offset < 0 else '+'} 128"
+    return None if plain is None else (plain, "")
 
 
 def _in_range(whole: NDArray[np.int64], dtype: DType) -> Array | None:

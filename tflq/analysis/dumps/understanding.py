@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.analysis.dumps.encodings import Fit, decode, fit_of, kind_of_floats
+from tflq.analysis.dumps.encodings import Fit, decode, fit_of, is_other_type, kind_of_floats
 from tflq.analysis.dumps.layouts import Arranged, arrangements
 from tflq.analysis.dumps.names import Fits, Placed, nearest, place
 from tflq.analysis.dumps.options import DumpOptions
@@ -203,10 +203,11 @@ def _decoded(
         fit_of(a.array, p.wanted.tensor, p.stored.step) for p, a in zip(placed, arranged, strict=True)
     ]
     kind = values or kind_of_floats(path, fits)
+    is_other = is_other_type([(a.array, p.wanted.tensor) for p, a in zip(placed, arranged, strict=True)])
     readings, refused = [], []
     for p, a, f in zip(placed, arranged, fits, strict=True):
         try:
-            decoded = decode(a.array, p.wanted.tensor, f, kind, values is not None)
+            decoded = decode(a.array, p.wanted.tensor, f, kind, values is not None, is_other)
         except InputError as error:
             refused.append(f"passed over: '{p.stored.name}' {error}")
             continue
