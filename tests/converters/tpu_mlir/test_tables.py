@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.converters.tpu_mlir.networks import FLOAT, quantised, ranged
 from tests.support.data import data_path
+from tflq.converters.tpu_mlir.quantise import TableOrigin
 from tflq.converters.tpu_mlir.tables import (
     CalibrationLine,
     CalibrationTable,
@@ -15,6 +18,7 @@ from tflq.converters.tpu_mlir.tables import (
     parse_calibration_table,
 )
 from tflq.errors import FormatError
+from tflq.graph import GraphBuilder
 
 numbers = st.floats(-1e9, 1e9)
 
@@ -62,3 +66,27 @@ def test_wrong_lines(row: str, message: str) -> None:
 def test_quantisation_table_has_a_line_for_each_layer() -> None:
     modes = {"y_Conv": "F16", "z_Gemm": "F32"}
     assert format_quantisation_table(modes) == "# op_name   quantize_mode\ny_Conv F16\nz_Gemm F32\n"
+
+
+def test_a_gelu_of_a_sum_is_called_gelu() -> None:
+    """Its first product reads the sum x and the sum 1 + erf: only one of them leads to the erf."""
+    b = GraphBuilder("gelu")
+    x, total, y = b.input("x", (1, 4), FLOAT), b.tensor("total", (1, 4), FLOAT), b.tensor("y", (1, 4), FLOAT)
+    b.node("add", [x, b.constant("c", np.array([[1, 2, 3, 4]], np.float32))], [total], fused_activation_function="none")
+    b.node("gelu", [total], [y], approximate=False)
+    graph = quantised(ranged(b.build([y]), {"x": (-1, 1), "total": (-1, 4), "y": (-0.2, 4)}))
+    assert isinstance(graph.extra, TableOrigin)
+    assert [line.name for line in graph.extra.table.lines] == ["x", "total_Add", "y_GELU"]
+
+
+def test_what_is_rescaled_for_a_concatenation_is_called_as_it_arrives() -> None:
+    """ONNX permutes the reshaped rows to an image in front of it, and TPU-MLIR rescales behind that."""
+    b = GraphBuilder("join")
+    rows, image = b.input("rows", (1, 16, 2), FLOAT), b.input("image", (1, 4, 4, 2), FLOAT)
+    made, y = b.tensor("made", (1, 4, 4, 2), FLOAT), b.tensor("y", (1, 4, 4, 4), FLOAT)
+    b.node("reshape", [rows, b.constant("shape", np.array([1, 4, 4, 2], np.int32))], [made])
+    b.node("concatenation", [made, image], [y], axis=3, fused_activation_function="none")
+    ranges = {"rows": (-1.0, 1.0), "made": (-1.0, 1.0), "image": (-4.0, 4.0), "y": (-4.0, 4.0)}
+    graph = quantised(ranged(b.build([y]), ranges))
+    rescaled = [graph.tensors[node.outputs[0]].name for node in graph.nodes if node.operator == "quantize"]
+    assert "y_transpose_Transpose_to_y_Concat" in rescaled

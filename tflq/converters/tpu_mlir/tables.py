@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +12,7 @@ from tflq.converters.onnx import OnnxGraph, OnnxNode
 from tflq.errors import FormatError
 
 _SIX_GATE = "HardSigmoid"
+_GELU = ("Mul", "Mul", "Add", "Erf")
 _UNNAMED = ("Ceil",)
 """Operators whose results TPU-MLIR calls as ONNX does."""
 
@@ -32,18 +33,11 @@ def tool_names(network: OnnxGraph) -> dict[str, str]:
     return names
 
 
-def _ends_gelu(node: OnnxNode, writers: Mapping[str, OnnxNode]) -> bool:
-    """Whether a node is the last of x * (1 + erf(x / sqrt 2)) * 0.5."""
-    path = ("Mul", "Mul", "Add", "Erf")
-    for place, kind in enumerate(path):
-        if node.op_type != kind:
-            return False
-        if place < len(path) - 1:
-            found = [writers[v] for v in node.inputs if v in writers and writers[v].op_type == path[place + 1]]
-            if not found:
-                return False
-            node = found[0]
-    return True
+def _ends_gelu(node: OnnxNode, writers: Mapping[str, OnnxNode], path: Sequence[str] = _GELU) -> bool:
+    """Whether a node is the last of x * (1 + erf(x / sqrt 2)) * 0.5; x may come from an Add or Mul, too."""
+    if node.op_type != path[0]:
+        return False
+    return len(path) == 1 or any(_ends_gelu(writers[v], writers, path[1:]) for v in node.inputs if v in writers)
 
 
 def tensor_names(network: OnnxGraph) -> dict[int, str]:
@@ -60,12 +54,13 @@ class Permutations:
     """Where ONNX has a Transpose that the model does not have: TPU-MLIR permutes quantized values, not reals.
 
     Attributes:
-        operands: (tensor that an operator computes, operand that reaches it permuted).
+        operands: (tensor that an operator computes, operand that reaches it permuted) -> TPU-MLIR's name of what
+            reaches it.
         results: tensors that are permuted behind the operator that computes them.
         cores: tensor that is permuted or reshaped behind its operator -> TPU-MLIR's name in front of that.
     """
 
-    operands: frozenset[tuple[int, int]] = frozenset()
+    operands: Mapping[tuple[int, int], str] = field(default_factory=dict)
     results: frozenset[int] = frozenset()
     cores: Mapping[int, str] = field(default_factory=dict)
 
@@ -74,7 +69,7 @@ def permutations(network: OnnxGraph) -> Permutations:
     """Return where values are permuted between the operators of the model."""
     writers, named = network.producers, tool_names(network)
     own = {value: t for t, value in network.values.items()}
-    operands, results, cores = set[tuple[int, int]](), set[int](), dict[int, str]()
+    operands, results, cores = dict[tuple[int, int], str](), set[int](), dict[int, str]()
 
     def back(value: str, is_first: bool) -> tuple[str, bool]:
         """Go back through what moves data, to another tensor of the model or to an operator; was it permuted?"""
@@ -87,15 +82,15 @@ def permutations(network: OnnxGraph) -> Permutations:
     for t, value in network.values.items():
         core, permuted = back(value, True)
         if core in own and core != value:
-            operands.update({(t, own[core])} if permuted else ())
+            operands.update({(t, own[core]): named[value]} if permuted else {})
             continue
         if core != value and core in named:
             cores[t] = named[core]
             results.update({t} if permuted else ())
         for x in writers[core].inputs if core in writers else ():
             source, turned = back(x, False)
-            operands.update({(t, own[source])} if turned and source in own else ())
-    return Permutations(frozenset(operands), frozenset(results), cores)
+            operands.update({(t, own[source]): named[x]} if turned and source in own else {})
+    return Permutations(operands, frozenset(results), cores)
 
 
 _FIELDS = "name threshold min max"

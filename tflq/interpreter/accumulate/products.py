@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
@@ -43,3 +44,37 @@ def sequential_products(x: Floats, y: Floats) -> Floats:
             np.multiply(x[..., :, k, None], y[..., None, k, :], out=product)
             total += product
     return total
+
+
+@primitive(
+    "sum of products", "over the taps, in order, each product added with one rounding to float32", taps.of_matrices
+)
+def fused_products(x: Floats, y: Floats) -> Floats:
+    """Return x @ y of float32, each sum from 0 in the order of k, by fused multiply-add: total = f32(x * y + total).
+
+    A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps what a second rounding
+    to float32 needs to know.
+
+    Args:
+        x: [..., A, K].
+        y: [..., K, B]; stacks broadcast.
+    """
+    shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+    total = np.zeros(shape, np.float32)
+    left, right = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(x.shape[-1]):
+            total = _sum_to_odd(left[..., :, k, None] * right[..., None, k, :], total.astype(np.float64)).astype(
+                np.float32
+            )
+    return total
+
+
+def _sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a + b, of its two neighbours in float64 the one whose last bit is 1, where it is not exact."""
+    total = a + b
+    part = total - a
+    error = (a - (total - part)) + (b - part)
+    bits = total.view(np.int64)
+    inexact = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    return (bits + np.where(inexact, np.where((error > 0) == (total > 0), 1, -1), 0)).view(np.float64)

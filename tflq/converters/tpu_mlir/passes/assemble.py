@@ -18,8 +18,11 @@ from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import round_half_away
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
-F16_KERNELS = ("add", "sub", "layer_normalization", "leaky_relu", "mean", "prelu")
-"""Operators with a kernel of their own in float16; others run in float32 between two roundings."""
+OWN_KERNELS = {
+    F16: ("add", "batch_matmul", "sub", "layer_normalization", "leaky_relu", "mean", "prelu"),
+    F32: ("batch_matmul",),
+}
+"""Operators with a kernel of their own in reals; others run in float32, in float16 between two roundings."""
 
 UNROUNDED = ("resize_bilinear", "resize_nearest_neighbor", "layer_normalization")
 """Operators in float16 whose float32 results TPU-MLIR's simulator does not round."""
@@ -158,7 +161,8 @@ def _concatenation(assembly: Assembly, node: Node) -> None:
     for source in node.inputs:
         if not _is_computed(assembly, source):
             raise UnsupportedError("a constant is joined to activations; only activations can be")
-        rescaled = f"{assembly.names[source]}_to_{name}"
+        arriving = assembly.ranges.permuted.operands.get((t, source), assembly.names[source])
+        rescaled = f"{arriving}_to_{name}"
         codes = assembly.integers(source, rescaled)
         if assembly.types[source] != affine:
             new = assembly.add(source, code_type(affine), affine, rescaled)
@@ -209,7 +213,7 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     """A layer in float16 or float32; one without a kernel in float16 runs in float32, and its result is rounded."""
     t, name = node.outputs[0], assembly.names[node.outputs[0]]
     dtype = _REALS[engine.kind]
-    own = engine.kind == F16 and node.operator in F16_KERNELS
+    own = node.operator in OWN_KERNELS[engine.kind]
     inputs = []
     for position, source in enumerate(node.inputs):
         if source == ABSENT or not _is_computed(assembly, source):

@@ -1,6 +1,7 @@
 """LAYER_NORMALIZATION over the last axis: float16 in, float32 inside, its result not rounded (docs/tpu_mlir.md, 5).
 
-y = (x - m) / sqrt(v + epsilon) * gamma + beta, m and v mean and variance of a row, gamma and beta in float16.
+y = (x - m) * (1 / sqrt(v + epsilon)) * gamma + beta, m and v mean and variance of a row, gamma and beta in float16;
+sums in order, each step rounded to float32.
 
 Source: docs/tpu_mlir.md, 5
 """
@@ -41,6 +42,12 @@ def lower(node: Node, operands: Operands) -> NormalizationParams:
 def run(params: NormalizationParams, x: Array, _gamma: Array, _beta: Array) -> tuple[Array, ...]:
     """Run it: reals [S, ..., C] -> float32 [S, ..., C]."""
     real = x.astype(np.float32)
-    centred = real - real.mean(axis=-1, keepdims=True, dtype=np.float32)
-    variance = np.square(centred).mean(axis=-1, keepdims=True, dtype=np.float32)
-    return (centred / np.sqrt(variance + params.epsilon) * params.gamma + params.beta,)
+    centred = real - _mean(real)
+    inverse = np.float32(1) / np.sqrt(_mean(centred * centred) + params.epsilon)
+    return (centred * inverse * params.gamma + params.beta,)
+
+
+def _mean(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the mean of each row, one element added after the other: [..., C] -> [..., 1]."""
+    total = np.add.accumulate(rows, axis=-1)[..., -1:]
+    return np.asarray(total / np.float32(rows.shape[-1]))
