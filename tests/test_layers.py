@@ -10,14 +10,15 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"errors", "files", "limits", "quoting", "units"}
+GROUND = {"errors", "files", "limits", "quoting", "recognised", "units"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
     "quoting": set[str](),
     "errors": {"quoting"},
     "units": set[str](),
-    "files": {"errors"},
+    "recognised": set[str](),
+    "files": {"errors", "recognised"},
     "limits": {"errors"},
     "graph": GROUND,
     "schemas": GROUND,

@@ -83,10 +83,32 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes | memoryview:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
             data = file.read()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}; name a file that exists") from None
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}; {_advice(Path(path))}") from None
     if not data:
         raise InputError(f"{path}: the file is empty (0 bytes)")
     return data
+
+
+def _advice(path: Path) -> str:
+    """Say what to do about a file that cannot be read."""
+    if path.is_dir():
+        is_saved = (path / "saved_model.pb").exists()
+        hint = "it is TensorFlow's SavedModel, which tf.lite.TFLiteConverter makes a .tflite of" if is_saved else ""
+        return hint or "name a file in it"
+    if not path.parent.is_dir():
+        return f"the folder {path.parent} does not exist"
+    return "name a file that exists"
+
+
+def require_file(path: str | os.PathLike[str]) -> None:
+    """Check that a file is there.
+
+    Raises:
+        InputError: it is missing, or a folder.
+    """
+    if not os.path.isfile(path):
+        what = "is a folder" if os.path.isdir(path) else "no such file"
+        raise InputError(f"{path}: {what}; {_advice(Path(path))}")
 
 
 def sha256_of(source: str | os.PathLike[str] | bytes) -> str:
@@ -149,7 +171,8 @@ def write_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
                 os.unlink(name)
             raise
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+        missing = "" if target.parent.is_dir() else f"; the folder {target.parent} does not exist, make it first"
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}{missing}") from None
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def clips(folder: Path, lines: str, *names: str, size: int = 490) -> Path:
 def test_missing_files_are_listed(tmp_path: Path) -> None:
     lines = "".join(f"{i}.bin,12,0\n" for i in range(9))
     line = bench(clips(tmp_path, lines, "0.bin", "2.bin")).refused()
-    assert "7 of 9 files are missing: 1.bin, 3.bin, 4.bin, 5.bin, 6.bin, 7.bin, 8.bin" in line
+    assert "7 of 9 files are missing: 1.bin, 3.bin, 4.bin and 4 more" in line
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_refused(tmp_path: Path, lines: str, size: int, words: str) -> None:
 
 def test_no_folder(tmp_path: Path) -> None:
     assert "no such folder" in bench(tmp_path / "none").refused()
-    assert "y_labels.csv: cannot be read" in bench(tmp_path).refused()
+    assert "holds no y_labels.csv" in bench(tmp_path).refused()
 
 
 def test_every_target_in_one_table() -> None:

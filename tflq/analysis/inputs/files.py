@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from tflq.errors import InputError
-from tflq.files import read_bytes
+from tflq.files import read_bytes, require_file
 from tflq.graph import Array, Tensor
+from tflq.recognised import recognised
 
 KINDS = (".npy", ".npz", ".bin")
+_NAMED = 3
+"""Missing files that are named."""
 
 
 def read_npy(path: str | os.PathLike[str]) -> Array:
@@ -22,7 +25,7 @@ def read_npy(path: str | os.PathLike[str]) -> Array:
     Raises:
         InputError: no file, no .npy, truncated, or pickled objects inside.
     """
-    _require_file(path)
+    require_file(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -41,7 +44,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
     from zipfile import BadZipFile
     from zlib import error as zlib_error
 
-    _require_file(path)
+    require_file(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
             if isinstance(archive, np.ndarray):
@@ -93,7 +96,7 @@ def read_exact(paths: Sequence[Path], shape: tuple[int, ...], dtype: np.dtype[np
     """Read files of one sample each, all of the same size: dtype[S, *shape].
 
     Raises:
-        InputError: a file is missing (all that are missing are named) or has another size.
+        InputError: a file is missing (the first ones are named) or has another size.
     """
     require_files(paths)
     samples = np.empty((len(paths), *shape), dtype)
@@ -119,11 +122,14 @@ def require_files(paths: Sequence[Path]) -> None:
     """Check that the files of one folder are there.
 
     Raises:
-        InputError: names all that are missing.
+        InputError: names how many, and the first.
     """
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise InputError(f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {', '.join(missing)}")
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        raise InputError(
+            f"{paths[0].parent}: {len(missing)} of {len(paths)} files are missing: {', '.join(missing[:_NAMED])}{more}"
+        )
 
 
 def _require_size(path: Path, found: int, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
@@ -146,15 +152,13 @@ def _samples(path: Path, data: bytes | memoryview, tensor: Tensor) -> Array:
     return values.reshape(-1, *tensor.shape)
 
 
-def _require_file(path: str | os.PathLike[str]) -> None:
-    if not os.path.isfile(path):
-        what = "is a folder" if os.path.isdir(path) else "no such file"
-        raise InputError(f"{path}: {what}; name a file that exists")
-
-
 def _unreadable(path: str | os.PathLike[str], kind: str, error: Exception) -> InputError:
     if isinstance(error, InputError):
         return error
+    with open(path, "rb") as file:
+        found = recognised(file.read(1 << 10))
+    if found and not found.startswith(("a .npy", "an .npz")):
+        return InputError(f"{path}: is {found}, no {kind} file; numpy.save{'z' if kind == '.npz' else ''} writes one")
     if any(words in str(error) for words in ("allow_pickle", "Object arrays", "Python objects")):
         return InputError(f"{path}: holds Python objects, which are not read; save plain numbers")
     return InputError(f"{path}: is no {kind} file, or it is cut short: {' '.join(str(error).split())}")

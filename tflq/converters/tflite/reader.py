@@ -15,6 +15,7 @@ from tflq.errors import FormatError, UnsupportedError
 from tflq.files import Source, content_of, name_of_source
 from tflq.graph import ABSENT, Graph, Model, Node, Signature, validate
 from tflq.limits import Limits, Tally, applied, current
+from tflq.recognised import recognised
 from tflq.schemas import tflite as schema
 
 
@@ -40,9 +41,20 @@ def read_model(path: Source, limits: Limits | None = None) -> Model:
 def model_from_bytes(data: bytes | memoryview, where: str = "model", limits: Limits | None = None) -> Model:
     """Read a .tflite file from memory; `where` names it in messages. Raises as `read_model`."""
     with applied(limits):
+        _require_tflite(data, where)
         table = schema.decode_model(data, where)
         _require_counts(table, where)
         return _model(table, where)
+
+
+def _require_tflite(data: bytes | memoryview, where: str) -> None:
+    """Raise FormatError where the content is known to be another file's, and say which; damage is told later."""
+    found = "" if bytes(data[4:8]) == b"TFL3" else recognised(data)
+    if found:
+        raise FormatError(
+            f"{where}: is {found}; what is read is .tflite, OpenVINO's .xml with its .bin, and Compass' .txt with its "
+            ".bin: convert a model of another framework to .tflite first"
+        )
 
 
 def _require_counts(table: schema.Model, where: str) -> None:
