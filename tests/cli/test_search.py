@@ -120,6 +120,19 @@ def test_without_labels() -> None:
     assert done.json["chosen"]["sqnr_db"] >= 15
 
 
+def test_cycles_are_made_small(tmp_path: Path) -> None:
+    arguments = ("--min-sqnr", "15", "-n", "12", "--widths", "4,8", "--objective", "cycles", "--force")
+    report, text = search(*arguments, "--json"), search(*arguments, "--points", tmp_path / "p.csv")
+    assert (report.status, report.json["objective"]) == (0, "cycles")
+    cost = report.json["chosen"]["cost"]
+    assert (cost["unit"], cost["grade"], cost["high"]) == ("cycles", "lower bound", None)
+    assert "MAX_POOL_2D_0_3" in cost["basis"]
+    assert f"chosen: >= {cost['value']:,.0f} cycles (lower bound), " in text.out
+    heads, *rows = (tmp_path / "p.csv").read_text().splitlines()
+    assert heads.startswith("size_bytes,cost,unit,grade,low,high,right,")
+    assert [row.split(",")[2:4] for row in rows] == [["cycles", "lower bound"]] * len(report.json["points"])
+
+
 def test_sensitivity_in_words_and_json(digits: Path) -> None:
     arguments = ("sensitivity", MODEL, "-t", "gap9-ne16", *SMALL, "--data", digits, "-n", "20", "--widths", "8,2")
     text, report = tflq(*arguments), tflq(*arguments, "--json").json
@@ -164,6 +177,7 @@ def test_set_and_layer_win_over_the_file(settings_file: Path, tmp_path: Path) ->
         (("--min-sqnr", "9", "-n", "0:9", "--verify", "8:12"), "--verify 8:12 and --samples 0:9 overlap"),
         (("--min-sqnr", "9", "--verify", "8:12"), "say which those are with --samples"),
         (("--min-sqnr", "9", "--widths", "4;6"), "'4;6' is no list of bits"),
+        (("--min-sqnr", "9", "--objective", "energy"), "energy is not offered: MAX_POOL_2D_0_3: max_pool_2d on"),
         (("--min-sqnr", "9", "--widths", "9"), "takes 8, 7, 6, 5, 4, 3, 2 bits, none of which"),
         (("--min-sqnr", "9", "-o", "missing/s.json"), "missing/s.json: cannot be written"),
         (("--min-sqnr", "9", "--data", "missing"), "missing: no such folder"),

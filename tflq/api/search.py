@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import overload
 
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
+from tflq.api.estimate import figure
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Json, PageResult, TableResult, picked
@@ -23,6 +24,7 @@ from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision
 from tflq.precision.evaluate import evaluate
+from tflq.precision.objective import OBJECTIVES, objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.trial import Requirement, Result
@@ -32,27 +34,32 @@ from tflq.report.precision import result_text, search_page
 
 @dataclass(frozen=True)
 class SearchOptions(TrialOptions):
-    """The strategy that finds the smallest mixed precision, with the fields of `TrialOptions`.
+    """The strategy that finds the cheapest mixed precision, with the fields of `TrialOptions`.
 
     Attributes:
         at_least: accuracy in percent to keep; it needs `data`.
         min_sqnr: signal-to-noise ratio of the outputs to keep, in dB.
         slack: how much noisier than the first setting found a smaller one may be, in dB; inf lets the accuracy alone
             decide.
+        objective: what to make small: "bytes", or "cycles" or "energy" as the target's estimate says.
         verify: try the setting on these other samples, too.
     """
 
     at_least: float | None = None
     min_sqnr: float | None = None
     slack: float = 3.0
+    objective: str = "bytes"
     verify: Span | None = None
 
     def check(self) -> None:
         """Refuse what cannot be searched.
 
         Raises:
-            UsageError: nothing to keep, accuracy without labels, samples to verify on that the search uses.
+            UsageError: an unknown objective, nothing to keep, accuracy without labels, samples to verify on that the
+                search uses.
         """
+        if self.objective not in OBJECTIVES:
+            raise UsageError(f"objective '{self.objective}': allowed are {', '.join(OBJECTIVES)}")
         if any(value is not None and math.isnan(value) for value in (self.at_least, self.min_sqnr)):
             raise UsageError("--at-least and --min-sqnr are numbers; nan is none")
         if self.at_least is None and self.min_sqnr is None:
@@ -69,7 +76,7 @@ class SearchOptions(TrialOptions):
 
 @dataclass(frozen=True)
 class SearchResult(PageResult, TableResult):
-    """The smallest setting that was found.
+    """The cheapest setting that was found.
 
     Attributes:
         model: how reports call it.
@@ -98,12 +105,13 @@ class SearchResult(PageResult, TableResult):
         return (*self.problem.rules, *(() if chosen is None else self.problem.layer_texts(chosen.bits)))
 
     def report(self) -> Mapping[str, Json]:
-        """Return the setting and all points of a plot of size against quality."""
+        """Return the setting and all points of a plot of cost against quality."""
         found, best = self.found, self.found.best
         return {
             "model": self.model,
             **picked(found, "target", "samples"),
             "required": asdict(self.found.requirement),
+            "objective": found.objective.name,
             **picked(found, "slack_db", "least_sqnr_db"),
             **picked(found.plan, "counted", "fixed_bytes"),
             "layers": [layer_report(layer) for layer in found.plan.layers],
@@ -115,7 +123,7 @@ class SearchResult(PageResult, TableResult):
         }
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
-        """Return a row for each setting that was tried and not refused, the smallest first."""
+        """Return a row for each setting that was tried and not refused, the cheapest first."""
         return [_point(point) for point in self.found.points]
 
     def page(self) -> Page:
@@ -133,6 +141,7 @@ class SearchResult(PageResult, TableResult):
             return
         about = {
             "size_bytes": found.chosen.size_bytes,
+            **({} if found.objective.name == "bytes" else {found.objective.name: str(found.chosen.cost)}),
             "counted": found.plan.counted,
             "samples": str(self.span) if self.span else f"0:{found.samples}",
             "required": asdict(self.found.requirement),
@@ -149,9 +158,11 @@ class SearchResult(PageResult, TableResult):
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("size_bytes", "right", "samples", "sqnr_db", "pareto", "equal_bits", "chosen", "bits"))
+        counts = ("size_bytes", "cost", "unit", "grade", "low", "high", "right", "samples", "sqnr_db")
+        writer.writerow((*counts, "pareto", "equal_bits", "chosen", "bits"))
         for p in self.found.points:
-            facts = (p.size_bytes, p.result.right, p.result.samples, p.result.sqnr_db)
+            cost = (p.cost.value, p.cost.unit, p.cost.grade.value, p.cost.low, p.cost.high)
+            facts = (p.size_bytes, *cost, p.result.right, p.result.samples, p.result.sqnr_db)
             flags = (int(p.is_pareto), int(p.is_uniform), int(p == self.found.chosen))
             writer.writerow((*facts, *flags, " ".join(map(str, p.bits))))
         write_bytes(path, text.getvalue().encode())
@@ -199,7 +210,7 @@ def search(
         model: to search.
         target: one with a choice of bits, and its settings.
         samples: that judge, 64 random ones where none are named (32 for `BackwardOptions`); or labelled ones by `data`.
-        options: `SearchOptions` for the smallest setting, `BackwardOptions` for the last layer that needs more bits.
+        options: `SearchOptions` for the cheapest setting, `BackwardOptions` for the last layer that needs more bits.
         progress: shows how far it is.
         **changes: fields of the options.
 
@@ -213,8 +224,10 @@ def search(
     options.check()
     subject = read_subject(model, wanted, samples, options, progress, options.span, options.verify)
     problem = subject.problem(options.span)
+    objective = objective_of(problem, options.objective)
     with open_evaluator(problem, options, progress) as evaluator:
-        found = precision.search(evaluator, Requirement(options.at_least, options.min_sqnr), options.slack)
+        wanted_quality = Requirement(options.at_least, options.min_sqnr)
+        found = precision.search(evaluator, wanted_quality, options.slack, objective)
     return SearchResult(name_of(model), found, problem, options.span, _verified(subject, found, options.verify))
 
 
@@ -227,6 +240,7 @@ def _verified(subject: Subject, found: PrecisionSearch, span: Span | None) -> Re
 def _point(point: Point) -> dict[str, Json]:
     return {
         "size_bytes": point.size_bytes,
+        "cost": figure(point.cost),
         "bits": list(point.bits),
         **picked(point.result, "right", "accuracy_percent", "sqnr_db"),
         "pareto": point.is_pareto,

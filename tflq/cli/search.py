@@ -1,4 +1,4 @@
-"""`tflq search`: the smallest mixed precision that keeps a quality, or from which layer on more bits are needed."""
+"""`tflq search`: the cheapest mixed precision that keeps a quality, or from which layer on more bits are needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tflq.cli.options import (
 from tflq.cli.outputs import writing
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
-from tflq.report.precision import layer_table, requirement_text, result_text
+from tflq.precision.objective import OBJECTIVES
+from tflq.report.precision import cost_columns, cost_text, costs, layer_table, requirement_text, result_text
 
 if TYPE_CHECKING:
     from tflq.precision.search import Point, PrecisionSearch
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _SHOWN_BELOW = 10.0
 """Points so far below what is required, in percent or dB, stay out of the printed table."""
 _NOT_BACKWARD = (
-    *("at_least", "min_sqnr", "in_float", "slack", "verify", "path", "points", "report"),
+    *("at_least", "min_sqnr", "in_float", "slack", "objective", "verify", "path", "points", "report"),
     *("widths", "jobs", "scheduler", "results"),
 )
 _BACKWARD = ("drop", "template_path")
@@ -53,6 +54,13 @@ template_option = output_option(
 @target_options("A target with a choice of bits.", required=True)
 @click.option("--at-least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Accuracy to keep; needs --data.")
 @click.option("--min-sqnr", type=float, metavar="DB", help="Ratio of the outputs to keep, against the model as it is.")
+@click.option(
+    "--objective",
+    type=click.Choice(OBJECTIVES),
+    default=SearchOptions.objective,
+    show_default=True,
+    help="What to make small: bytes of the layers, or cycles or energy of the network as `tflq estimate` says.",
+)
 @click.option("--float", "in_float", is_flag=True, help="Compare the outputs with the model in floating point instead.")
 @click.option(
     "--slack",
@@ -99,7 +107,10 @@ def command(
     as_json: bool,
     **options: object,
 ) -> int:
-    """Find the smallest setting of MODEL's layers that keeps an accuracy, or a signal-to-noise ratio.
+    """Find the cheapest setting of MODEL's layers that keeps an accuracy, or a signal-to-noise ratio.
+
+    Cheap is what takes few bytes, unless --objective says cycles or energy, of targets that `tflq estimate` has
+    figures for.
 
     The answer depends on model, samples and options, not on the number of processes or machines. An interrupted search
     goes on where it was. Exit status 1 if no setting keeps what is required, or --verify does not confirm it.
@@ -109,12 +120,12 @@ def command(
         fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration")}
         chosen = changed(BackwardOptions(drop=drop), fields)
         return search_backward(model, target, samples, chosen, template_path, as_json)
-    smallest = changed(SearchOptions(), options)
-    smallest.check()
+    cheapest = changed(SearchOptions(), options)
+    cheapest.check()
     _require_folders(path, points, report)
-    if path is not None and smallest.results is None:
-        smallest = changed(smallest, {"results": path.with_name(f"{path.name}.results")})
-    found = search(model, target, samples, smallest, progress=output.progress)
+    if path is not None and cheapest.results is None:
+        cheapest = changed(cheapest, {"results": path.with_name(f"{path.name}.results")})
+    found = search(model, target, samples, cheapest, progress=output.progress)
     if points is not None:
         found.write_points(points)
     if path is not None:
@@ -161,11 +172,13 @@ def _require_folders(*paths: Path | None) -> None:
 def _print(result: SearchResult, path: Path | None) -> None:
     """Print the table, the layers of the setting, what it gives, and where it was written."""
     found, verified = result.found, result.verified
+    point = found.chosen or found.best
     which = f"samples {result.span}" if result.span else f"{found.samples} samples"
     output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
-    output.line(f"required: {requirement_text(found.requirement)}")
+    output.line(f"required: {requirement_text(found.requirement)}; made small: {found.objective.name}")
+    if point is not None and found.objective.name != "bytes":
+        output.line(f"{found.objective.name}: {point.cost.basis}")
     _print_points(found)
-    point = found.chosen or found.best
     if point is None:
         output.line("the target refuses every setting")
     else:
@@ -183,20 +196,21 @@ def _print(result: SearchResult, path: Path | None) -> None:
 
 
 def _sentence(found: PrecisionSearch, point: Point) -> str:
-    facts = f"{point.size_bytes} bytes of {found.plan.counted}, {result_text(point.result)}"
+    facts = f"{cost_text(found, point)}, {result_text(point.result)}"
     if found.chosen is None:
         return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
-    even = found.smallest_uniform
-    compared = f"; the smallest with equal bits: {max(even.bits)} bits, {even.size_bytes} bytes" if even else ""
+    even = found.cheapest_uniform
+    compared = f"; the cheapest with equal bits: {max(even.bits)} bits, {even.cost}" if even else ""
     return f"chosen: {facts}{compared}"
 
 
 def _print_points(found: PrecisionSearch) -> None:
     output.line()
-    columns = ("bytes", "accuracy, %", "SQNR, dB", "bits of the layers", "")
+    counted = cost_columns(found)
+    columns = (*counted, "accuracy, %", "SQNR, dB", "bits of the layers", "")
     rows = [
         (
-            str(p.size_bytes),
+            *costs(found, p),
             accuracy_text(p.result),
             f"{p.result.sqnr_db:.1f}",
             " ".join(map(str, p.bits)),
@@ -205,8 +219,9 @@ def _print_points(found: PrecisionSearch) -> None:
         for p in found.points
         if _is_shown(found, p)
     ]
-    title = f"size against quality: the Pareto front, equal bits, and the setting ({len(found.points)} points in all)"
-    output.table(columns, rows, right=columns[:3], title=title)
+    shown = "the Pareto front, equal bits, and the setting"
+    title = f"{found.objective.name} against quality: {shown} ({len(found.points)} points in all)"
+    output.table(columns, rows, right=columns[: len(counted) + 2], title=title)
     output.line()
 
 

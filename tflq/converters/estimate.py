@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from tflq.errors import GraphError
 from tflq.graph import Graph
@@ -167,9 +168,30 @@ class Estimate:
     memory: Mapping[str, Figure]
     remarks: tuple[str, ...]
 
+    @property
+    def energy(self) -> Figure:
+        """The first of the totals in uJ."""
+        missing = not_offered("uJ", f"no energy of a network on this target is known; {self.cycles.basis}")
+        return next((found for found in self.totals.values() if found.unit == "uJ"), missing)
 
-Estimator = Callable[[Graph], Estimate]
-"""Returns what a quantised graph, lowered or not, costs."""
+
+def lower_bound(layers: Sequence[LayerEstimate]) -> Figure:
+    """Return the cycles of a network at least: what is offered at its lower end, of other layers the jobs alone."""
+    figures = (layer.cycles if layer.cycles.is_offered else layer.engine_cycles for layer in layers)
+    value = sum(figure.low or 0 for figure in figures if figure is not None)
+    return at_least(value, "cycles", "layers that are offered, and of the others the accelerator's jobs alone")
+
+
+class Estimator(Protocol):
+    """What a target estimates."""
+
+    def __call__(self, graph: Graph, layers: Sequence[LayerEstimate] | None = None) -> Estimate:
+        """Return what a quantised graph, lowered or not, costs.
+
+        Args:
+            graph: of the target.
+            layers: what its layers cost, where that is known already; a layer's own settings alone decide it.
+        """
 
 
 def without_model(reason: str) -> Estimate:

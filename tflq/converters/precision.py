@@ -14,6 +14,9 @@ Quantise = Callable[[Graph, Settings], Graph]
 Offer = tuple[int, Mapping[str, Value]]
 """Bits, and the settings that choose them."""
 
+_DECIMALS = 6
+"""Of a cost: the order in which layers are added must not decide which of two settings is the smaller."""
+
 
 @dataclass(frozen=True)
 class Width:
@@ -60,6 +63,23 @@ class LayerWidths:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """Costs of settings, where those of layers add up.
+
+    Attributes:
+        fixed: of all that has no choice.
+        layers: for each layer with a choice, bits -> cost, the widest first.
+    """
+
+    fixed: float
+    layers: tuple[Mapping[int, float], ...]
+
+    def of(self, bits: Sequence[int]) -> float:
+        """Return the cost where each layer has the bits in its place, to 1e-6."""
+        return round(self.fixed + sum(layer[b] for layer, b in zip(self.layers, bits, strict=True)), _DECIMALS)
+
+
+@dataclass(frozen=True)
 class PrecisionPlan:
     """What a target lets one choose for a graph. Sizes of layers add up.
 
@@ -72,6 +92,11 @@ class PrecisionPlan:
     layers: tuple[LayerWidths, ...]
     fixed_bytes: int
     counted: str
+
+    @property
+    def sizes(self) -> Costs:
+        """What settings take, in bytes."""
+        return Costs(self.fixed_bytes, tuple({w.bits: w.size_bytes for w in layer.widths} for layer in self.layers))
 
 
 def find_mixed_precision(name: str) -> Target:

@@ -1,1 +1,1 @@
-"""Which precision each layer needs: sensitivity, and the smallest setting that keeps an accuracy (docs/search.md)."""
+"""Which precision each layer needs: sensitivity, and the cheapest setting that keeps an accuracy (docs/search.md)."""

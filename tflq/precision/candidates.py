@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tflq.converters.precision import LayerWidths
-
-Bits = tuple[int, ...]
+from tflq.converters.precision import Costs
+from tflq.precision.trial import Bits
 
 _STEPS = (1, 2)
 """How many widths a layer gives up in an exchange; another one gains none, 1 or 2."""
@@ -19,12 +19,12 @@ class NoiseModel:
     """Noise-to-signal ratios that add up.
 
     Attributes:
-        layers: of the plan.
+        costs: of settings, with the widths of each layer.
         base: where every layer is at its widest.
         added: for each layer, bits -> what they add to `base`; it does not fall as bits get fewer.
     """
 
-    layers: tuple[LayerWidths, ...]
+    costs: Costs
     base: float
     added: tuple[Mapping[int, float], ...]
 
@@ -32,35 +32,41 @@ class NoiseModel:
         """Return base + sum of what the layers add."""
         return self.base + sum(noise[b] for noise, b in zip(self.added, bits, strict=True))
 
-    def size_bytes(self, bits: Bits) -> int:
-        """Return the size of the layers that have a choice."""
-        return sum(layer.width(b).size_bytes for layer, b in zip(self.layers, bits, strict=True))
+    @property
+    def widths(self) -> list[list[int]]:
+        """Of each layer, the widest first."""
+        return [list(layer) for layer in self.costs.layers]
 
 
-def noise_model(layers: tuple[LayerWidths, ...], base: float, alone: Sequence[Mapping[int, float]]) -> NoiseModel:
+def noise_model(costs: Costs, base: float, alone: Sequence[Mapping[int, float]]) -> NoiseModel:
     """Make the model from the ratios that were measured with one layer narrowed at a time.
 
     Args:
-        layers: of the plan.
+        costs: of settings.
         base: ratio where every layer is at its widest.
         alone: for each layer, bits -> ratio; the widest is missing.
     """
     added = []
-    for layer, found in zip(layers, alone, strict=True):
-        noise, worst = {layer.widths[0].bits: 0.0}, 0.0
-        for width in layer.widths[1:]:
-            worst = max(worst, found[width.bits] - base)
-            noise[width.bits] = worst
+    for layer, found in zip(costs.layers, alone, strict=True):
+        widest, *narrower = layer
+        noise, worst = {widest: 0.0}, 0.0
+        for bits in narrower:
+            worst = max(worst, found[bits] - base)
+            noise[bits] = worst
         added.append(noise)
-    return NoiseModel(layers, base, tuple(added))
+    return NoiseModel(costs, base, tuple(added))
 
 
 def path(model: NoiseModel) -> list[Bits]:
-    """Return settings from the widest to the narrowest: each step narrows the layer that adds least noise per byte."""
-    places = [0] * len(model.layers)
+    """Return settings from the widest to the narrowest: each step narrows the layer whose noise costs least.
+
+    Its price is the noise that it adds for each unit of the cost that it saves.
+    """
+    widths = model.widths
+    places = [0] * len(widths)
     found = [_bits(model, places)]
     while True:
-        steps = [(_price(model, i, p), i) for i, p in enumerate(places) if p + 1 < len(model.layers[i].widths)]
+        steps = [(_price(model, i, p), i) for i, p in enumerate(places) if p + 1 < len(widths[i])]
         if not steps:
             return found
         places[min(steps)[1]] += 1
@@ -68,7 +74,7 @@ def path(model: NoiseModel) -> list[Bits]:
 
 
 def exchanges(model: NoiseModel, bits: Bits, most_noise: float) -> list[Bits]:
-    """Return smaller settings near one: a layer one or two widths narrower, another one up to two wider.
+    """Return cheaper settings near one: a layer one or two widths narrower, another one up to two wider.
 
     Args:
         model: predicts their noise.
@@ -76,16 +82,16 @@ def exchanges(model: NoiseModel, bits: Bits, most_noise: float) -> list[Bits]:
         most_noise: settings with a higher prediction are omitted.
 
     Returns:
-        The smallest first; equally small ones by prediction, then by bits.
+        The cheapest first; equally cheap ones by prediction, then by bits.
     """
-    size = model.size_bytes(bits)
-    near = {other for other in _near(model, bits) if model.size_bytes(other) < size}
+    cost = model.costs.of
+    near = {other for other in _near(model, bits) if cost(other) < cost(bits)}
     quiet = [other for other in near if model.predict(other) <= most_noise]
-    return sorted(quiet, key=lambda other: (model.size_bytes(other), model.predict(other), other))
+    return sorted(quiet, key=lambda other: (cost(other), model.predict(other), other))
 
 
 def _near(model: NoiseModel, bits: Bits) -> Iterator[Bits]:
-    widths = [[width.bits for width in layer.widths] for layer in model.layers]
+    widths = model.widths
     places = [w.index(b) for w, b in zip(widths, bits, strict=True)]
     layers = range(len(places))
     for narrowed, widened, lost, gained in product(layers, layers, _STEPS, (0, *_STEPS)):
@@ -97,11 +103,12 @@ def _near(model: NoiseModel, bits: Bits) -> Iterator[Bits]:
 
 
 def _price(model: NoiseModel, layer: int, place: int) -> float:
-    """Return the noise added per byte saved by the next narrower width."""
-    wide, narrow = model.layers[layer].widths[place : place + 2]
-    noise = model.added[layer][narrow.bits] - model.added[layer][wide.bits]
-    return noise / max(wide.size_bytes - narrow.size_bytes, 1)
+    """Return the noise added for each unit saved by the next narrower width; what saves nothing comes last."""
+    wide, narrow = model.widths[layer][place : place + 2]
+    saved = model.costs.layers[layer][wide] - model.costs.layers[layer][narrow]
+    noise = model.added[layer][narrow] - model.added[layer][wide]
+    return noise / saved if saved > 0.0 else math.inf
 
 
 def _bits(model: NoiseModel, places: Sequence[int]) -> Bits:
-    return tuple(layer.widths[p].bits for layer, p in zip(model.layers, places, strict=True))
+    return tuple(widths[p] for widths, p in zip(model.widths, places, strict=True))

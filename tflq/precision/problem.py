@@ -18,7 +18,7 @@ from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
 from tflq.precision.digest import digest_of
-from tflq.precision.trial import Trial
+from tflq.precision.trial import Bits, Trial
 
 Reals = NDArray[np.float64]
 
@@ -67,22 +67,30 @@ class Problem:
         )
 
     @property
-    def widest(self) -> tuple[int, ...]:
+    def widths(self) -> tuple[int, ...]:
+        """All bits that layers of the plan offer, the widest first."""
+        return tuple(sorted({width.bits for layer in self.plan.layers for width in layer.widths}, reverse=True))
+
+    @property
+    def widest(self) -> Bits:
         """Bits where every layer is as wide as it can be."""
         return tuple(layer.widths[0].bits for layer in self.plan.layers)
 
-    def uniform(self, bits: int) -> tuple[int, ...]:
+    def alone(self, position: int, bits: int) -> Bits:
+        """Return the bits where one layer has some and all others are at their widest."""
+        return (*self.widest[:position], bits, *self.widest[position + 1 :])
+
+    def uniform(self, bits: int) -> Bits:
         """Return the bits where every layer has the same: the widest that is not wider, else its narrowest."""
         return tuple(
             next((w.bits for w in layer.widths if w.bits <= bits), layer.widths[-1].bits) for layer in self.plan.layers
         )
 
-    def size_bytes(self, bits: tuple[int, ...]) -> int:
+    def size_bytes(self, bits: Bits) -> int:
         """Return the size of a setting, as the plan counts."""
-        chosen = (layer.width(b).size_bytes for layer, b in zip(self.plan.layers, bits, strict=True))
-        return self.plan.fixed_bytes + sum(chosen)
+        return int(self.plan.sizes.of(bits))
 
-    def layer_texts(self, bits: tuple[int, ...]) -> tuple[str, ...]:
+    def layer_texts(self, bits: Bits) -> tuple[str, ...]:
         """Return `PATTERN:key=value,...` for each layer of the plan, as `--layer` takes it."""
         return tuple(
             f"{pattern_of(self.graph, layer.index)}:{_pairs(layer.width(b).values)}"

@@ -1,4 +1,4 @@
-"""The smallest mixed precision that keeps what is required (docs/search.md)."""
+"""The cheapest mixed precision that keeps what is required (docs/search.md)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
-from tflq.precision.candidates import Bits, NoiseModel, exchanges, noise_model, path
+from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path
 from tflq.precision.evaluator import Evaluator
+from tflq.precision.objective import Objective, objective_of
 from tflq.precision.problem import Problem
-from tflq.precision.sensitivity import alone
 from tflq.precision.strategy import Proposal, Steps, follow
-from tflq.precision.trial import Requirement, Result, Trial
+from tflq.precision.trial import Bits, Requirement, Result, Trial
 
 BATCH = 32
 """Exchanges that are tried together; the same for any number of workers, so that the answer is, too."""
@@ -33,12 +34,14 @@ class Point:
 
     Attributes:
         size_bytes: as the plan counts.
+        cost: what the search makes small, with what that figure is worth.
         result: what it gave; its trial has the bits.
         is_uniform: whether every layer has the same bits, as far as it offers them.
-        is_pareto: whether no other one is as small and better, or as good and smaller.
+        is_pareto: whether no other one costs as little and is better, or is as good and costs less.
     """
 
     size_bytes: int
+    cost: Figure
     result: Result
     is_uniform: bool
     is_pareto: bool
@@ -56,18 +59,20 @@ class PrecisionSearch:
     Attributes:
         target: name.
         plan: the layers and their choices.
+        objective: what was made small.
         requirement: what to keep.
         slack_db: how much noisier than the first setting found an exchange might be.
         least_sqnr_db: the ratio that the slack left to exchanges; None where nothing keeps the requirement.
         samples: number of samples.
-        points: all settings that were tried and not refused, the smallest first.
-        chosen: the smallest that keeps the requirement; None where none does.
+        points: all settings that were tried and not refused, the cheapest first.
+        chosen: the cheapest that keeps the requirement; None where none does.
         evaluated: trials that were run now.
         known: trials whose results were kept from an earlier run.
     """
 
     target: str
     plan: PrecisionPlan
+    objective: Objective
     requirement: Requirement
     slack_db: float
     least_sqnr_db: float | None
@@ -80,7 +85,10 @@ class PrecisionSearch:
     @property
     def best(self) -> Point | None:
         """The one that comes nearest to the requirement; None where the target refused all."""
-        return max(self.points, key=lambda p: (*_quality(self.requirement, p.result), -p.size_bytes), default=None)
+        return max(self.points, key=self._nearness, default=None)
+
+    def _nearness(self, point: Point) -> tuple[float, ...]:
+        return (*_quality(self.requirement, point.result), -self.objective.costs.of(point.bits))
 
     @property
     def uniform(self) -> tuple[Point, ...]:
@@ -88,34 +96,40 @@ class PrecisionSearch:
         return tuple(point for point in self.points if point.is_uniform)
 
     @property
-    def smallest_uniform(self) -> Point | None:
-        """The smallest of them that keeps the requirement; None where none does."""
+    def cheapest_uniform(self) -> Point | None:
+        """The cheapest of them that keeps the requirement; None where none does."""
         return next((point for point in self.uniform if self.requirement.holds(point.result)), None)
 
 
-def search(evaluator: Evaluator, requirement: Requirement, slack_db: float = 3.0) -> PrecisionSearch:
-    """Search for the smallest setting that keeps a requirement, as `Smallest` does."""
-    found = follow(Smallest(evaluator.problem, requirement, slack_db), evaluator.all)
+def search(
+    evaluator: Evaluator, requirement: Requirement, slack_db: float = 3.0, objective: Objective | None = None
+) -> PrecisionSearch:
+    """Search for the cheapest setting that keeps a requirement, as `Cheapest` does; by bytes unless told."""
+    problem = evaluator.problem
+    strategy = Cheapest(problem, objective or objective_of(problem), requirement, slack_db)
+    found = follow(strategy, evaluator.all)
     return replace(found, evaluated=evaluator.evaluated, known=len(evaluator.results) - evaluator.evaluated)
 
 
 @dataclass
-class Smallest:
-    """The strategy; its answer depends on the problem, the requirement and the slack alone.
+class Cheapest:
+    """The strategy; its answer depends on its fields alone.
 
     1. Every layer alone at every width gives the noise that it adds. 2. From the widest to the narrowest, the layer
-    that adds least noise per byte is narrowed next; the smallest setting on the way that keeps the requirement is the
-    first found. 3. Exchanges between two layers make it smaller, as long as they keep the requirement and at most
-    `slack_db` more noise than the first found.
+    that adds least noise for what it saves is narrowed next; the cheapest setting on the way that keeps the
+    requirement is the first found. 3. Exchanges between two layers make it cheaper, as long as they keep the
+    requirement and at most `slack_db` more noise than the first found.
 
     Attributes:
         problem: its reference is what the ratio of signal to noise compares with.
+        objective: what to make small.
         requirement: what to keep.
         slack_db: 0 for no more noise at all, inf to let the requirement alone decide.
         results: what it was told.
     """
 
     problem: Problem
+    objective: Objective
     requirement: Requirement
     slack_db: float
     results: dict[Trial, Result] = field(default_factory=dict)
@@ -124,7 +138,7 @@ class Smallest:
         """Try each layer alone, the path from the widest to the narrowest, then exchanges."""
         model = yield from self._noise()
         yield from self._tried("path", path(model))
-        first = self._smallest(list(self.results.values()), math.inf)
+        first = self._cheapest(list(self.results.values()), math.inf)
         if first is None:
             return self._report(None, None)
         chosen = yield from self._exchanged(model, first)
@@ -140,15 +154,15 @@ class Smallest:
         problem = self.problem
         layers = problem.plan.layers
         uniform = [problem.uniform(width.bits) for layer in layers for width in layer.widths]
-        rows = [{w.bits: alone(problem, i, w.bits) for w in layer.widths[1:]} for i, layer in enumerate(layers)]
-        singles = [trial.bits for row in rows for trial in row.values()]
+        rows = [{w.bits: problem.alone(i, w.bits) for w in layer.widths[1:]} for i, layer in enumerate(layers)]
+        singles = [bits for row in rows for bits in row.values()]
         yield from self._tried("sensitivity", [problem.widest, *uniform, *singles])
         base = self.results[Trial(problem.widest)].noise_ratio
-        noise = [{bits: self.results[trial].noise_ratio for bits, trial in row.items()} for row in rows]
-        return noise_model(layers, base, noise)
+        noise = [{bits: self.results[Trial(alone)].noise_ratio for bits, alone in row.items()} for row in rows]
+        return noise_model(self.objective.costs, base, noise)
 
     def _exchanged(self, model: NoiseModel, first: Result) -> _Steps[Result]:
-        """Exchange bits between layers until none of the exchanges is smaller and good enough."""
+        """Exchange bits between layers until none of the exchanges is cheaper and good enough."""
         most_noise = first.noise_ratio * 10.0 ** (self.slack_db / 10.0)
         chosen, better = first, (yield from self._better(model, first, most_noise))
         while better is not None:
@@ -161,22 +175,24 @@ class Smallest:
         near = exchanges(model, bits, most_noise * correction * _DOUBT)
         for begin in range(0, min(len(near), BATCH * _BATCHES_WITHOUT_SUCCESS), BATCH):
             tried = yield from self._tried("exchanges", near[begin : begin + BATCH])
-            found = self._smallest(tried, most_noise)
+            found = self._cheapest(tried, most_noise)
             if found is not None:
                 return found
         return None
 
-    def _smallest(self, results: list[Result], most_noise: float) -> Result | None:
+    def _cheapest(self, results: list[Result], most_noise: float) -> Result | None:
         good = [r for r in results if self.requirement.holds(r) and r.noise_ratio <= most_noise]
-        size = self.problem.size_bytes
-        return min(good, key=lambda r: (size(r.trial.bits), r.noise_ratio, r.trial.bits), default=None)
+        cost = self.objective.costs.of
+        return min(good, key=lambda r: (cost(r.trial.bits), r.noise_ratio, r.trial.bits), default=None)
 
     def _report(self, least_sqnr_db: float | None, chosen: Result | None) -> PrecisionSearch:
         problem = self.problem
-        points = _points(problem, self.requirement, [r for r in self.results.values() if not r.refused])
+        results = [result for result in self.results.values() if not result.refused]
+        points = _points(problem, self.objective, self.requirement, results)
         return PrecisionSearch(
             problem.target,
             problem.plan,
+            self.objective,
             self.requirement,
             self.slack_db,
             least_sqnr_db,
@@ -192,18 +208,21 @@ def _quality(requirement: Requirement, result: Result) -> tuple[float, float]:
     return (0.0 if requirement.accuracy_percent is None or accuracy is None else accuracy, result.sqnr_db)
 
 
-def _points(problem: Problem, requirement: Requirement, results: list[Result]) -> tuple[Point, ...]:
-    """Return the points in order of size, the better first; one is on the Pareto front if it beats all before it."""
+def _points(
+    problem: Problem, objective: Objective, requirement: Requirement, results: list[Result]
+) -> tuple[Point, ...]:
+    """Return the points in order of cost, the better first; one is on the Pareto front if it beats all before it."""
 
-    def order(result: Result) -> tuple[int, float, float, Bits]:
+    def order(result: Result) -> tuple[float, float, float, Bits]:
         accuracy, ratio = _quality(requirement, result)
-        return problem.size_bytes(result.trial.bits), -accuracy, -ratio, result.trial.bits
+        return objective.costs.of(result.trial.bits), -accuracy, -ratio, result.trial.bits
 
     found, best = [], -math.inf
     for result in sorted(results, key=order):
         bits = result.trial.bits
         accuracy, ratio = _quality(requirement, result)
         score = ratio if requirement.accuracy_percent is None else accuracy
-        found.append(Point(problem.size_bytes(bits), result, bits == problem.uniform(max(bits)), score > best))
+        is_uniform = bits == problem.uniform(max(bits))
+        found.append(Point(problem.size_bytes(bits), objective.figure(bits), result, is_uniform, score > best))
         best = max(best, score)
     return tuple(found)

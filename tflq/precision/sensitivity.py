@@ -85,25 +85,19 @@ def sensitivity(evaluator: Evaluator, *, is_spared: bool = False) -> Sensitivity
     )
 
 
-def alone(problem: Problem, position: int, bits: int) -> Trial:
-    """Return the trial where one layer has some bits and all others are at their widest."""
-    widest = problem.widest
-    return Trial((*widest[:position], bits, *widest[position + 1 :]))
-
-
 def _trials(problem: Problem, is_spared: bool) -> Iterator[tuple[int, int, Trial]]:
     for position, layer in enumerate(problem.plan.layers):
         for bits in _compared_bits(layer, problem.in_float):
             if problem.in_float and is_spared:
                 trial = Trial(problem.uniform(bits), Floating.THIS, position)
             elif problem.in_float:
-                trial = Trial(alone(problem, position, bits).bits, Floating.OTHERS, position)
+                trial = Trial(problem.alone(position, bits), Floating.OTHERS, position)
             elif is_spared:
                 uniform = problem.uniform(bits)
                 widest = layer.widths[0].bits
                 trial = Trial((*uniform[:position], widest, *uniform[position + 1 :]))
             else:
-                trial = alone(problem, position, bits)
+                trial = Trial(problem.alone(position, bits))
             yield position, bits, trial
 
 

@@ -1,6 +1,6 @@
 """How a search goes: a strategy proposes settings, is told their figures, and goes on until it has its answer.
 
-The strategies: `search.Smallest` (the smallest mixed precision that keeps a quality) and `backward.Backward` (from
+The strategies: `search.Cheapest` (the cheapest mixed precision that keeps a quality) and `backward.Backward` (from
 which layer on a network needs more bits). What measures settings, and where, is not theirs to know.
 """
 

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+Bits = tuple[int, ...]
+"""Of each layer of a plan, in its order."""
+
 
 class Floating(Enum):
     """Which layers run in floating point instead of the target's integers."""
@@ -25,7 +28,7 @@ class Trial:
         layer: position in the plan of the layer that THIS and OTHERS speak of; -1 for NONE.
     """
 
-    bits: tuple[int, ...]
+    bits: Bits
     floating: Floating = Floating.NONE
     layer: int = -1
 

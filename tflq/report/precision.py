@@ -31,7 +31,11 @@ def search_page(model: str, found: PrecisionSearch, verified: Result | None) -> 
     wanted = [f"{asked.accuracy_percent:g} %"] if asked.accuracy_percent is not None else []
     wanted += [f"{asked.sqnr_db:g} dB"] if asked.sqnr_db is not None else []
     facts = [("model", model), ("target", found.target), ("samples", str(found.samples)), ("asked", ", ".join(wanted))]
-    facts += [("counted", found.plan.counted), ("settings tried", str(len(found.points)))]
+    facts += [
+        ("made small", found.objective.name),
+        ("counted", found.plan.counted),
+        ("settings tried", str(len(found.points))),
+    ]
     if verified is not None:
         facts.append(("on samples kept apart", _cell(verified)))
     sections = [_front(found), *_setting(found)]
@@ -43,6 +47,12 @@ def requirement_text(requirement: Requirement) -> str:
     accuracy, ratio = requirement.accuracy_percent, requirement.sqnr_db
     texts = [f"accuracy of at least {accuracy:g} %"] if accuracy is not None else []
     return " and ".join(texts + ([f"SQNR of at least {ratio:g} dB"] if ratio is not None else []))
+
+
+def cost_text(found: PrecisionSearch, point: Point) -> str:
+    """Say what a setting costs: what was made small with its grade and error, and the bytes."""
+    size = f"{point.size_bytes} bytes of {found.plan.counted}"
+    return size if found.objective.name == "bytes" else f"{point.cost}, {size}"
 
 
 def result_text(result: Result) -> str:
@@ -87,12 +97,12 @@ def _chosen(found: PrecisionSearch) -> str:
     point = found.chosen or found.best
     if point is None:
         return f"{found.target} refuses every setting."
-    facts = f"{point.size_bytes} bytes of {found.plan.counted}, {_cell(point.result)}"
+    facts = f"{cost_text(found, point)}, {_cell(point.result)}"
     if found.chosen is None:
         return f"No setting keeps what is asked; the best found has {facts}."
-    even = found.smallest_uniform
-    compared = f", against {even.size_bytes} bytes with {max(even.bits)} bits everywhere" if even else ""
-    return f"The smallest setting that keeps what is asked has {facts}{compared}."
+    even = found.cheapest_uniform
+    compared = f", against {even.cost} with {max(even.bits)} bits everywhere" if even else ""
+    return f"The setting of least {found.objective.name} that keeps what is asked has {facts}{compared}."
 
 
 def _quality(found: PrecisionSearch, point: Point) -> float:
@@ -104,9 +114,9 @@ def _quality(found: PrecisionSearch, point: Point) -> float:
 def _front(found: PrecisionSearch) -> Section:
     dots = [
         Dot(
-            p.size_bytes,
+            found.objective.costs.of(p.bits),
             _quality(found, p),
-            f"{p.size_bytes} bytes: {_cell(p.result)}; bits {' '.join(map(str, p.bits))}",
+            f"{cost_text(found, p)}: {_cell(p.result)}; bits {' '.join(map(str, p.bits))}",
             p.is_pareto,
             p == found.chosen,
         )
@@ -114,16 +124,29 @@ def _front(found: PrecisionSearch) -> Section:
         if not p.result.refused
     ]
     axis = "accuracy, %" if found.requirement.accuracy_percent is not None else "SQNR, dB"
-    drawn = scatter(dots, axis, f"bytes of {found.plan.counted}")
+    name, unit = found.objective.name, found.objective.unit
+    counted = f"bytes of {found.plan.counted}" if name == "bytes" else f"{unit}, as `tflq estimate` says"
+    drawn = scatter(dots, axis, counted)
     caption = "Every setting that was tried; the line joins those that no other one beats. The chosen one is marked."
-    return Section("Size against quality", [Chart(drawn, caption), _table(found)])
+    return Section(f"{name.capitalize()} against quality", [Chart(drawn, caption), _table(found)])
 
 
 def _table(found: PrecisionSearch) -> Table:
     shown = [p for p in found.points if p.is_pareto or p.is_uniform or p == found.chosen]
-    rows = [(str(p.size_bytes), _cell(p.result), " ".join(map(str, p.bits)), _remark(found, p)) for p in shown]
+    rows = [(*costs(found, p), _cell(p.result), " ".join(map(str, p.bits)), _remark(found, p)) for p in shown]
     marked = frozenset(n for n, p in enumerate(shown) if p == found.chosen)
-    return Table(("bytes", "quality", "bits of the layers", ""), rows, ("bytes",), marked)
+    counted = cost_columns(found)
+    return Table((*counted, "quality", "bits of the layers", ""), rows, counted, marked)
+
+
+def cost_columns(found: PrecisionSearch) -> tuple[str, ...]:
+    """Return the heads of `costs`."""
+    return ("bytes",) if found.objective.name == "bytes" else (found.objective.name, "bytes")
+
+
+def costs(found: PrecisionSearch, point: Point) -> tuple[str, ...]:
+    """Return what a setting costs: what was made small, where that is not bytes, and its bytes."""
+    return (str(point.size_bytes),) if found.objective.name == "bytes" else (str(point.cost), str(point.size_bytes))
 
 
 def _remark(found: PrecisionSearch, point: Point) -> str:

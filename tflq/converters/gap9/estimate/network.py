@@ -12,6 +12,7 @@ from tflq.converters.estimate import (
     LayerEstimate,
     at_least,
     exact,
+    lower_bound,
     not_offered,
     total,
     within,
@@ -51,19 +52,23 @@ class Point:
 POINTS = (Point("0.80 V, 370 MHz", 370, 115.70787, 1.2300892), Point("0.65 V, 240 MHz", 240, 83.155447, 0.76697089))
 
 
-def estimate_graph(graph: Graph) -> Estimate:
-    """Return what a quantised graph costs; shapes and types decide, values do not matter."""
-    layers = tuple(layer_estimate(graph, index) for index in range(len(graph.nodes)))
+def estimate_graph(graph: Graph, layers: Sequence[LayerEstimate] | None = None) -> Estimate:
+    """Return what a quantised graph costs; shapes and types decide, values do not matter.
+
+    Args:
+        graph: quantised, lowered or not.
+        layers: what its layers cost, where that is known already.
+    """
+    layers = tuple(layers or (layer_estimate(graph, index) for index in range(len(graph.nodes))))
     memory, remarks = _memory(graph, layers)
     cycles = _cycles(layers, memory)
     macs = total((layer.macs for layer in layers), "MACs", COUNT)
-    known = total((layer.cycles for layer in layers if layer.cycles.is_offered), "cycles", "layers that are offered")
     jobs = [layer.engine_cycles for layer in layers if layer.engine_cycles is not None]
     totals = {"MACs": macs}
     if jobs and all(job.is_offered for job in jobs):
         totals["NE16 alone"] = total(jobs, "cycles", "its layers without transfers and set-up")
     if not cycles.is_offered:
-        totals["at least"] = _least(layers, known)
+        totals["at least"] = lower_bound(layers)
     for point in POINTS:
         totals |= _at(point, cycles, macs)
     return Estimate(cycles, layers, totals, memory, (*remarks, _FLOW))
@@ -87,13 +92,6 @@ def _cycles(layers: Sequence[LayerEstimate], memory: Mapping[str, Figure]) -> Fi
         parts.append(fitted)
     found = total(parts, "cycles", _FIT)
     return found if found.grade is not Grade.SINGLE_CASE else replace(found, basis=_SINGLE)
-
-
-def _least(layers: Sequence[LayerEstimate], known: Figure) -> Figure:
-    """Return a lower bound: what is known at its lower end, and the jobs alone of layers that are not offered."""
-    jobs = [layer.engine_cycles for layer in layers if not layer.cycles.is_offered and layer.engine_cycles is not None]
-    value = (known.low or 0) + sum(job.value or 0 for job in jobs)
-    return at_least(value, "cycles", "layers that are offered, and of the others NE16's jobs alone")
 
 
 def _at(point: Point, cycles: Figure, macs: Figure) -> dict[str, Figure]:
