@@ -24,7 +24,8 @@ from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision
 from tflq.precision.evaluate import evaluate
-from tflq.precision.objective import OBJECTIVES, objective_of
+from tflq.precision.objective import OBJECTIVES as OBJECTIVES
+from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.trial import Requirement, Result

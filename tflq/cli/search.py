@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from tflq.api.backward import BackwardOptions, BackwardResult
 from tflq.api.options import SampleOptions, TargetOptions, changed
-from tflq.api.search import SearchOptions, SearchResult, search
+from tflq.api.search import OBJECTIVES, SearchOptions, SearchResult, search
 from tflq.cli import output
 from tflq.cli.options import (
     MODEL_ARGUMENT,
@@ -24,7 +24,6 @@ from tflq.cli.options import (
 from tflq.cli.outputs import writing
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
-from tflq.precision.objective import OBJECTIVES
 from tflq.report.precision import cost_columns, cost_text, costs, layer_table, requirement_text, result_text
 
 if TYPE_CHECKING:
