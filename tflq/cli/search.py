@@ -199,7 +199,7 @@ def _sentence(found: PrecisionSearch, point: Point) -> str:
     if found.chosen is None:
         return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
     even = found.cheapest_uniform
-    compared = f"; the cheapest with equal bits: {max(even.bits)} bits, {even.cost}" if even else ""
+    compared = f"; the cheapest with equal bits: {max(even.bits)} bits, {cost_text(found, even)}" if even else ""
     return f"chosen: {facts}{compared}"
 
 

@@ -101,8 +101,10 @@ def _chosen(found: PrecisionSearch) -> str:
     if found.chosen is None:
         return f"No setting keeps what is asked; the best found has {facts}."
     even = found.cheapest_uniform
-    compared = f", against {even.cost} with {max(even.bits)} bits everywhere" if even else ""
-    return f"The setting of least {found.objective.name} that keeps what is asked has {facts}{compared}."
+    compared = f", against {cost_text(found, even)} with {max(even.bits)} bits everywhere" if even else ""
+    name = found.objective.name
+    best = "smallest setting" if name == "bytes" else f"setting of least {name}"
+    return f"The {best} that keeps what is asked has {facts}{compared}."
 
 
 def _quality(found: PrecisionSearch, point: Point) -> float:
