@@ -9,6 +9,7 @@ from tflq.converters.precision import Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
@@ -48,13 +49,14 @@ KNOWN = (
     Setting("min_compatible_zhouyi_target", "X2", "what Compass's defaults are for", tuple(_LEVELS)),
     Setting("cut_inputs", False, "ranges of what SIGMOID reads end at 6, of TANH at 3, as the whitepaper hints"),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
+    Setting(FLOAT_SUMS, False, "MatMul and ConvTranspose add in float32, as Compass's forward does; false: exactly"),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
 )
 
 TABLE_BITS = "lut_items_in_bits"
-REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE)
+REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS)
 """What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
 PROMOTIONS = (
@@ -80,12 +82,13 @@ class LayerOptions:
         unify_concat: whether the branches of a Concat take its scale.
         multiplier_bits: width of its multipliers; 0 for that of its output.
         bias_effective_bits: bits of its biases that count; 0 for all.
-        cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
         remain_shift: of its sums; None where they keep all bits.
         softmax: auto, lut or fast_exp.
         adjust_q: fraction bits of fast_exp.
         table_bits: log2 of the most entries of its table.
         floating: whether it runs in floating point.
+        cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
+        float_sums: whether MatMul and ConvTranspose add in float32.
     """
 
     is_symmetric: bool
@@ -105,6 +108,7 @@ class LayerOptions:
     table_bits: int
     floating: bool
     cut_inputs: bool
+    float_sums: bool
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
@@ -130,6 +134,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["lut_items_in_bits"]),
         bool(values["float"]),
         bool(values["cut_inputs"]),
+        bool(values[FLOAT_SUMS]),
     )
 
 

@@ -20,6 +20,7 @@ from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, Graph, Node, Tensor, validate
 from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
@@ -29,6 +30,7 @@ from tflq.interpreter.kernels.aipu.whitepaper import covers
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
 _NORMALISATION_BITS = 16
+_FLOAT_SUMS = ("mat_mul", "conv_transpose")
 INTERNAL_BITS = 16
 
 
@@ -149,6 +151,8 @@ def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
     layer = LAYERS[node.operator]
     if layer.is_linear and options.remain_shift is not None:
         keys[REMAIN_SHIFT] = options.remain_shift
+    if node.operator in _FLOAT_SUMS and options.float_sums:
+        keys[FLOAT_SUMS] = True
     width = options.multiplier_bits or (options.activation_bits if node.operator == "concat" else 0)
     if width and says(layer.has_width, node):
         keys[MULTIPLIER_BITS] = width

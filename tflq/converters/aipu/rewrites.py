@@ -109,7 +109,10 @@ def _alone(graph: Graph, readers: Mapping[int, Sequence[int]], t: int) -> Node |
 
 
 def _positive_number(graph: Graph, node: Node, x: int) -> float | None:
-    """Return the one positive number by which a layer multiplies `x` and does nothing else; None for other layers."""
+    """Return the one positive number by which a layer multiplies `x` and does nothing else; None for other layers.
+
+    A Constant that other layers read too stays, and with it the Mul.
+    """
     values: Array | None = None
     if node.operator == "batch_norm":
         weights, biases = (graph.tensors[t].data for t in node.inputs[1:3])
@@ -118,7 +121,8 @@ def _positive_number(graph: Graph, node: Node, x: int) -> float | None:
     elif _is_product(node):
         other = next((t for t in node.inputs if t != x), x)
         values = _constant(graph, other)
-        if graph.tensors[node.outputs[0]].shape != graph.tensors[x].shape:
+        is_shared = sum(one.inputs.count(other) for one in graph.nodes) > 1
+        if is_shared or graph.tensors[node.outputs[0]].shape != graph.tensors[x].shape:
             return None
     if values is None or np.unique(values).size != 1:
         return None

@@ -52,6 +52,12 @@ def _silu(x: Doubles) -> Doubles:
     return found
 
 
+def _rsqrt(x: Doubles) -> Doubles:
+    """Return 1 / sqrt(x), root and quotient rounded to float32 as PyTorch has them."""
+    found: Doubles = (np.float32(1) / np.sqrt(x.astype(np.float32))).astype(np.float64)
+    return found
+
+
 def _exp(x: Doubles) -> Doubles:
     limited = np.clip(x, _SMALLEST_EXPONENT, _LARGEST_EXPONENT).astype(np.float32)
     return np.where(x > _LARGEST_EXPONENT, np.inf, exponential_of_library(limited).astype(np.float64))
@@ -96,7 +102,7 @@ _FUNCTIONS: dict[str, Function] = {
     "floor": np.floor,
     "log": np.log,
     "round": np.rint,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rsqrt": _rsqrt,
     "sine": np.sin,
     "sqrt": np.sqrt,
     "square": np.square,

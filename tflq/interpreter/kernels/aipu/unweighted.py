@@ -18,6 +18,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
+from tflq.interpreter.kernels.aipu.float_sums import adds_in_float, float_products
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import (
@@ -45,6 +46,7 @@ class MatMulParams:
         accumulator: a type in which every sum is exact.
         rescale: M and N.
         codes: how the output is stored.
+        float_rank: rank of operands whose sums are float32, as in the Optimizer's forward; 0 where they are exact.
     """
 
     transposed: tuple[bool, bool]
@@ -52,6 +54,7 @@ class MatMulParams:
     accumulator: np.dtype[np.generic]
     rescale: Multiplier
     codes: OutputCodes
+    float_rank: int = 0
 
 
 def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
@@ -70,6 +73,7 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
         exact_dtype(depth * largest[0] * largest[1]),
         found,
         codes_of(output),
+        len(b.shape) if adds_in_float(node) else 0,
     )
 
 
@@ -79,8 +83,9 @@ def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
     for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
         real = x.astype(params.accumulator) + params.accumulator.type(zp)
         sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
-    total = np.matmul(sides[0], sides[1]).astype(np.int64)
-    return (params.codes.requantise(total, params.rescale),)
+    rank = params.float_rank
+    total = float_products(sides[0], sides[1], rank) if rank else np.matmul(sides[0], sides[1])
+    return (params.codes.requantise(total.astype(np.int64), params.rescale),)
 
 
 BIASES = "biases"

@@ -1,0 +1,82 @@
+"""Sums in float32 as the Optimizer's forward has them, against Python's integers rounded where it rounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tflq.graph import Array, DType, Graph
+from tflq.graph.builder import GraphBuilder
+from tflq.interpreter import Engine, lower
+from tflq.interpreter.accumulate import Window
+from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS, float_products, float_transposed
+from tflq.interpreter.kernels.aipu.scales import affine_of
+
+
+def _in_order(x: list[int], y: list[int], is_fused: bool) -> int:
+    """Return the sum by Python's integers: all numbers stay below 2^53, so float64 holds them before each rounding."""
+    total = 0
+    for a, b in zip(x, y, strict=True):
+        product = a * b if is_fused else int(np.float32(a * b))
+        total = int(np.float32(total + product))
+    return total
+
+
+def _whole(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-32768, 32768, shape)
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "rank", "is_fused"),
+    [(12, 16, 12, 4, True), (6, 8, 6, 4, False), (3, 8, 16, 3, False), (3, 8, 16, 2, True), (12, 12, 8, 4, False)],
+)
+def test_products_are_added_in_order(rows: int, depth: int, columns: int, rank: int, is_fused: bool) -> None:
+    rng = np.random.default_rng(8)
+    x, y = _whole(rng, rows, depth), _whole(rng, depth, columns)
+    found = float_products(x, y, rank)
+    wanted = [[_in_order(x[i].tolist(), y[:, j].tolist(), is_fused) for j in range(columns)] for i in range(rows)]
+    assert found.astype(np.int64).tolist() == wanted
+    assert np.any(found != x @ y)
+
+
+def test_taps_are_added_last_to_first_and_then_the_bias() -> None:
+    rng = np.random.default_rng(9)
+    x, weights, bias = _whole(rng, 1, 1, 4, 5, 7), _whole(rng, 3, 3, 3, 7), rng.integers(-(1 << 30), 1 << 30, 3)
+    place = TransposedWindow(Window((3, 3), (2, 2), (1, 1), 0, 0, 0, 0), (9, 11))
+    found = float_transposed(prepare_transposed(weights, place, 1 << 16), x, bias)
+    for oy, ox, o in [(0, 0, 0), (2, 2, 1), (4, 6, 2), (3, 4, 0), (8, 10, 1)]:
+        total = np.float32(0)
+        for ky in (2, 1, 0):
+            for kx in (2, 1, 0):
+                iy, ix = (oy - ky) // 2, (ox - kx) // 2
+                if (oy - ky) % 2 or (ox - kx) % 2 or not (0 <= iy < 4 and 0 <= ix < 5):
+                    continue
+                one = _in_order(x[0, 0, iy, ix].tolist(), weights[o, ky, kx].tolist(), True)
+                total = np.float32(total + np.float32(one))
+        assert found[0, 0, oy, ox, o] == np.float32(total + np.float32(bias[o]))
+
+
+def _product(in_float: bool) -> Graph:
+    builder = GraphBuilder()
+    kind = affine_of(np.float32(100), 0, 16, True)
+    x = builder.input("x", (1, 12, 16), DType.INT16, kind)
+    y = builder.input("y", (1, 16, 12), DType.INT16, kind)
+    wide = affine_of(np.float32(2**-8), 0, 16, True)
+    out = builder.add("mat_mul", (x, y), (1, 12, 12), DType.INT16, wide, **{FLOAT_SUMS: in_float})
+    return builder.build((out,))
+
+
+def test_a_layer_adds_exactly_unless_it_is_told() -> None:
+    rng = np.random.default_rng(10)
+    x, y = _whole(rng, 400, 1, 12, 16).astype(np.int16), _whole(rng, 400, 1, 16, 12).astype(np.int16)
+    graphs = [lower(_product(told), "aipu") for told in (False, True)]
+    exact, single = (Engine(graph).run([x, y])[graph.outputs[0]].astype(np.int64) for graph in graphs)
+    assert np.array_equal(exact, np.clip(np.rint((x.astype(np.int64) @ y) * _multiplier()), -32768, 32767))
+    assert np.abs(exact - single).max() == 1
+
+
+def _multiplier() -> float:
+    (node,) = lower(_product(False), "aipu").nodes
+    rescale = node.params.rescale  # type: ignore[union-attr]
+    return float(rescale.m[0]) * 2.0 ** -float(rescale.n[0])
