@@ -36,8 +36,8 @@ def float_products(x: Array, y: Array, rank: int) -> Floats:
     """Return x @ y of whole numbers in float32: [..., A, K] and [..., K, B] -> float32[..., A, B].
 
     Args:
-        x: whole numbers up to 2^17.
-        y: whole numbers up to 2^17.
+        x: whole numbers that float32 holds.
+        y: likewise.
         rank: of the operands in the layer; stacks of small matrices have more than 2.
     """
     columns = y.shape[-1]
