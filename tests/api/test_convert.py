@@ -10,7 +10,7 @@ import pytest
 import tflq
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
-from tflq.errors import UsageError
+from tflq.errors import OptionError
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 FEW = tflq.SampleOptions(count=4)
@@ -47,5 +47,5 @@ def test_every_target() -> None:
     found = tflq.convert_all(DIGITS, samples=FEW)
     assert found.is_complete
     assert {row["target"] for row in found.rows()} >= {"aipu", "gap9-ne16", "nnie", "openvino", "tpu-mlir"}
-    with pytest.raises(UsageError, match="give it as TASK=DIR"):
-        tflq.convert_all(DIGITS, accuracy="kws01")
+    with pytest.raises(OptionError, match="no task is called"):
+        tflq.convert_all(DIGITS, samples=tflq.SampleOptions(data="kws9=x"))

@@ -41,8 +41,8 @@ def test_a_target_that_refuses_has_its_row_and_the_others_their_files(tmp_path: 
     ("options", "words"),
     [
         (("-t", "all", "-s", "weight_bits=4"), "--target all takes each one's defaults"),
-        (("-t", "all", "--accuracy", "kws01"), "give it as TASK=DIR"),
-        (("-t", "gap9-ne16", "--accuracy", "kws01=x"), "a column of --target all"),
+        (("-t", "all", "--data", "kws9=x"), "no task is called 'kws9'; there are kws01"),
+        (("-t", "all", "--data", "x"), "x: no such folder"),
     ],
 )
 def test_refusals(tmp_path: Path, options: tuple[str, ...], words: str) -> None:

@@ -32,14 +32,15 @@ class BackwardOptions(JudgeOptions):
     """The strategy that finds from which layer on a network needs more bits, with the fields of `JudgeOptions`.
 
     First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
-    cannot hold: that says how far the network is from what 16 bits give. The score is the share of right answers on
-    labelled samples; without any, the smallest cosine of the outputs and the float model's.
+    cannot hold: that says how far the network is from what 16 bits give. The score is the accuracy in
+    percent on labelled samples; without any, the smallest cosine of the outputs and the float model's.
 
     Attributes:
-        drop: how much lower than in floating point the score may be.
+        drop: how much lower than in floating point the score may be: percentage points with labels, else a cosine; None
+            for 1 point, or 0.01.
     """
 
-    drop: float = 0.01
+    drop: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Promoted:
         return for_target(self.ranged.main, self.target, self.settings(rules))
 
     def score(self, rules: Rules, data: LabelledSamples | None) -> float:
-        """Return the share of right answers on labelled samples; without any, the cosine of the outputs."""
-        return self.cosine(rules) if data is None else measure(self.execution(rules), data).percent / 100
+        """Return the accuracy in percent on labelled samples; without any, the cosine of the outputs."""
+        return self.cosine(rules) if data is None else measure(self.execution(rules), data).percent
 
     def cosine(self, rules: Rules) -> float:
         """Return the smallest cosine of the outputs and the float model's."""
@@ -152,7 +153,8 @@ def backward(
     elif span is not None:
         chosen = span.of(chosen)
     subject = Promoted(original, ranged, target, wanted, chosen)
-    reference = 1.0 if data is None else measure(in_float(original), data).percent / 100
-    strategy = Backward(len(original.main.nodes), target.promotions, reference, options.drop)
+    reference, usual = (1.0, 0.01) if data is None else (measure(in_float(original), data).percent, 1.0)
+    drop = usual if options.drop is None else options.drop
+    strategy = Backward(len(original.main.nodes), target.promotions, reference, drop)
     found = follow(strategy, lambda _, settings: [subject.score(rules, data) for rules in settings])
     return BackwardResult(name_of(model), found, subject)

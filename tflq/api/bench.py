@@ -21,8 +21,8 @@ from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance
-from tflq.benchmarks.scoring import DataSet, load_data
-from tflq.benchmarks.tasks import Task, find_task
+from tflq.benchmarks.scoring import DataSet, load_data, split_named
+from tflq.benchmarks.tasks import Task, find_task, require_unit
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, target_names
 from tflq.errors import UsageError
@@ -187,7 +187,7 @@ def bench(
 
     Args:
         model: to measure.
-        data: the folder with the samples and y_labels.csv, or a data description .json (docs/data.md).
+        data: "[TASK=]DIR": the folder with the samples and y_labels.csv, or a data description .json (docs/data.md).
         task: kws01, vww01, ic01, ad01 or sww01; None where files hold what the model's input takes.
         options: what is measured.
         progress: shows how far it is.
@@ -201,15 +201,14 @@ def bench(
     options = changed(options, changes)
     wanted = complete(options.target, options.calibration, options.targets)
     _refuse_contradictions(options)
-    found = find_task(task) if task is not None else None
+    found, folder = _named(task, os.fspath(data))
     if not options.targets:
         refuse_settings_without_target(wanted)
         refuse_calibration_without_target(options.calibration)
     targets = _targets(options.targets, wanted)
     original = read_model(model)
-    samples = load_data(found, Path(data), original.main, options.count)
-    if options.at_least is not None and options.at_least > 1 and isinstance(samples, LabelledWindows):
-        raise UsageError(f"--at-least {options.at_least:g}: the score is an AUC, 0..1")
+    samples = load_data(found, folder, original.main, options.count)
+    require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
     ranged = calibrate(original, options.calibration, progress=progress)
     chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
     for candidate in chosen:
@@ -226,6 +225,15 @@ def bench(
     seconds = (options.seconds or SECONDS) if options.mode == "performance" else None
     run = run_board(options.board, found, execution, samples, seconds, progress)
     return BenchResult(name, found, options.mode, given, (run.row,), samples, board=(run, execution.name))
+
+
+def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
+    """Return the task and the folder, each of which may name the task."""
+    named, folder = split_named(data)
+    found = named if task is None else find_task(task)
+    if named is not None and found is not named:
+        raise UsageError(f"TASK is {task}, --data is for {named.name}; name one of them")
+    return found, folder
 
 
 def _refuse_contradictions(options: BenchOptions) -> None:

@@ -24,7 +24,6 @@ from tflq.benchmarks.scoring import load_named
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artefacts, Target, find_target, target_names
 from tflq.converters.template import template_bytes
-from tflq.errors import UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
 from tflq.report import Page
@@ -39,11 +38,9 @@ class ConvertOptions:
 
     Attributes:
         calibration: ranges of its tensors.
-        accuracy: for `convert_all`: "TASK=DIR", a labelled data set of `tflq bench` to measure accuracy on.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
-    accuracy: str | None = None
 
 
 @dataclass(frozen=True)
@@ -228,8 +225,6 @@ def convert(
     options = changed(options, changes)
     wanted = complete(target, options.calibration)
     original = read_model(model)
-    if options.accuracy is not None:
-        raise UsageError("--accuracy is a column of --target all; `tflq bench` measures one target")
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
     found, settings = choose_target(wanted.name or "", wanted)
@@ -269,8 +264,8 @@ def convert_all(
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
     labelled = None
-    if options.accuracy is not None:
-        labelled = load_named(options.accuracy, original.main, "accuracy")
+    if isinstance(samples, SampleOptions) and samples.data is not None:
+        labelled = load_named(samples.data, original.main)
     names, reference, rows = target_names(), as_is(original), []
     with progress("convert", len(names)) as advance:
         for name in names:
@@ -299,6 +294,8 @@ def samples_or_calibration(
         all_given: take all of the calibration's.
     """
     options = SampleOptions() if samples is None else samples
+    if isinstance(options, SampleOptions) and options.data is not None:
+        return choose_samples(model, options if all_given else replace(options, count=options.count or count))
     if not (isinstance(options, SampleOptions) and options.is_random and calibration.has_samples):
         return choose_samples(model, samples, count=count)
     options = replace(options, inputs=calibration.samples, real=calibration.real)

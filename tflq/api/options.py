@@ -52,17 +52,19 @@ class SampleOptions:
             have the model's own type.
         count: number of random samples; None for what the use case takes by itself.
         seed: of random samples.
+        data: the samples of a labelled data set instead, "[TASK=]DIR" (docs/mlperf_tiny.md); the first `count` of them.
     """
 
     inputs: Inputs = ()
     real: bool = False
     count: int | None = None
     seed: int = 0
+    data: str | None = None
 
     @property
     def is_random(self) -> bool:
         """Whether no samples are named."""
-        return isinstance(self.inputs, (str, Sequence, Mapping)) and not self.inputs
+        return self.data is None and isinstance(self.inputs, (str, Sequence, Mapping)) and not self.inputs
 
 
 @dataclass(frozen=True)

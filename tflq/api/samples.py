@@ -10,8 +10,10 @@ import numpy as np
 from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
 from tflq.api.options import Inputs, SampleOptions, SampleSource
 from tflq.api.read_model import ModelSource, read_model
-from tflq.errors import InputError, TflqWarning
-from tflq.graph import Model
+from tflq.benchmarks.scoring import load_data, split_named
+from tflq.benchmarks.tasks import TASKS
+from tflq.errors import InputError, TflqWarning, UsageError
+from tflq.graph import Graph, Model
 
 
 def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) -> Samples:
@@ -35,6 +37,10 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
         options = SampleOptions(() if source is None else source)
     else:
         return source
+    if options.data is not None:
+        if not (isinstance(options.inputs, (str, Sequence)) and not options.inputs):
+            raise UsageError("--data and --input both name samples; give one of them")
+        return load_data(*split_named(options.data), found.main, options.count).samples
     if options.is_random:
         return RandomSamples(found.main, options.count or count, options.seed)
     return given_samples(found, options.inputs, options.real, "input")
@@ -45,6 +51,8 @@ def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenS
     graph, names = model.main, input_names(model)
     if isinstance(inputs, str):
         inputs = (inputs,)
+    if isinstance(inputs, Sequence) and len(inputs) == 1 and (data := _task_samples(graph, names, inputs[0])):
+        return data
     if isinstance(inputs, np.ndarray):
         inputs = {"": inputs}
     if isinstance(inputs, Mapping):
@@ -60,6 +68,16 @@ def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenS
             stacklevel=3,
         )
     return given
+
+
+def _task_samples(graph: Graph, names: Mapping[str, int], text: object) -> GivenSamples | None:
+    """Return the samples of TASK=DIR in the encoding of the graph's input; None for a text that is none."""
+    task, equals, _ = text.partition("=") if isinstance(text, str) else ("", "", "")
+    known = {*names, *(graph.tensors[t].name for t in graph.inputs)}
+    if not equals or task not in TASKS or task in known:
+        return None
+    data = load_data(*split_named(str(text)), graph).samples
+    return GivenSamples(data.take(0, data.count))
 
 
 def input_names(model: Model) -> dict[str, int]:

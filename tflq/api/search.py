@@ -19,6 +19,7 @@ from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
+from tflq.benchmarks.tasks import require_unit
 from tflq.converters.settings_file import SettingsFile, settings_bytes
 from tflq.errors import UsageError
 from tflq.files import write_bytes
@@ -67,6 +68,7 @@ class SearchOptions(TrialOptions):
             raise UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
         if self.at_least is not None and self.data is None:
             raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
+        require_unit(self.at_least, is_percent=True)
         if self.verify is None:
             return
         if self.span is None:

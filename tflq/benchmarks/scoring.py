@@ -13,7 +13,7 @@ from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, su
 from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
-from tflq.errors import InputError, UsageError
+from tflq.errors import InputError
 from tflq.graph import Array, Graph
 
 DataSet = LabelledSamples | LabelledWindows
@@ -46,21 +46,20 @@ def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | 
     return load_folder(folder, graph, count) if task is None else load(task, folder, graph, count)
 
 
-def load_named(text: str, graph: Graph, option: str | None = None) -> LabelledSamples:
-    """Read a data set for a classifier that is named [TASK=]DIR; errors as for `load_data`.
-
-    Args:
-        text: its name.
-        graph: of the model.
-        option: named in the message of an option that needs TASK; None where TASK may be missing.
+def split_named(text: str) -> tuple[Task | None, Path]:
+    """Return the task and the folder of [TASK=]DIR; a folder that has such a name stands alone.
 
     Raises:
-        UsageError: no TASK.
+        OptionError: there is no such task.
     """
     task, equals, folder = text.partition("=")
-    if not equals and option is not None:
-        raise UsageError(f"--{option} {text}: give it as TASK=DIR, such as kws01=DIR")
-    return load_classified(find_task(task) if equals else None, Path(folder if equals else text), graph)
+    return (find_task(task), Path(folder)) if equals and not Path(text).exists() else (None, Path(text))
+
+
+def load_named(text: str, graph: Graph, count: int | None = None) -> LabelledSamples:
+    """Read a data set for a classifier that is named [TASK=]DIR; arguments and errors as for `load_data`."""
+    task, folder = split_named(text)
+    return load_classified(task, folder, graph, count)
 
 
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:

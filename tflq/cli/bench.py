@@ -14,6 +14,7 @@ from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.cli import completion, output
 from tflq.cli.options import (
+    DATA_HELP,
     JOBS_OPTION,
     SCHEDULER_OPTION,
     THREADS_OPTION,
@@ -44,12 +45,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 @click.command("bench")
 @click.argument("task", metavar="[TASK]", required=False, shell_complete=completion.tasks)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
-@path_option(
-    "-d",
-    "--data",
-    required=True,
-    help="The folder with the samples and y_labels.csv, or a data description .json (docs/data.md).",
-)
+@path_option("-d", "--data", required=True, metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
 @click.option("-n", "--samples", "count", type=click.IntRange(min=1), help="Only the first samples.")
 @click.option(
     "-t",
@@ -123,8 +119,9 @@ def command(
 ) -> int:
     """Measure a model on TASK (kws01, vww01, ic01, ad01 or sww01): as it is and for each target.
 
-    Without TASK the data set is any folder with y_labels.csv whose files hold what the model's input takes. With
-    --port a board answers instead, and its results are compared with the interpreter's; the status is 1 if they differ.
+    TASK may stand with the folder: --data TASK=DIR. Without it the data set is any folder with y_labels.csv whose files
+    hold what the model's input takes. With --port a board answers instead, and its results are compared with the
+    interpreter's; the status is 1 if they differ.
     """
     if task is None and results_folder is not None:
         raise click.UsageError("--results has a folder for each task of MLPerf Tiny; name TASK")

@@ -11,7 +11,7 @@ import click
 from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, ConvertResult, convert, convert_all
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, complete
-from tflq.cli import completion, output
+from tflq.cli import output
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
@@ -41,12 +41,6 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the settings, ranges and similarity of each layer, to edit and give back with --template.",
 )
-@click.option(
-    "--accuracy",
-    metavar="TASK=DIR",
-    shell_complete=completion.task_folder,
-    help="With `--target all`: measure accuracy on a labelled data set of `tflq bench`.",
-)
 @sample_options(DEFAULT_SAMPLES)
 @report_option
 @reporting
@@ -58,7 +52,6 @@ def command(
     samples: SampleOptions,
     calibration: CalibrationOptions,
     template_path: Path | None,
-    accuracy: str | None,
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -68,11 +61,11 @@ def command(
     --calibrate, else random ones. The .tflite among the files is run by TFLite on them, too, and compared with the
     target's own arithmetic; where neither ai-edge-litert nor tensorflow is installed this is omitted.
 
-    `--target all` writes a folder for each target, with its defaults, and compares them in one table; the status is 1
-    if a target refuses the model.
+    `--target all` writes a folder for each target, with its defaults, and compares them in one table, by accuracy where
+    --data names labelled samples; the status is 1 if a target refuses the model.
     """
     found: ConvertResult | ConvertAllResult
-    options = ConvertOptions(calibration, accuracy)
+    options = ConvertOptions(calibration)
     if target.name == ALL:
         _refuse_for_all(target, calibration, template_path)
         found = convert_all(model, folder, samples, options, progress=output.progress)
@@ -137,7 +130,7 @@ def _print_all(found: ConvertAllResult) -> None:
     output.table(columns, [_target(row) for row in found.targets], right=(score, "files", "its SQNR"))
     if not found.is_accuracy:
         output.line(f"agrees: share of {found.samples} samples whose highest output is that of the model as it is;")
-        output.line("  --accuracy TASK=DIR measures accuracy on labelled data instead.")
+        output.line("  --data TASK=DIR measures accuracy on labelled data instead.")
 
 
 def _target(row: TargetRow) -> tuple[str, ...]:

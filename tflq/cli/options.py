@@ -58,6 +58,10 @@ INPUT_HELP = (
     "images or WAV files (docs/data.md). Repeat it for each input."
 )
 
+DATA_HELP = (
+    "Samples of a labelled data set: TASK=DIR, the one of a task of `tflq bench`; or DIR, a folder with y_labels.csv "
+    "whose files are as the model's input lies in memory, or a data description .json."
+)
 SIDE_HELP = (
     "MODEL.tflite, MODEL.tflite@float, MODEL.tflite@TARGET (@tflite is what a model alone means), or a tensor dump: "
     "a file or folder (docs/dumps.md). A second one without a model (@float, @gap9-ne16) takes the first one's."
@@ -101,6 +105,14 @@ def sample_options(default_samples: int) -> _Decorator:
             metavar="[NAME=]FILE",
             shell_complete=completion.file,
             help=INPUT_HELP,
+        ),
+        click.option(
+            "-d",
+            "--data",
+            "samples__data",
+            metavar="[TASK=]DIR",
+            shell_complete=completion.task_folder,
+            help=DATA_HELP,
         ),
         click.option(
             "--real",
@@ -220,9 +232,9 @@ calibration_options = record(
         "calibration__samples",
         multiple=True,
         metavar="[NAME=]FILE",
-        shell_complete=completion.file,
+        shell_complete=completion.task_folder,
         help="Samples that give tensors their ranges, for a target and a model without ranges of its own: "
-        "files as for --input. Repeat it for each input.",
+        "files as for --input, or TASK=DIR, a data set of `tflq bench`. Repeat it for each input.",
     ),
     click.option(
         "--strategy",

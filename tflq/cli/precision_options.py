@@ -12,7 +12,7 @@ import click
 from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
 from tflq.cli import completion
-from tflq.cli.options import INPUT_HELP, SCHEDULER_OPTION, path_option, record
+from tflq.cli.options import DATA_HELP, INPUT_HELP, SCHEDULER_OPTION, path_option, record
 
 if TYPE_CHECKING:
     from tflq.precision.trial import Result
@@ -50,8 +50,7 @@ DATA_OPTION = click.option(
     "--data",
     metavar="[TASK=]DIR",
     shell_complete=completion.task_folder,
-    help="Labelled samples: the data set of a task of `tflq bench`, or a folder with y_labels.csv whose files are "
-    "as the model's input lies in memory.",
+    help=DATA_HELP,
 )
 _TRIALS = (
     click.option(

@@ -39,9 +39,8 @@ _BACKWARD = ("drop", "template_path")
 drop_option = click.option(
     "--drop",
     type=click.FloatRange(min=0),
-    default=BackwardOptions.drop,
-    show_default=True,
-    help="How much lower than in floating point the score may be.",
+    help="How much lower than in floating point the score may be: percentage points with --data, 1 unless told; else a "
+    "cosine, 0.01 unless told.",
 )
 template_option = output_option(
     "--write-template", "template_path", metavar="FILE", help="Write what was found, for --template of `tflq convert`."
@@ -98,7 +97,7 @@ def command(
     target: TargetOptions,
     samples: SampleOptions,
     backward: bool,
-    drop: float,
+    drop: float | None,
     template_path: Path | None,
     path: Path | None,
     points: Path | None,

@@ -9,7 +9,7 @@ import click
 
 from tflq.api.backward import DEFAULT_SAMPLES, BackwardOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
-from tflq.cli import completion, output
+from tflq.cli import output
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, sample_options, target_options
 from tflq.cli.outputs import writing
 from tflq.cli.search import drop_option, search_backward, template_option
@@ -19,13 +19,6 @@ from tflq.cli.search import drop_option, search_backward, template_option
 @MODEL_ARGUMENT
 @target_options("aipu unless told.")
 @drop_option
-@click.option(
-    "--accuracy",
-    metavar="TASK=DIR",
-    shell_complete=completion.task_folder,
-    help="The score is the share of right answers on a labelled data set of `tflq bench`; without it the smallest "
-    "cosine of the outputs and the float model's.",
-)
 @calibration_options
 @template_option
 @sample_options(DEFAULT_SAMPLES)
@@ -36,8 +29,7 @@ def command(
     target: TargetOptions,
     samples: SampleOptions,
     calibration: CalibrationOptions,
-    drop: float,
-    accuracy: str | None,
+    drop: float | None,
     template_path: Path | None,
     as_json: bool,
 ) -> int:
@@ -46,10 +38,8 @@ def command(
     First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
     cannot hold: that says how far the network is from what 16 bits give. The status is 1 where nothing is near enough.
     """
-    if accuracy is not None and "=" not in accuracy:
-        raise click.UsageError(f"--accuracy {accuracy}: give it as TASK=DIR, such as kws01=DIR")
     target = replace(target, name=target.name or "aipu")
-    options = BackwardOptions(accuracy, calibration=calibration, drop=drop)
-    status = search_backward(model, target, samples, options, template_path, as_json)
+    options = BackwardOptions(samples.data, calibration=calibration, drop=drop)
+    status = search_backward(model, target, replace(samples, data=None), options, template_path, as_json)
     output.warn("tune is an alias of `tflq search --backward`")
     return status
