@@ -2,14 +2,15 @@
 
 Keras writes SHAPE, STRIDED_SLICE and PACK in front of RESHAPE and TRANSPOSE_CONV, in quantised networks too. With the
 shapes of the inputs they are constants, so no target needs a mapping for them. Tensors keep their numbers, nodes their
-names. Weights behind a QUANTIZE (quantisation-aware training) are constants, too; what else could be folded is a
-target's own matter.
+names. Weights behind a QUANTIZE (quantisation-aware training), or of float16 behind a DEQUANTIZE, are constants, too;
+what else could be folded is a target's own matter.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.passes.halves import widen_halves
 from tflq.errors import TflqError
 from tflq.graph import DType, Graph, Model, Tensor
 from tflq.interpreter.execution.settle import settle
@@ -20,6 +21,7 @@ def settled_graph(graph: Graph) -> Graph:
 
     A graph that contradicts itself stays as it is: who quantises it says what is wrong.
     """
+    graph = widen_halves(graph)
     try:
         found = settle(graph).graph
     except TflqError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.converters.calibration import ranges_from_quantisation
-from tflq.converters.passes.rewrite import constant
+from tflq.converters.passes.halves import widen_halves
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, Node, Range, Tensor, float_view
 
@@ -54,7 +54,7 @@ def prepare(graph: Graph) -> Prepared:
         UnsupportedError: two FAKE_QUANT operators that contradict each other.
     """
     stated = _stated(graph)
-    known = ranges_from_quantisation(_without_half_precision(graph))
+    known = ranges_from_quantisation(widen_halves(graph))
     for t, found in stated.items():
         bounds = (np.array([found.minimum], np.float32), np.array([found.maximum], np.float32))
         known.tensors[t] = replace(known.tensors[t], range=Range(*bounds))
@@ -100,14 +100,3 @@ def _pads_with_the_lowest(value: Tensor) -> bool:
         and value.dtype is DType.FLOAT32
         and bool((value.data.astype(np.float32) < _MINUS_INFINITY).all())
     )
-
-
-def _without_half_precision(graph: Graph) -> Graph:
-    """Widen float16 constants behind a DEQUANTIZE; the float view then drops that DEQUANTIZE."""
-    result = graph.copy()
-    for node in graph.nodes:
-        tensor = graph.tensors[node.inputs[0]] if node.operator == "dequantize" else None
-        if tensor is not None and tensor.dtype is DType.FLOAT16 and tensor.data is not None:
-            wide = constant(tensor.name, tensor.data.astype(np.float32))
-            result.tensors[node.inputs[0]] = replace(tensor, dtype=DType.FLOAT32, data=wide.data, extra=None)
-    return result

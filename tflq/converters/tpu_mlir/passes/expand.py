@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.converters.passes.halves import widen_halves
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
-from tflq.converters.passes.rewrite import constant, without_nodes
+from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu
 from tflq.graph import Attributes, DType, Graph, Node, Range
 
@@ -63,27 +64,13 @@ class _Expansion:
 
 def expand(graph: Graph) -> Graph:
     """Return the graph with one node for each that TPU-MLIR has; tensors keep their numbers, nodes their names."""
-    graph = recognise_layer_normalization(recognise_prelu(_with_constants(graph)))
+    graph = recognise_layer_normalization(recognise_prelu(widen_halves(graph)))
     result = replace(graph.copy(), nodes=[])
     for index, node in enumerate(graph.nodes):
         rule = _RULES.get(node.operator)
         if rule is None or not rule(_Expansion(result, node), graph, index):
             result.nodes.append(node)
     return result
-
-
-def _with_constants(graph: Graph) -> Graph:
-    """Return the graph with constants of float16 behind a DEQUANTIZE as float32."""
-    result, gone = graph.copy(), set[int]()
-    for index, node in enumerate(graph.nodes):
-        source = graph.tensors[node.inputs[0]] if node.operator == "dequantize" else None
-        if source is not None and source.data is not None and source.dtype is DType.FLOAT16:
-            data = source.data.astype(np.float32)
-            data.setflags(write=False)
-            t = node.outputs[0]
-            result.tensors[t] = replace(graph.tensors[t], data=data, shape=data.shape)
-            gone.add(index)
-    return without_nodes(result, gone)
 
 
 def _square(e: _Expansion, graph: Graph, index: int) -> bool:
