@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
 from tflq.analysis.executions import as_is, for_target
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.similarity import Similarities, Similarity, measured_similarities
 from tflq.api.calibrate import calibrate
+from tflq.api.estimate import figure
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, PageResult, TableResult, picked
@@ -21,9 +23,11 @@ from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.benchmarks.all_targets import TargetRow, summarise
 from tflq.benchmarks.scoring import load_named
+from tflq.converters.engines import EngineChoices
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Artefacts, Target, find_target, target_names
+from tflq.converters.targets import Artefacts, Target, find_target, target_names, targets_with
 from tflq.converters.template import template_bytes
+from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
 from tflq.report import Page
@@ -38,9 +42,11 @@ class ConvertOptions:
 
     Attributes:
         calibration: ranges of its tensors.
+        engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    engine: Literal["auto"] | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ class ConvertResult(PageResult, TableResult):
         artefacts: file name -> content.
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
+        engines: what the choice of engines by the estimate came to; None where it was not asked for.
     """
 
     model: str
@@ -85,6 +92,7 @@ class ConvertResult(PageResult, TableResult):
     artefacts: Artefacts
     compared: EmittedDifference | str | None
     measured: Similarities | str
+    engines: EngineChoices | None = None
 
     @property
     def files(self) -> dict[str, int]:
@@ -125,6 +133,7 @@ class ConvertResult(PageResult, TableResult):
             "target": self.target.name,
             "layers": self.rows(),
             "departures": dict(self.departures),
+            "engines": None if self.engines is None else _engines(self.engines),
             "files": self.files,
             "emitted_tflite": compared_report(self.compared),
             "similarity": self.measured if isinstance(self.measured, str) else {"samples": self.measured.samples},
@@ -134,7 +143,7 @@ class ConvertResult(PageResult, TableResult):
         """Return the page: what runs where, how close each layer is to floating point, the files."""
         sizes = {name: len(data) for name, data in self.artefacts.items()}
         return conversion_page(
-            self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures
+            self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures, self.engines
         )
 
     def write_template(self, path: str | Path) -> None:
@@ -228,6 +237,8 @@ def convert(
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
     found, settings = choose_target(wanted.name or "", wanted)
+    engines = None if options.engine is None else _choose_engines(options.engine, found, ranged.main, settings)
+    settings = settings if engines is None else engines.settings
     execution = for_target(ranged.main, found, settings)
     artefacts: Artefacts
     if folder is None:
@@ -242,7 +253,7 @@ def convert(
         measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
-    return ConvertResult(name, found, settings, ranged, graph, where, artefacts, compared, measured)
+    return ConvertResult(name, found, settings, ranged, graph, where, artefacts, compared, measured, engines)
 
 
 @recorded
@@ -261,6 +272,8 @@ def convert_all(
     """
     options = changed(options, changes)
     original = read_model(model)
+    if options.engine is not None:
+        raise UsageError("--engine auto is for one target; --target all takes each one's defaults")
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
     labelled = None
@@ -321,6 +334,23 @@ def compared_report(compared: EmittedDifference | str | None) -> Json:
         **picked(compared.output, "elements", "differing", "largest_lsb"),
         "tensors": {str(t): picked(s, "differing", "largest_lsb") for t, s in compared.tensors.items()},
     }
+
+
+def _choose_engines(engine: str, target: Target, graph: Graph, settings: Settings) -> EngineChoices:
+    if engine != "auto":
+        raise UsageError(f"engine '{engine}': allowed is auto")
+    if target.choose_engines is None:
+        allowed = ", ".join(targets_with("choose_engines"))
+        raise OptionError(f"target {target.name} has no engines to choose from; --engine auto is for {allowed}")
+    return target.choose_engines(graph, settings)
+
+
+def _engines(found: EngineChoices) -> Json:
+    layers = [
+        {**picked(layer, "index", "name", "engine", "tried", "setting"), "saved": figure(layer.saved)}
+        for layer in found.layers
+    ]
+    return {"before": figure(found.before), "after": figure(found.after), "layers": layers}
 
 
 def _write(folder: Path, artefacts: Artefacts) -> None:

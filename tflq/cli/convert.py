@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -23,7 +23,7 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
-from tflq.report.conversion import closeness, sentence
+from tflq.report.conversion import closeness, engine_table, gained, sentence
 
 if TYPE_CHECKING:
     from tflq.benchmarks.all_targets import TargetRow
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the settings, ranges and similarity of each layer, to edit and give back with --template.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto"]),
+    help="Choose NE16 or the cluster for each layer by the cycles of `tflq estimate`, and say what that gains.",
+)
 @sample_options(DEFAULT_SAMPLES)
 @report_option
 @reporting
@@ -52,6 +57,7 @@ def command(
     samples: SampleOptions,
     calibration: CalibrationOptions,
     template_path: Path | None,
+    engine: Literal["auto"] | None,
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -65,7 +71,7 @@ def command(
     --data names labelled samples; the status is 1 if a target refuses the model.
     """
     found: ConvertResult | ConvertAllResult
-    options = ConvertOptions(calibration)
+    options = ConvertOptions(calibration, engine)
     if target.name == ALL:
         _refuse_for_all(target, calibration, template_path)
         found = convert_all(model, folder, samples, options, progress=output.progress)
@@ -97,6 +103,11 @@ def _print(found: ConvertResult) -> None:
     least = ("reason", "TFLite, LSB", "requantised", "weights", "output", "engine", "operator")
     output.table((*columns, "TFLite, LSB", "reason"), rows, right=numbers, least=least)
     output.line()
+    if found.engines is not None:
+        table = engine_table([layer for layer in found.engines.layers if layer.saved.is_offered])
+        if table.rows:
+            output.table(table.columns, table.rows, right=table.numbers, title="engines by the estimate of cycles")
+        output.line(gained(found.engines))
     for name, departure in found.departures.items():
         output.line(f"warning: {name}: {departure}")
     for path, size in found.files.items():

@@ -15,6 +15,7 @@ from tflq.graph import Array, Graph, Model, Tensor
 from tflq.quoting import file_name
 
 if TYPE_CHECKING:
+    from tflq.converters.engines import EngineChooser
     from tflq.converters.estimate import Estimator
     from tflq.converters.precision import PrecisionPlan, Promotion
 
@@ -51,6 +52,8 @@ class Target:
         promotions: what a backward search gives the last layers of a network, the cheapest first.
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
         estimate: returns what a quantised graph costs, or why nothing is offered.
+        choose_engines: returns the engine of each layer by that estimate; None where a target has one engine, or one
+            that every layer shall have.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Target:
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
+    choose_engines: EngineChooser | None = None
 
 
 _TABLE = {

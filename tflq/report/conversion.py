@@ -9,9 +9,10 @@ from types import MappingProxyType
 from tflq.analysis.emitted import EmittedDifference
 from tflq.analysis.similarity import Similarities, Similarity
 from tflq.benchmarks.all_targets import TargetRow
+from tflq.converters.engines import EngineChoice, EngineChoices
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
-from tflq.report.page import Chart, Page, Section, Table
+from tflq.report.page import Chart, Page, Prose, Section, Table
 from tflq.report.svg import TICKS, Mark, bars
 from tflq.report.words import count
 from tflq.units import number, short, size
@@ -25,6 +26,7 @@ def conversion_page(
     compared: EmittedDifference | str | None,
     measured: Similarities | str,
     departures: Mapping[str, str] = MappingProxyType({}),
+    engines: EngineChoices | None = None,
 ) -> Page:
     """Return the page.
 
@@ -36,6 +38,7 @@ def conversion_page(
         compared: the emitted .tflite in TFLite against the target; None without one, or why it was not compared.
         measured: each layer against floating point, or why that was not measured.
         departures: name of a layer -> why the device's result differs from the right one.
+        engines: what the choice of engines by the estimate came to; None where it was not asked for.
     """
     close = measured.tensors if isinstance(measured, Similarities) else ()
     facts = [("model", model), ("target", target), ("operators", str(len(graph.nodes)))]
@@ -43,6 +46,8 @@ def conversion_page(
     facts += [("remark", remark) for remark in (sentence(compared), closeness(measured))]
     facts += [("warning", f"{layer}: {reason}") for layer, reason in departures.items()]
     sections = [_along(close), _layers(graph, close), memory_section(graph)]
+    if engines is not None:
+        sections.insert(0, Section("Engines", [Prose([gained(engines)]), engine_table(engines.layers)]))
     return Page(f"{model} for {target}", _headline(target, close, measured), facts, [s for s in sections if s.blocks])
 
 
@@ -67,6 +72,28 @@ def closeness(measured: Similarities | str) -> str:
         f"cosine: of each layer's float result and the target's, {measured.samples} samples; requantised: quantized "
         f"values of the float result that differ from the target's, and the largest difference"
     )
+
+
+def gained(found: EngineChoices) -> str:
+    """Say in words what the choice of engines by the estimate came to."""
+    unknown = sum(not layer.saved.is_offered for layer in found.layers)
+    rest = f"; {count(unknown, 'layer')} of {len(found.layers)} stay: the other engine's cycles are not offered"
+    tail = f"the network: {found.after}{rest if unknown else ''}"
+    moved = ", ".join(f"{layer.name} to the {layer.engine} (--layer {layer.setting})" for layer in found.moved)
+    if not moved:
+        return f"no layer takes fewer cycles elsewhere for certain; {tail}"
+    return f"moved: {moved}; before: {found.before}; {tail}"
+
+
+def engine_table(layers: Sequence[EngineChoice]) -> Table:
+    """Return the layers that were tried on another engine, with the cycles that this saves."""
+    rows = [_engine_row(layer) for layer in layers]
+    moved = frozenset(n for n, r in enumerate(layers) if r.is_moved)
+    return Table(("#", "layer", "engine", "tried", "it saves", "basis"), rows, ("#",), moved)
+
+
+def _engine_row(layer: EngineChoice) -> tuple[str, ...]:
+    return str(layer.index), layer.name, layer.engine, layer.tried, str(layer.saved), layer.saved.basis
 
 
 def all_targets_page(model: str, rows: Sequence[TargetRow], score: str) -> Page:

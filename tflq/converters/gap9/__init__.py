@@ -7,6 +7,7 @@ import numpy as np
 from tflq.converters.gap9.check import problems_of
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.artefacts import artefacts_of
+from tflq.converters.gap9.engines import engines_by_estimate
 from tflq.converters.gap9.estimate import estimate_graph
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
@@ -40,6 +41,7 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         precision_plan=precision_plan,
         departures=departures_of,
         estimate=estimate_graph,
+        choose_engines=engines_by_estimate if use_ne16 else None,
     )
 
 
