@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.faults import DIGITS
+from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
 from tflq.graph import Affine, DType, GraphBuilder, Model
 
@@ -26,6 +27,9 @@ def network(name: str, seed: int) -> Model | None:
         return read_model(DIGITS)
     if name.startswith("random"):
         return Model([random_network(np.random.default_rng([seed, int(name[6:])]))], source=f"{name}.tflite")
+    if name.startswith("keras:"):
+        path = Path(os.environ.get("TFLQ_DATA", ""), "cases", "keras", "files", f"{name[6:]}.int8.tflite")
+        return settled_model(read_model(path)) if os.environ.get("TFLQ_DATA") and path.exists() else None
     path = Path(os.environ.get("TFLQ_DATA", ""), "models", FILES[name])
     return read_model(path) if os.environ.get("TFLQ_DATA") and path.exists() else None
 

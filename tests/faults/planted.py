@@ -87,7 +87,10 @@ class Planted:
     says: str
 
 
-def _dumped(change: Callable[[Case, np.ndarray, int], np.ndarray | None], says: str, image: bool = True):
+Plant = Callable[[Case], Planted | None]
+
+
+def dumped(change: Callable[[Case, np.ndarray, int], np.ndarray | None], says: str, image: bool = True) -> Plant:
     """A fault of the dump: one tensor is written wrongly, the layers behind it are sound."""
 
     def plant(c: Case) -> Planted | None:
@@ -154,7 +157,7 @@ def _lower(c: Case, a: np.ndarray, _t: int) -> np.ndarray | None:
     return np.clip(made, kind.min, kind.max).astype(a.dtype)
 
 
-def _input(change: Callable[[Case, np.ndarray], np.ndarray | None], says: str):
+def given_input(change: Callable[[Case, np.ndarray], np.ndarray | None], says: str) -> Plant:
     """A fault of the input: the whole network runs on something else."""
 
     def plant(c: Case) -> Planted | None:
@@ -188,7 +191,7 @@ def _image(change: Callable[[np.ndarray], np.ndarray], square: bool = False, cha
     return changed
 
 
-def _layer(change: Callable[[Case, device.Layer], dict | None], says: str):
+def layer_fault(change: Callable[[Case, device.Layer], dict | None], says: str) -> Plant:
     """A fault of a linear layer: its result is what a device with that fault gives, and is carried on."""
 
     def plant(c: Case) -> Planted | None:
@@ -210,7 +213,7 @@ def _bias(change: Callable[[np.ndarray], np.ndarray], says: str):
     def changed(_c: Case, layer: device.Layer) -> dict:
         return {"bias": layer.bias - layer.plain + change(layer.plain)}
 
-    return _layer(changed, says)
+    return layer_fault(changed, says)
 
 
 def _weights(change: Callable[[Case, np.ndarray], np.ndarray | None], says: str):
@@ -224,7 +227,7 @@ def _weights(change: Callable[[Case, np.ndarray], np.ndarray | None], says: str)
         sums = layer.w.reshape(rows, -1).sum(1).astype(np.int64) - w.reshape(rows, -1).sum(1).astype(np.int64)
         return {"w": w, "bias": layer.bias + layer.zi * sums}
 
-    return _layer(changed, says)
+    return layer_fault(changed, says)
 
 
 def _kernel(change: Callable[[np.ndarray], np.ndarray], square: bool = False):
@@ -269,7 +272,7 @@ def _scales(kind: str):
         best = int(np.argmax(m * np.exp2(-n.astype(float))))
         return {"m": np.full_like(m, m[best]), "n": np.full_like(n, n[best])}
 
-    return _layer(changed, r"scale|multiplier")
+    return layer_fault(changed, r"scale|multiplier")
 
 
 def _rounding(how: str, says: str):
@@ -299,7 +302,11 @@ def _bits(saturates: bool):
         bits = largest.bit_length() - int(c.rng.integers(0, 2))
         return {"bits": bits, "saturates": saturates} if bits > 8 else None
 
-    return _layer(changed, r"accumulator has \d+ bits.* and " + ("saturates" if saturates else "wraps"))
+    return layer_fault(changed, r"accumulator has \d+ bits.* and " + ("saturates" if saturates else "wraps"))
+
+
+def _shifted(c: Case, layer: device.Layer) -> dict | None:
+    return {"n": layer.n + int(c.rng.choice([-2, -1, 1, 2]))} if layer.n.min() > 3 else None
 
 
 def _padded(c: Case, layer: device.Layer) -> dict | None:
@@ -313,7 +320,9 @@ def _zero_point(c: Case, layer: device.Layer) -> dict | None:
     return {"bias": layer.bias + layer.zi * sums, "pad": 0} if layer.zi else None
 
 
-def _operator(names: tuple[str, ...], change: Callable[[Case, int, Values], np.ndarray | None], says: str):
+def operator_fault(
+    names: tuple[str, ...], change: Callable[[Case, int, Values], np.ndarray | None], says: str
+) -> Plant:
     """A fault of another operator, carried on."""
 
     def plant(c: Case) -> Planted | None:
@@ -366,42 +375,42 @@ def _whole_window(c: Case, i: int, values: Values) -> np.ndarray | None:
     return np.clip(mean, -128, 127).astype(np.int8)[:, None]
 
 
-FAULTS: dict[str, Callable[[Case], Planted | None]] = {
-    "another layer": _dumped(_other_layer, r"holds the values of"),
-    "sample before": _dumped(lambda c, a, t: np.roll(a, 1, 0) if len(a) > 2 else None, r"sample before", False),
-    "sample behind": _dumped(lambda c, a, t: np.roll(a, -1, 0) if len(a) > 2 else None, r"sample behind", False),
-    "CHW": _dumped(lambda c, a, t: np.moveaxis(a, -1, 2).reshape(a.shape), r"stored as CHW|axes are stored"),
-    "WHC": _dumped(lambda c, a, t: a.transpose(0, 1, 3, 2, 4).reshape(a.shape), r"stored as WHC|axes are stored"),
-    "upside down": _dumped(lambda c, a, t: a[:, :, ::-1], r"rows stand in reverse order"),
-    "mirrored": _dumped(lambda c, a, t: a[:, :, :, ::-1], r"columns stand in reverse order"),
-    "channels reversed": _dumped(lambda c, a, t: a[..., ::-1], r"channels stand in reverse|permuted|exchanged"),
-    "halves": _dumped(
+FAULTS: dict[str, Plant] = {
+    "another layer": dumped(_other_layer, r"holds the values of"),
+    "sample before": dumped(lambda c, a, t: np.roll(a, 1, 0) if len(a) > 2 else None, r"sample before", False),
+    "sample behind": dumped(lambda c, a, t: np.roll(a, -1, 0) if len(a) > 2 else None, r"sample behind", False),
+    "CHW": dumped(lambda c, a, t: np.moveaxis(a, -1, 2).reshape(a.shape), r"stored as CHW|axes are stored"),
+    "WHC": dumped(lambda c, a, t: a.transpose(0, 1, 3, 2, 4).reshape(a.shape), r"stored as WHC|axes are stored"),
+    "upside down": dumped(lambda c, a, t: a[:, :, ::-1], r"rows stand in reverse order"),
+    "mirrored": dumped(lambda c, a, t: a[:, :, :, ::-1], r"columns stand in reverse order"),
+    "channels reversed": dumped(lambda c, a, t: a[..., ::-1], r"channels stand in reverse|permuted|exchanged"),
+    "halves": dumped(
         lambda c, a, t: np.roll(a, a.shape[-1] // 2, -1) if a.shape[-1] % 2 == 0 else None, r"halves|permuted|exchanged"
     ),
-    "16-bit words": _dumped(lambda c, a, t: _bytes(a, 2), r"16-bit words|permuted|exchanged"),
-    "32-bit words": _dumped(lambda c, a, t: _bytes(a, 4), r"32-bit words|permuted|exchanged|reverse"),
-    "128 off": _dumped(
+    "16-bit words": dumped(lambda c, a, t: _bytes(a, 2), r"16-bit words|permuted|exchanged"),
+    "32-bit words": dumped(lambda c, a, t: _bytes(a, 4), r"32-bit words|permuted|exchanged|reverse"),
+    "128 off": dumped(
         lambda c, a, t: (a.view(np.uint8) ^ np.uint8(128)).view(a.dtype) if a.dtype.itemsize == 1 else None,
         r"128 off",
         False,
     ),
-    "never written": _dumped(lambda c, a, t: np.zeros_like(a), r"never written|constant"),
-    "cut short": _dumped(_cut, r"stops at element"),
-    "rows of the sample before": _dumped(_rows, r"those of the sample before"),
-    "address": _dumped(_address, r"an address is off"),
-    "permuted": _dumped(_permuted, r"permuted|exchanged|copies"),
-    "dead": _dumped(_dead, r"constant|everywhere"),
-    "too low": _dumped(_lower, r"too low"),
-    "input BGR": _input(_image(lambda x: x[..., ::-1], channels=2), r"reversed"),
-    "input transposed": _input(_image(lambda x: x.swapaxes(2, 3), square=True), r"rows and columns exchanged"),
-    "input upside down": _input(_image(lambda x: x[:, :, ::-1]), r"upside down"),
-    "input mirrored": _input(_image(lambda x: x[:, :, :, ::-1]), r"mirrored"),
-    "input planes": _input(_image(lambda x: np.moveaxis(x, -1, 2), channels=2), r"planes"),
-    "input of another sample": _input(lambda c, x: np.roll(x, 1, 0) if len(x) > 2 else None, r"sample before"),
-    "input sign bit": _input(_eight(lambda x, k: ((x - k.min + 128) & 255) + k.min), r"sign bit"),
-    "input halved": _input(_eight(lambda x, k: x >> 1), r"halved"),
-    "input doubled": _input(_eight(lambda x, k: x * 2), r"doubled"),
-    "input / 255": _input(_eight(lambda x, k: np.rint((x - k.min) / 255 * 127)), r"255|x / 2"),
+    "never written": dumped(lambda c, a, t: np.zeros_like(a), r"never written|constant"),
+    "cut short": dumped(_cut, r"stops at element"),
+    "rows of the sample before": dumped(_rows, r"those of the sample before"),
+    "address": dumped(_address, r"an address is off"),
+    "permuted": dumped(_permuted, r"permuted|exchanged|copies"),
+    "dead": dumped(_dead, r"constant|everywhere"),
+    "too low": dumped(_lower, r"too low"),
+    "input BGR": given_input(_image(lambda x: x[..., ::-1], channels=2), r"reversed"),
+    "input transposed": given_input(_image(lambda x: x.swapaxes(2, 3), square=True), r"rows and columns exchanged"),
+    "input upside down": given_input(_image(lambda x: x[:, :, ::-1]), r"upside down"),
+    "input mirrored": given_input(_image(lambda x: x[:, :, :, ::-1]), r"mirrored"),
+    "input planes": given_input(_image(lambda x: np.moveaxis(x, -1, 2), channels=2), r"planes"),
+    "input of another sample": given_input(lambda c, x: np.roll(x, 1, 0) if len(x) > 2 else None, r"sample before"),
+    "input sign bit": given_input(_eight(lambda x, k: ((x - k.min + 128) & 255) + k.min), r"sign bit"),
+    "input halved": given_input(_eight(lambda x, k: x >> 1), r"halved"),
+    "input doubled": given_input(_eight(lambda x, k: x * 2), r"doubled"),
+    "input / 255": given_input(_eight(lambda x, k: np.rint((x - k.min) / 255 * 127)), r"255|x / 2"),
     "bias missing": _bias(lambda b: b * 0, r"bias is missing"),
     "bias twice": _bias(lambda b: b * 2, r"bias counts twice"),
     "bias of the neighbour": _bias(lambda b: np.roll(b, 1), r"bias is that of the channel before"),
@@ -414,31 +423,33 @@ FAULTS: dict[str, Callable[[Case], Planted | None]] = {
     "weights zero": _weights(lambda c, w: w * 0, r"weights are all zero|constant"),
     "one weight's bit": _weights(_bit, r"^weight|the weight \["),
     "stale weights": _weights(_stale, r"another version|have factors"),
-    "erased page": _layer(_page, r"erased|constant"),
+    "erased page": layer_fault(_page, r"erased|constant"),
     "scale of the neighbour": _scales("neighbour"),
     "one scale for all": _scales("largest"),
     "rounding half up": _rounding("half up", r"rounding"),
     "no rounding": _rounding("floor", r"floor|cut toward 0"),
-    "shift": _layer(lambda c, d: {"n": d.n + int(c.rng.choice([-2, -1, 1, 2]))} if d.n.min() > 3 else None, r"2\^"),
+    "shift": layer_fault(
+        lambda c, d: {"n": d.n + int(c.rng.choice([-2, -1, 1, 2]))} if d.n.min() > 3 else None, r"2\^"
+    ),
     "accumulator wraps": _bits(False),
     "accumulator saturates": _bits(True),
-    "result wraps": _layer(lambda c, d: {"wraps": True}, r"wraps"),
-    "padding 0": _layer(_padded, r"padded with 0"),
-    "input zero point": _layer(_zero_point, r"input's zero point"),
-    "output zero point": _layer(lambda c, d: {"zero": 0} if d.zero else None, r"output's zero point"),
-    "clamp missing": _layer(
+    "result wraps": layer_fault(lambda c, d: {"wraps": True}, r"wraps"),
+    "padding 0": layer_fault(_padded, r"padded with 0"),
+    "input zero point": layer_fault(_zero_point, r"input's zero point"),
+    "output zero point": layer_fault(lambda c, d: {"zero": 0} if d.zero else None, r"output's zero point"),
+    "clamp missing": layer_fault(
         lambda c, d: {"low": np.iinfo(d.dtype).min} if d.low > np.iinfo(d.dtype).min else None,
         r"activation is left out",
     ),
-    "clamp added": _layer(
+    "clamp added": layer_fault(
         lambda c, d: {"low": d.zero} if d.low < d.zero else None, r"ReLU stands where|lost: clamped at 0"
     ),
-    "one input of a sum": _operator(("add", "eltwise", "mul"), _one_input, r"input 1 does not arrive"),
-    "softmax scale": _operator(("softmax",), _sharper, r"scale is off by 2\^"),
-    "nothing done": _operator(
+    "one input of a sum": operator_fault(("add", "eltwise", "mul"), _one_input, r"input 1 does not arrive"),
+    "softmax scale": operator_fault(("softmax",), _sharper, r"scale is off by 2\^"),
+    "nothing done": operator_fault(
         ("relu", "relu6", "softmax", "max_pool_2d", "logistic", "add"),
         _passed,
         r"does nothing|its input stands there|holds the values of|does not arrive|left out",
     ),
-    "pool's count": _operator(("average_pool_2d",), _whole_window, r"whole window"),
+    "pool's count": operator_fault(("average_pool_2d",), _whole_window, r"whole window"),
 }

@@ -10,8 +10,9 @@ from functools import cache
 
 import numpy as np
 
+from tests.faults import loops, planted
 from tests.faults.networks import network
-from tests.faults.planted import FAULTS, Case, Planted
+from tests.faults.planted import Case, Planted
 from tflq.analysis.compare import Running, compare_sides, dump_of
 from tflq.analysis.diagnosis.diagnose import diagnose
 from tflq.analysis.dumps.wanted import Archive, Stored
@@ -21,7 +22,11 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import TflqError
 
-NETWORKS = ("digits", "kws", "ad", "vww", "resnet", "sww", "random0", "random1")
+FAULTS = {**planted.FAULTS, **loops.FAULTS}
+NETWORKS = (
+    *("digits", "kws", "ad", "vww", "resnet", "sww", "random0", "random1"),
+    *("keras:unet", "keras:mbconv_swish", "keras:squeeze_excite", "keras:merges", "keras:leaky_prelu_elu"),
+)
 TARGETS = ("tflite", "gap9-ne16", "gap9-sq8", "aipu", "tpu-mlir", "openvino", "nnie", "onnx")
 SAMPLES = 4
 
@@ -117,18 +122,18 @@ def archive(side: Running, dump: dict[int, np.ndarray]) -> Archive:
     return Archive("dump", tuple(Stored(names[t], a) for t, a in sorted(dump.items(), key=lambda p: names[p[0]])))
 
 
-def judged(side: Running, target: str, fault: str, planted: Planted) -> Outcome:
-    dump = dump_of(archive(side, planted.dump), side)
+def judged(side: Running, target: str, fault: str, made: Planted) -> Outcome:
+    dump = dump_of(archive(side, made.dump), side)
     began = time.thread_time()
     found = diagnose(side, dump, SAMPLES)
     seconds = time.thread_time() - began
     if found is None:
         return Outcome(side.name, target, fault, False, "not told", "nothing", seconds)
     named = [w for f in found.exact for w in (f.words, *f.alike)] or [found.words]
-    right = any(re.search(planted.says, w) for w in named)
+    right = any(re.search(made.says, w) for w in named)
     told = bool(found.exact)
     cause = "right" if right else "wrong" if told else "not told"
-    return Outcome(side.name, target, fault, found.number == planted.tensor, cause, found.words, seconds)
+    return Outcome(side.name, target, fault, found.number == made.tensor, cause, found.words, seconds)
 
 
 def accused(seed: int, count: int, networks=NETWORKS, targets=TARGETS) -> Iterator[Outcome]:

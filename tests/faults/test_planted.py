@@ -8,6 +8,7 @@ NETWORKS, TARGETS = ("digits", "random0"), ("tflite", "gap9-ne16", "tpu-mlir")
 SHARE = (
     *("sample before", "CHW", "input sign bit", "bias missing", "kernel turned", "shift", "accumulator wraps"),
     *("rounding half up", "halves", "dead", "one weight's bit", "output zero point"),
+    *("NC4HW4", "row pitch", "weights of 4 bits", "last products lost", "window a row off", "first sample in all"),
 )
 """One kind for each part of docs/diagnosis.md: the suite must stay quick."""
 

@@ -176,7 +176,7 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
     z = int(encoding.zero_point[0])
     inside = linear.inside()
     everywhere = np.broadcast_to(linear.weights.reshape(len(linear.weights), -1).sum(axis=1), inside.shape)
-    for v in dict.fromkeys((0, -z, 128, -128, 1, -1, z + 1, z - 1, 127)):
+    for v in dict.fromkeys((0, -z, 128, -128, 1, -1, z + 1, z - 1, 127, *fitted_zero_points(s, linear, z, inside))):
         if v != z:
             words = "is left out" if v == 0 else "has the wrong sign" if v == -z else f"is {v}, not {z}"
             yield Prediction(
@@ -185,6 +185,21 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
             if linear.pad_value is not None:
                 made = linear.result(linear.totals + (z - v) * everywhere)
                 yield Prediction(f"input's zero point {words}, but in the padding", s.after_main(made))
+
+
+def fitted_zero_points(s: Suspect, linear: Linear, z: int, inside: Integers) -> tuple[int, ...]:
+    """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbours."""
+    steps = linear.steps
+    if steps is None or s.got.shape != linear.totals.reshape(s.got.shape).shape:
+        return ()
+    step = np.broadcast_to(inside * (steps.multiplier * np.exp2(-steps.shift.astype(np.float64))), linear.totals.shape)
+    apart = (s.got.astype(np.int64) - s.sound.astype(np.int64)).reshape(step.shape)
+    is_inner = (linear.result(linear.totals) > steps.low) & (linear.result(linear.totals) < steps.high)
+    taken = is_inner & (np.abs(step) > np.abs(step).max(initial=0) / 2)
+    if not taken.any():
+        return ()
+    v = z - round(float(np.median(apart[taken] / step[taken])))
+    return v, v + 1, v - 1
 
 
 def _with_steps(s: Suspect, change: object) -> Array | None:

@@ -1,4 +1,4 @@
-"""One change in the constants of a layer: bias, weights, their scales; a stretch of memory erased."""
+"""One change in the constants of a layer: its bias, its scales, a stretch of the weights' memory erased."""
 
 from __future__ import annotations
 
@@ -41,69 +41,16 @@ def bias(s: Suspect) -> Iterator[Prediction]:
         ("is shifted to the right by 1", lambda b: b / 2 if b.dtype.kind == "f" else b >> 1),
     ):
         made = np.add(change(plain), folded).astype(stored.dtype)
-        yield Prediction(f"bias {words}", _with(s, s.bias, tensor, made))
+        yield Prediction(f"bias {words}", with_data(s, s.bias, tensor, made))
         if np.any(folded):
             made = np.asarray(change(stored)).astype(stored.dtype)
-            yield Prediction(f"bias {words}, the zero point that it holds with it", _with(s, s.bias, tensor, made))
+            yield Prediction(f"bias {words}, the zero point that it holds with it", with_data(s, s.bias, tensor, made))
     if np.any(folded):
         yield Prediction(
-            "bias lacks the zero point that it should hold", _with(s, s.bias, tensor, plain.astype(stored.dtype))
+            "bias lacks the zero point that it should hold", with_data(s, s.bias, tensor, plain.astype(stored.dtype))
         )
         twice = (stored + folded).astype(stored.dtype)
-        yield Prediction("bias holds the input's zero point twice", _with(s, s.bias, tensor, twice))
-
-
-def weights(s: Suspect) -> Iterator[Prediction]:
-    """The weights are zero, of another type or order in memory, mirrored, or those of a neighbour."""
-    if s.weights is None:
-        return
-    tensor = s.graph.tensors[s.weights]
-    w = np.asarray(tensor.data)
-    encoding = s.encoding(s.weights)
-    zero = 0 if encoding is None or encoding.is_per_axis else int(encoding.zero_point[0])
-    made: list[tuple[str, Array]] = [("are all zero", np.full_like(w, zero)), ("are stored as 0", w * 0)]
-    if w.dtype.itemsize == 1:
-        made.append(("are read as the other 8-bit type", (w.view(np.uint8) ^ np.uint8(128)).view(w.dtype)))
-        flat = np.ascontiguousarray(w).reshape(-1)
-        for width in (2, 4, 8):
-            if flat.size % width == 0:
-                turned = np.ascontiguousarray(flat.reshape(-1, width)[:, ::-1]).reshape(w.shape)
-                made.append((f"have the other byte order in words of {8 * width} bits", turned))
-        nibbles = (w.view(np.uint8) << np.uint8(4)) | (w.view(np.uint8) >> np.uint8(4))
-        made.append(("have their halves of 4 bits exchanged", nibbles.view(w.dtype)))
-    if w.ndim == 4:
-        if w.shape[1] == w.shape[2]:
-            made.append(("have rows and columns of the kernel exchanged", w.transpose(0, 2, 1, 3)))
-        made.append(("are turned by 180 degrees", w[:, ::-1, ::-1]))
-        made.append(("have the kernel's rows in reverse order", w[:, ::-1]))
-        made.append(("have the kernel's columns in reverse order", w[:, :, ::-1]))
-        for words, order in (
-            ("OIHW", (0, 3, 1, 2)),
-            ("HWIO", (1, 2, 3, 0)),
-            ("IHWO", (3, 1, 2, 0)),
-            ("HWOI", (1, 2, 0, 3)),
-            ("OWHI", (0, 2, 1, 3)),
-        ):
-            shape = tuple(w.shape[i] for i in order)
-            made.append(
-                (f"are stored as {words}, read as OHWI", np.ascontiguousarray(w.transpose(order)).reshape(w.shape))
-            )
-            back = np.argsort(order)
-            made.append((f"are stored as OHWI, read as {words}", w.reshape(shape).transpose(back)))
-    if w.ndim == 2:
-        made.append(("are stored as [inputs, outputs]", np.ascontiguousarray(w.T).reshape(w.shape)))
-        made.append(("are read as [inputs, outputs]", w.reshape(w.shape[::-1]).T))
-        made += _flatten_orders(s, w)
-    axis = _channel_axis(s, w)
-    made.append(("have their output channels in reverse order", np.flip(w, axis)))
-    made.append(("are those of the channel before", np.roll(w, 1, axis)))
-    made.append(("are those of the channel behind", np.roll(w, -1, axis)))
-    last = w.ndim - 1 if axis != w.ndim - 1 else None
-    if last is not None and w.shape[last] > 1:
-        made.append(("have their input channels in reverse order", np.flip(w, last)))
-        made.append(("are off by one input channel", np.roll(w, 1, last)))
-    for words, array in made:
-        yield Prediction(f"weights {words}", _with(s, s.weights, tensor, np.ascontiguousarray(array)))
+        yield Prediction("bias holds the input's zero point twice", with_data(s, s.bias, tensor, twice))
 
 
 def scales(s: Suspect) -> Iterator[Prediction]:
@@ -152,7 +99,7 @@ def erased(s: Suspect) -> Iterator[Prediction]:
     tensor = s.graph.tensors[s.weights]
     w = np.ascontiguousarray(tensor.data)
     content = w.reshape(-1).view(np.uint8)
-    axis = _channel_axis(s, w)
+    axis = channel_axis(s, w)
     per = content.size // w.shape[axis] if axis == 0 else 0
     wrong = s.wrong_channels
     spans: list[tuple[int, int]] = []
@@ -173,51 +120,11 @@ def erased(s: Suspect) -> Iterator[Prediction]:
             made = content.copy()
             made[start:stop] = fill
             words = f"weights' bytes {start}..{stop - 1} ({(stop - start) / 1024:.4g} KiB) are {word}"
-            yield Prediction(words, _with(s, s.weights, tensor, made.view(w.dtype).reshape(w.shape)))
+            yield Prediction(words, with_data(s, s.weights, tensor, made.view(w.dtype).reshape(w.shape)))
 
 
-def window_side(s: Suspect) -> Iterator[Prediction]:
-    """The odd row and column of the padding stand on the other side."""
-    t = s.graph.nodes[s.main].inputs[0] if s.graph.nodes[s.main].inputs else None
-    if s.weights is None or t is None or t not in s.values or s.values[t].ndim != 5:
-        return
-    tensor = s.graph.tensors[s.weights]
-    w = np.asarray(tensor.data)
-    if w.ndim != 4:
-        return
-    x = s.values[t]
-    for words, axes in (("rows and columns", (1, 2)), ("rows", (1,)), ("columns", (2,))):
-        turned = replace(tensor, data=np.ascontiguousarray(np.flip(w, axes)))
-        image = tuple(a + 1 for a in axes)
-        found = s.rerun({s.weights: turned}, values={t: np.ascontiguousarray(np.flip(x, image))})
-        yield Prediction(
-            f"padding of the {words} stands on the other side", None if found is None else np.flip(found, image)
-        )
-
-
-def _flatten_orders(s: Suspect, w: Array) -> list[tuple[str, Array]]:
-    """Return weights of a layer behind a flattened image whose order of axes is another one."""
-    writers = s.graph.producers()
-    t = s.graph.nodes[s.main].inputs[0]
-    for _ in range(3):
-        shape = s.graph.tensors[t].shape
-        if len(shape) == 4 and shape[1] * shape[2] > 1 and shape[3] > 1 and int(np.prod(shape)) == w.shape[1]:
-            image = w.reshape(len(w), *shape[1:])
-            height, width, depth = shape[1:]
-            return [
-                ("expect the flattened image as CHW", image.transpose(0, 3, 1, 2).reshape(w.shape)),
-                (
-                    "are stored for CHW, and get HWC",
-                    w.reshape(len(w), depth, height, width).transpose(0, 2, 3, 1).reshape(w.shape),
-                ),
-            ]
-        if t not in writers or not s.graph.nodes[writers[t]].inputs:
-            return []
-        t = s.graph.nodes[writers[t]].inputs[0]
-    return []
-
-
-def _channel_axis(s: Suspect, w: Array) -> int:
+def channel_axis(s: Suspect, w: Array) -> int:
+    """Return the axis of the weights that counts output channels."""
     depthwise = s.graph.nodes[s.main].operator == "depthwise_conv_2d"
     return w.ndim - 1 if depthwise else 0
 
@@ -248,7 +155,8 @@ def _rescaled(tensor: Tensor, scale: Array) -> Tensor:
     return replace(tensor, quantisation=replace(affine, scale=np.asarray(scale).astype(affine.scale.dtype)))
 
 
-def _with(s: Suspect, t: int, tensor: Tensor, data: Array) -> Array | None:
+def with_data(s: Suspect, t: int, tensor: Tensor, data: Array) -> Array | None:
+    """Return the layer with other numbers in one of its constants."""
     return s.rerun({t: replace(tensor, data=data)})
 
 

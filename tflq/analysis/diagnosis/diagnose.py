@@ -15,9 +15,9 @@ from tflq.analysis.compare.sides import Running
 from tflq.analysis.diagnosis.finding import Diagnosis, Finding
 from tflq.analysis.diagnosis.hypothesis import Hypothesis, Prediction
 from tflq.analysis.diagnosis.run import Run, window
-from tflq.analysis.diagnosis.suspect import Suspect, unequal
+from tflq.analysis.diagnosis.suspect import NOT_COMPUTED, Suspect, unequal
 from tflq.analysis.diagnosis.table import HYPOTHESES
-from tflq.errors import TflqError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.units import listed
 
@@ -138,7 +138,7 @@ class _Trial:
         """Judge a hypothesis; one that cannot be computed for a layer of a kind that nobody had is not tried."""
         try:
             return self._judge(h, s)
-        except (TflqError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError):
+        except NOT_COMPUTED:
             self.untried.append(h.name)
             return []
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.analysis.diagnosis.arithmetic import fitted_zero_points
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.suspect import Suspect
 from tflq.graph import Affine, Array, Tensor
@@ -25,6 +26,28 @@ def given(s: Suspect) -> Iterator[Prediction]:
     for words, array in variants(np.asarray(x), s.graph.tensors[t]):
         made = np.ascontiguousarray(array).reshape(x.shape)
         yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
+    for words, made in _offsets(s, t, np.asarray(x)):
+        yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
+
+
+def _offsets(s: Suspect, t: int, x: Array) -> Iterator[tuple[str, Array]]:
+    """Yield the input with one number added: that by which most of it differs, or that which most results ask for."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize > 1:
+        return
+    wide, kind = x.astype(np.int64), np.iinfo(x.dtype.name)
+    affine = s.encoding(t)
+    if not s.nodes:
+        numbers, counts = np.unique(s.got.astype(np.int64) - wide, return_counts=True)
+        found: tuple[int, ...] = (int(numbers[np.argmax(counts)]),)
+    elif s.linear is not None and affine is not None and not affine.is_per_axis:
+        zero = int(affine.zero_point[0])
+        found = tuple(zero - v for v in fitted_zero_points(s, s.linear, zero, s.linear.inside()))
+    else:
+        return
+    for d in found:
+        if d:
+            side = "high" if d > 0 else "low"
+            yield f"is {abs(d)} too {side}, saturated", np.clip(wide + d, kind.min, kind.max).astype(x.dtype)
 
 
 def variants(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
@@ -80,6 +103,7 @@ def _bytes(x: Array) -> Iterator[tuple[str, Array]]:
         ("has its negative values lost", np.maximum(wide, 0)),
         ("is negated, saturated", -wide),
         ("is inverted (255 - x)", -1 - wide if kind.min < 0 else 255 - wide),
+        *((f"has lost its lowest {k} bit{'s' * (k > 1)}", wide >> k << k) for k in (1, 2, 3, 4)),
     ):
         yield words, np.clip(made, kind.min, kind.max).astype(x.dtype)
     pixels = wide - kind.min

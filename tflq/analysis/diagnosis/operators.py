@@ -10,8 +10,7 @@ import numpy as np
 
 from tflq.analysis.compare.isolated import run_node
 from tflq.analysis.diagnosis.hypothesis import Prediction
-from tflq.analysis.diagnosis.suspect import LINEAR, Suspect
-from tflq.errors import TflqError
+from tflq.analysis.diagnosis.suspect import LINEAR, NOT_COMPUTED, Suspect
 from tflq.graph import Affine, Tensor
 from tflq.interpreter.accumulate import window_sums
 from tflq.interpreter.layers.pooling import AveragePool
@@ -62,6 +61,14 @@ def encodings(s: Suspect) -> Iterator[Prediction]:
             *((f"scale is off by 2^{k}", _times(affine, 2.0**k)) for k in _BETA),
         ):
             yield Prediction(f"{name}'s {words}", s.rerun({t: replace(tensor, quantisation=changed)}))
+    out = s.encoding(node.outputs[0])
+    if len(places) > 1 and out is not None:
+        for t, name in places:
+            if s.encoding(t) is not None:
+                read = _encoded_as(s.graph.tensors[t], out)
+                yield Prediction(f"{name} is not rescaled: it is read as the output's", s.rerun({t: read}))
+        every = {t: _encoded_as(s.graph.tensors[t], out) for t, _ in places if s.encoding(t) is not None}
+        yield Prediction("inputs are not rescaled: all are read as the output's", s.rerun(every))
     yield from _pairs(s)
 
 
@@ -187,7 +194,7 @@ def saturation(s: Suspect) -> Iterator[Prediction]:
         params = _widened(node.params, kept)
         try:
             made = run_node(replace(node, params=params), s.values)[node.outputs[0]]
-        except (TflqError, ArithmeticError, LookupError, TypeError, ValueError, KeyError):
+        except NOT_COMPUTED:
             return
         yield Prediction(f"result wraps{words} where it should saturate", s.after_main(made))
 

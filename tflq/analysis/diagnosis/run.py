@@ -36,7 +36,7 @@ class Run:
         for t in graph.inputs:
             own = self._own[t]
             if t in self._seen and unequal(self._seen[t], own).any():
-                yield Suspect(graph, (), 0, t, {t: own}, self._seen[t], own, own, {}, self._seen)
+                yield Suspect(graph, (), 0, t, {t: own}, self._seen[t], own, own, {}, self._seen, self.start)
             values[t] = self._seen.get(t, own)
         for node in graph.nodes:
             if all(graph.tensors[t].is_constant for t in node.outputs):
@@ -59,7 +59,7 @@ class Run:
         held = {i: values[i] for i in read}
         others = {i: a for i, a in self._own.items() if i != t}
         seen = {i: a for i, a in self._seen.items() if i != t}
-        return Suspect(self.graph, nodes, main, t, held, self._seen[t], made, self._own[t], others, seen)
+        return Suspect(self.graph, nodes, main, t, held, self._seen[t], made, self._own[t], others, seen, self.start)
 
 
 def _network(graph: Graph, inputs: Sequence[Array], count: int) -> dict[int, Array]:

@@ -28,6 +28,10 @@ LINEAR = frozenset(
     )
 )
 """Operators whose weights are an operand."""
+NOT_COMPUTED = (
+    *(TflqError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError),
+)
+"""What a kernel may raise for a layer changed in a way that no model has: the hypothesis is not computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,7 @@ class Suspect:
         own: what the whole network makes of its samples.
         others: the own values of the other tensors, by tensor.
         seen: the dump's other tensors, by tensor.
+        first: number of the first sample.
     """
 
     graph: Graph
@@ -57,6 +62,7 @@ class Suspect:
     own: Array
     others: Mapping[int, Array]
     seen: Mapping[int, Array]
+    first: int = 0
 
     @property
     def operator(self) -> str:
@@ -132,7 +138,8 @@ class Suspect:
 
         got, sound, own = (a[kept] for a in (self.got, self.sound, self.own))
         shown = (of(self.others), of(self.seen))
-        return Suspect(self.graph, self.nodes, self.main, self.tensor, of(self.values), got, sound, own, *shown)
+        start = self.first + (kept[0] if kept else 0)
+        return Suspect(self.graph, self.nodes, self.main, self.tensor, of(self.values), got, sound, own, *shown, start)
 
     def run(self, values: Mapping[int, Array]) -> Array:
         """Return the tensor for other values of what the layer reads, by tensor."""
@@ -177,7 +184,7 @@ class Suspect:
             held.update(self._before_main(held))
             made = run_node(replace(changed, params=params), held)
             return self.after_main(made[node.outputs[0]])
-        except (TflqError, ArithmeticError, LookupError, TypeError, ValueError):
+        except NOT_COMPUTED:
             return None
 
     def after_main(self, result: Array) -> Array:
@@ -210,3 +217,8 @@ def unequal(a: Array, b: Array) -> NDArray[np.bool_]:
     if a.dtype.kind == "f" and b.dtype.kind == "f":
         found &= ~(np.isnan(a) & np.isnan(b))
     return found
+
+
+def like(array: Array, s: Suspect) -> Array:
+    """Return an array in the shape of the layer's result."""
+    return np.ascontiguousarray(array).reshape(s.got.shape)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tflq.analysis.diagnosis import arithmetic, constants, elements, fitted, given_input, operators, whole_tensor
+from tflq.analysis.diagnosis import (
+    arithmetic,
+    constants,
+    elements,
+    fitted,
+    given_input,
+    memory,
+    operators,
+    reading,
+    weights,
+    whole_tensor,
+)
 from tflq.analysis.diagnosis.hypothesis import Hypothesis
 
 _READ = "compare how the dump is written and read: address, order of axes, type, which sample"
@@ -16,13 +27,16 @@ HYPOTHESES = (
     Hypothesis("last places", "the layer is sound", whole_tensor.last_places, _LIBRARY, _DUMP),
     Hypothesis("other tensor", "the layer is sound", whole_tensor.other_tensor, _READ, _DUMP),
     Hypothesis("other sample", "the layer is sound", whole_tensor.other_sample, _READ, _DUMP),
-    Hypothesis("axes", "the layer is sound", whole_tensor.axes, _READ, _DUMP),
-    Hypothesis("sign bit", "the layer is sound", whole_tensor.sign_bit, _READ, _DUMP),
-    Hypothesis("byte order", "the layer is sound", whole_tensor.words, _READ, _DUMP),
-    Hypothesis("halves", "the layer is sound", whole_tensor.halves, _READ, _DUMP),
+    Hypothesis("axes", "the layer is sound", memory.axes, _READ, _DUMP),
+    Hypothesis("sign bit", "the layer is sound", memory.sign_bit, _READ, _DUMP),
+    Hypothesis("byte order", "the layer is sound", memory.words, _READ, _DUMP),
+    Hypothesis("halves", "the layer is sound", memory.halves, _READ, _DUMP),
     Hypothesis("constant", "nothing of the dump", whole_tensor.constant, _READ, _DUMP),
-    Hypothesis("address", "the layer is sound", whole_tensor.address, _READ, _DUMP),
+    Hypothesis("address", "the layer is sound", memory.address, _READ, _DUMP),
     Hypothesis("cut short", "the layer is sound", whole_tensor.cut_short, _READ, _DUMP),
+    Hypothesis("blocks", "the layer is sound", memory.blocks, _READ, _DUMP),
+    Hypothesis("pitch", "the layer is sound", memory.pitch, _READ, _DUMP),
+    Hypothesis("bits", "the layer is sound", memory.bits, _READ, _DUMP),
     Hypothesis("given input", "layers are sound", given_input.given, _FEED, _INPUT),
     Hypothesis("rounding", "the sums are right", arithmetic.rounding, _LOWER, _ARITHMETIC),
     Hypothesis("shift", "the sums are right", arithmetic.shift, _LOWER, _ARITHMETIC),
@@ -35,9 +49,14 @@ HYPOTHESES = (
     Hypothesis("bias", "the products are right", constants.bias, _FILE, _LAYER),
     Hypothesis("scales", "the sums are right", constants.scales, _FILE, _LAYER),
     Hypothesis("scales of the borders", "the sums are right", constants.borders, _LOWER, _LAYER),
-    Hypothesis("weights", "the rest is right", constants.weights, _FILE, _LAYER),
-    Hypothesis("side of the padding", "the rest is right", constants.window_side, _LOWER, _LAYER),
+    Hypothesis("weights", "the rest is right", weights.weights, _FILE, _LAYER),
+    Hypothesis("side of the padding", "the rest is right", weights.window_side, _LOWER, _LAYER),
     Hypothesis("activation", "the rest is right", operators.activation, _LOWER, _LAYER),
+    Hypothesis("taps", "the rest is right", weights.taps, _LOWER, _LAYER),
+    Hypothesis("windows", "the rest is right", reading.window, _LOWER, _LAYER),
+    Hypothesis("table", "the rest is right", reading.table, _LOWER, _LAYER),
+    Hypothesis("sampling", "the rest is right", reading.sampling, _LOWER, _LAYER),
+    Hypothesis("filling", "the rest is right", reading.filling, _LOWER, _LAYER),
     Hypothesis("pool", "the rest is right", operators.pools, _LOWER, _LAYER),
     Hypothesis("softmax", "the rest is right", operators.softmax, _LOWER, _LAYER),
     Hypothesis("saturation", "the rest is right", operators.saturation, _LOWER, _LAYER),
