@@ -28,6 +28,8 @@ WORTH = 0.2
 _SCREENED = 2
 """Samples on which hypotheses are tried first; what fails there is not computed for the others."""
 _MOST_LAYERS = 24
+_FREE, _EACH = 4, 8
+"""Numbers that may be fitted to any dump, and the differing elements that each further one needs."""
 
 
 def diagnose(
@@ -198,7 +200,7 @@ def _judged(h: Hypothesis, p: Prediction, s: Suspect) -> Finding | None:
     got, sound, made = s.got[p.samples], s.sound[p.samples], p.array[p.samples]
     wrong = s.wrong[p.samples]
     count = int(wrong.sum())
-    if not count or not unequal(made, sound).any():
+    if not count or not unequal(made, sound).any() or _is_loose(p, count):
         return None
     left = unequal(got, made)
     remaining = int(left.sum())
@@ -210,6 +212,11 @@ def _judged(h: Hypothesis, p: Prediction, s: Suspect) -> Finding | None:
     share = 1 - remaining / count
     is_local = words != p.words
     return Finding(h.name, words, remaining, wrong.size, share, h.advice, h.anchor, is_local=is_local)
+
+
+def _is_loose(p: Prediction, differing: int) -> bool:
+    """Whether so many numbers were fitted that they would explain anything: over 4, with less than 8 elements each."""
+    return p.fitted > _FREE and differing < _EACH * p.fitted
 
 
 def _local(left: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> str:

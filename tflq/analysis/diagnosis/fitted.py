@@ -66,7 +66,7 @@ def bias_off(s: Suspect) -> Iterator[Prediction]:
             flipped = (wrong ^ right) & 0xFFFFFFFF
             bit = f": bit {flipped.bit_length() - 1} is flipped" if flipped and flipped & (flipped - 1) == 0 else ""
             words = f"bias of channel {fits[0]} is about {wrong}, not {right}{bit}"
-    yield Prediction(words, s.after_main(flat.linear.result(flat.linear.totals + d)))
+    yield Prediction(words, s.after_main(flat.linear.result(flat.linear.totals + d)), fitted=len(fits))
 
 
 def factor(s: Suspect) -> Iterator[Prediction]:
@@ -89,12 +89,14 @@ def factor(s: Suspect) -> Iterator[Prediction]:
         real = (flat.linear.totals - apart) * (slope * own) + apart * slope
         y = np.clip(np.rint(real) + steps.zero_point, steps.low, steps.high).astype(np.int64)
         least, most = float(own[good].min()), float(own[good].max())
+        fitted = len(good)
         if most - least < 1e-3 * abs(most):
+            fitted = 1
             text = f"{_channels(good, s)} {'are' if len(good) > 1 else 'is'} multiplied by {most:.4g}"
         else:
             range_words = f"{least:.3g} to {most:.3g}: scales or batch normalisation"
             text = f"{_channels(good, s)} have factors of their own, {range_words}"
-        yield Prediction(f"{text}{words}", s.after_main(y))
+        yield Prediction(f"{text}{words}", s.after_main(y), fitted=fitted)
 
 
 def one_weight(s: Suspect) -> Iterator[Prediction]:

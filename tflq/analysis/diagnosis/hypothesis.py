@@ -17,11 +17,13 @@ class Prediction:
         words: the cause, in words that finish "the layer's ...".
         array: the whole tensor, dtype[S, *shape]; None where the variant cannot be computed.
         samples: those that it says something of; all but the ones that a shift wraps around.
+        fitted: how many numbers were fitted to the dump.
     """
 
     words: str
     array: Array | None
     samples: slice = field(default_factory=lambda: slice(None))
+    fitted: int = 0
 
 
 @dataclass(frozen=True)
