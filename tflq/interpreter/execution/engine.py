@@ -8,13 +8,15 @@ from typing import Literal
 import numpy as np
 
 from tflq.errors import InputError, OptionError
-from tflq.graph import ABSENT, Array, Graph
+from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.interpreter.compiled.compiler import kernels_or_none
 from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.library import Library
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
 from tflq.interpreter.execution.parallel import map_in_order
 from tflq.interpreter.execution.program import Listener
 from tflq.interpreter.execution.session import Session
+from tflq.interpreter.execution.step import Step
 from tflq.interpreter.execution.values import concatenate, for_all_samples
 from tflq.limits import Limits, applied
 
@@ -25,6 +27,7 @@ Larger chunks share the cost of calls, smaller ones stay in the cache; kernels w
 """
 
 State = Literal["independent", "stream"]
+Backend = Literal["numpy", "c"]
 
 
 class Engine:
@@ -46,6 +49,7 @@ class Engine:
         session: Session | None = None,
         limits: Limits | None = None,
         threads: int = 1,
+        backend: Backend = "numpy",
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
@@ -60,6 +64,8 @@ class Engine:
             limits: on memory, nesting and repetition; None for those in force now (tflq/limits.py).
             threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
                 It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
+            backend: "c" to run the layers of 8 bits that tflq.interpreter.compiled takes in compiled C, but for
+                listeners; results are the same. Where no compiler is found a warning says so, and numpy runs.
 
         Raises:
             OptionError: less than one thread.
@@ -69,11 +75,12 @@ class Engine:
         number = next(i for i, g in enumerate(family) if g is graph)
         with applied(limits) as self._limits, enough_memory():
             require_memory(family)
-            library = Library(family, arithmetic)
+            library = Library(family, arithmetic, None if backend == "numpy" else kernels_or_none())
             self._program = library.program(number)
             reachable = [library.program(i) for i in sorted(library.reachable(number))]
             require_live_memory(family, number)
         self.graph = self._program.graph
+        self.backend: Backend = "numpy" if library.kernels is None else "c"
         self.listeners = tuple(listeners)
         self._state: State | None = state
         self._session = Session() if session is None else session
@@ -123,7 +130,7 @@ class Engine:
                 f"sample) or 'stream' (samples are successive invocations)"
             )
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
-        steps = self._program.steps(kept)
+        steps = self._program.steps(kept, alone=bool(self.listeners))
         threads = 1 if self.listeners or self._state == "stream" else self.threads
         size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads)
 
@@ -137,6 +144,16 @@ class Engine:
             return {t: for_all_samples(values[t], count) for t in kept}
 
         yield from map_in_order(run, range(0, samples, size), threads)
+
+    def in_numpy(self, keep: Collection[int] | None = None) -> tuple[Node, ...]:
+        """Return the nodes that numpy runs: all of them, or with backend "c" those that compiled C does not take.
+
+        Args:
+            keep: tensor indices that a run returns, as for `run`.
+        """
+        kept = tuple(self.graph.outputs if keep is None else keep)
+        parts = self._program.steps(kept, alone=bool(self.listeners))
+        return tuple(part.node for part in parts if isinstance(part, Step))
 
     def reset(self) -> None:
         """Forget the state that a stream has built up."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tflq import limits
 from tflq.errors import GraphError
 from tflq.graph import Graph
+from tflq.interpreter.compiled.compiler import Library as Kernels
 from tflq.interpreter.execution.control import called_graphs
 from tflq.interpreter.execution.program import Program
 from tflq.interpreter.operands.computations import name_computations
@@ -15,8 +16,10 @@ from tflq.interpreter.operands.computations import name_computations
 class Library:
     """The programs of a model's graphs, made when they are first needed."""
 
-    def __init__(self, graphs: Sequence[Graph], arithmetic: str) -> None:
+    def __init__(self, graphs: Sequence[Graph], arithmetic: str, kernels: Kernels | None = None) -> None:
+        """Start without programs; `kernels` are compiled ones, None for numpy alone."""
         self.graphs = name_computations(graphs)
+        self.kernels = kernels
         self.arithmetic = arithmetic
         self.called = frozenset(g for graph in graphs for node in graph.nodes for g in called_graphs(node))
         self._programs: dict[int, Program] = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from tflq import limits
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Node, Tensor
+from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
 from tflq.interpreter.execution.calls import require_call
 from tflq.interpreter.execution.control import CONTROL, RESOURCES
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
@@ -29,6 +30,10 @@ from tflq.interpreter.registry import Kernel, kernel, kernel_name
 
 if TYPE_CHECKING:
     from tflq.interpreter.execution.library import Library
+
+
+Part: TypeAlias = Step | CompiledRun
+"""What a program executes in one go."""
 
 
 class Listener(Protocol):
@@ -60,8 +65,9 @@ class Program:
         written = (self.graph.tensors[t] for node in self.graph.nodes for t in node.outputs)
         self.folded_bytes = sum(t.data.nbytes for t in written if t.data is not None)
         self._steps = [self._step(i) for i in self._computed()]
-        self._samples_last = nodes_with_samples_last(self.graph, self._gains())
-        self._prepared: dict[tuple[int, ...], list[Step]] = {}
+        gains = self._gains() if library.kernels is None else {}
+        self._samples_last = nodes_with_samples_last(self.graph, gains)
+        self._prepared: dict[tuple[tuple[int, ...], bool], list[Part]] = {}
 
     @property
     def has_variables(self) -> bool:
@@ -85,15 +91,22 @@ class Program:
         """Return the tensors that its nodes write."""
         return [t for step in self._steps for t in step.node.outputs]
 
-    def steps(self, kept: Sequence[int]) -> list[Step]:
+    def steps(self, kept: Sequence[int], alone: bool = False) -> list[Part]:
         """Return the steps, each with the tensors that nobody needs after it.
+
+        Args:
+            kept: tensors that are needed at the end.
+            alone: one by one, in numpy; else those that compiled kernels take are joined to runs.
 
         Raises:
             GraphError: the program computes no such tensor.
         """
-        key = tuple(kept)
+        key = (tuple(kept), alone)
         if key not in self._prepared:
-            self._prepared[key] = self._prepare(key)
+            steps, kernels = self._prepare(key[0]), self.library.kernels
+            self._prepared[key] = (
+                [*steps] if alone or kernels is None else compiled_steps(self.graph, steps, kept, kernels)
+            )
         return self._prepared[key]
 
     def _prepare(self, kept: tuple[int, ...]) -> list[Step]:
@@ -116,7 +129,7 @@ class Program:
         samples: int,
         session: Session,
         kept: Sequence[int],
-        steps: Sequence[Step],
+        steps: Sequence[Part],
         listeners: Sequence[Listener] = (),
     ) -> dict[int, Value]:
         """Run the steps.
@@ -136,24 +149,31 @@ class Program:
         values.update(zip(self.graph.inputs, inputs, strict=True))
         context = _Context(self, values)
         reorders = bool(self._samples_last) and samples >= SAMPLES_LAST_FROM and not listeners
-        for step in steps:
-            node = step.node
-            if reorders:
-                self._reorder(step, values)
-            operands = [None if t == ABSENT else values[t] for t in node.inputs]
-            for listener in listeners:
-                seen = [None if v is None else for_all_samples(v, samples) for v in operands]
-                listener.will_run(step.index, node, seen)
-            results = self._execute(step, context, operands, samples)
-            for listener in listeners:
-                outputs = results[: len(node.outputs)]
-                listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
-            values.update(zip(node.outputs, results, strict=False))
-            if len(results) > len(node.outputs):
-                self._keep_state(node, results, session)
-            for t in step.release:
+        for part in steps:
+            made = part.run(values, samples) if isinstance(part, CompiledRun) else None
+            if made is not None:
+                values.update(made)
+            for step in (part,) if isinstance(part, Step) else part.steps if made is None else ():
+                if reorders:
+                    self._reorder(step, values)
+                self._run_step(step, context, samples, listeners)
+            for t in part.release:
                 values.pop(t, None)
         return {t: _in_order(values[t], False) for t in kept} if reorders else {t: values[t] for t in kept}
+
+    def _run_step(self, step: Step, context: _Context, samples: int, listeners: Sequence[Listener]) -> None:
+        node, values = step.node, context.values
+        operands = [None if t == ABSENT else values[t] for t in node.inputs]
+        for listener in listeners:
+            seen = [None if v is None else for_all_samples(v, samples) for v in operands]
+            listener.will_run(step.index, node, seen)
+        results = self._execute(step, context, operands, samples)
+        for listener in listeners:
+            outputs = results[: len(node.outputs)]
+            listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
+        values.update(zip(node.outputs, results, strict=False))
+        if len(results) > len(node.outputs):
+            self._keep_state(node, results, context.session)
 
     def _reorder(self, step: Step, values: dict[int, Value]) -> None:
         """Bring the computed inputs of a step into the order in memory that it takes."""

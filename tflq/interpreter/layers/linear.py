@@ -30,6 +30,30 @@ from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 
 
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """What any linear layer with constant weights is to code that computes it in another way.
+
+    Attributes:
+        weights: integers [O, KH, KW, C/groups], their zero point taken off; [O, 1, 1, K] of a fully connected layer.
+        window: None where it is fully connected.
+        groups: number of groups.
+        pad_value: what taps outside the image hold.
+        maps: from sums of w * x over stored quantized values x to quantized values.
+    """
+
+    weights: Array
+    window: Window | None
+    groups: int
+    pad_value: int
+    maps: StepMaps
+
+
+def linear_product(weights: Array, maps: StepMaps) -> Linear:
+    """Return a fully connected layer of weights [O, K]."""
+    return Linear(weights[:, None, None, :], None, 1, 0, maps)
+
+
 class Scheme:
     """How one arithmetic computes a linear layer, but for its shape; subclasses are frozen dataclasses.
 
@@ -76,6 +100,16 @@ class ConvolutionLayer:
     groups: int
     prepared: Convolution
 
+    @property
+    def linear(self) -> Linear | None:
+        """The layer as `Linear`; None where no map serves it, or zero points are taken off first."""
+        maps, weights, kernel = self.filter.step_map, self.filter.weights, self.prepared.window.kernel
+        if maps is None or self.filter.channel_zero_points is not None:
+            return None
+        depth = self.prepared.channels[0] // self.groups
+        shaped = weights if weights.shape[1:] == (*kernel, depth) else np.moveaxis(weights, 1, 3)
+        return Linear(shaped, self.prepared.window, self.groups, self.filter.pad_value, maps)
+
     def accumulated(self, x: Array) -> Array:
         """Return what is multiplied: stored values, or those without their channels' zero points."""
         zero_points = self.filter.channel_zero_points
@@ -95,6 +129,12 @@ class ProductLayer:
     filter: Scheme
     prepared: MatrixProduct
     keep: bool
+
+    @property
+    def linear(self) -> Linear | None:
+        """The layer as `Linear`; None where no map serves it."""
+        maps = self.filter.step_map
+        return None if maps is None else linear_product(self.filter.weights, maps)
 
 
 FindScheme = Callable[[Node, Operands, int], Scheme]

@@ -35,6 +35,8 @@ SMALLEST_SCALE = 1e-200
 
 No accumulator reaches a second quantized value there anyway.
 """
+LISTED = 4
+"""Accumulators that a map in float32 may get wrong in each channel where a compiled loop compares them all."""
 PAYS = 50
 """Accumulators for each threshold from which on a map in float32 pays the time to find it."""
 
@@ -77,6 +79,12 @@ class StepMaps:
         """The proven map in float32 where accumulators stay below 2^24 and few exceptions remain, else in float64."""
         wide = self.in_float64
         return None if wide is None else fit_in_float32(self.steps(), wide)
+
+    @cached_property
+    def listed(self) -> StepMap | None:
+        """The proven map in float32 with up to LISTED exceptions in each channel, else that in float64."""
+        wide = self.in_float64
+        return None if wide is None else fit_in_float32(self.steps(), wide, LISTED)
 
     def serving(self, count: int) -> StepMap | None:
         """Return the map for so many more accumulators; None where the rule itself must run."""

@@ -30,12 +30,13 @@ FEW = 4
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
 
 
-def fit_in_float32(steps: Steps, wide: StepMap) -> StepMap:
+def fit_in_float32(steps: Steps, wide: StepMap, most: int | None = None) -> StepMap:
     """Return a StepMap in float32 that equals the steps, with few exceptions; `wide` where there are too many.
 
     Args:
         steps: what to reproduce.
         wide: the map in float64.
+        most: exceptions that each channel may have, without changes; None for as many of both as numpy's calls bear.
     """
     reach = max(int(np.abs(steps.lower).max()), int(np.abs(steps.upper).max())) + 2
     if reach >= FLOAT32_EXACT:
@@ -43,7 +44,7 @@ def fit_in_float32(steps: Steps, wide: StepMap) -> StepMap:
     inside = steps.inside()
     changing = inside.any(axis=0)
     found = steps.with_constants(_search(steps, wide, np.flatnonzero(changing)), np.flatnonzero(~changing))
-    return _with_fixups(steps, found, wide, inside)
+    return _with_fixups(steps, found, wide, inside, most)
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _nudged(x: Singles, ulps: int) -> Singles:
     return moved
 
 
-def _with_fixups(steps: Steps, found: StepMap, wide: StepMap, inside: NDArray[np.bool_]) -> StepMap:
+def _with_fixups(steps: Steps, found: StepMap, wide: StepMap, inside: NDArray[np.bool_], most: int | None) -> StepMap:
     """List what the map gets wrong; `wide` where that is much.
 
     An accumulator beside a threshold is an exception. A channel that is off by more and changes its code a few times
@@ -179,7 +180,11 @@ def _with_fixups(steps: Steps, found: StepMap, wide: StepMap, inside: NDArray[np
     seldom = np.zeros_like(inside)
     seldom[:, far] = inside[:, far]
     changes = np.unique(_places(steps.thresholds, seldom), axis=0)
-    if 4 * (len(places) + len(changes)) > max(found.scale.size, 4):
+    if most is None:
+        is_much = 4 * (len(places) + len(changes)) > max(found.scale.size, 4)
+    else:
+        is_much = bool(len(changes) or np.bincount(places[:, 0]).max(initial=0) > most)
+    if is_much:
         return wide
     found = steps.with_constants(found, far)
     return replace(found, exceptions=_listed(steps, places), changes=_listed(steps, changes), wide=wide)

@@ -53,7 +53,14 @@ from tflq.interpreter.kernels.aipu.scales import (
     reciprocal,
     scale_of,
 )
-from tflq.interpreter.layers.linear import ConvolutionLayer, Scheme, run_convolution, samples_last
+from tflq.interpreter.layers.linear import (
+    ConvolutionLayer,
+    Linear,
+    Scheme,
+    linear_product,
+    run_convolution,
+    samples_last,
+)
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
@@ -124,6 +131,12 @@ class ProductParams:
     filter: FilterParams
     prepared: MatrixProduct
     shape: tuple[int, ...]
+
+    @property
+    def linear(self) -> Linear | None:
+        """The layer as `Linear`; None where no map serves it."""
+        maps = self.filter.step_map
+        return None if maps is None else linear_product(self.filter.weights, maps)
 
 
 @dataclass(frozen=True, eq=False)

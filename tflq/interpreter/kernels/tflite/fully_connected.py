@@ -37,6 +37,7 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     unshuffled,
 )
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
+from tflq.interpreter.layers.linear import Linear, linear_product
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_zero_points_of_zero
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
 
@@ -62,6 +63,14 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
     keep_dimensions: bool
     rule: Rule
     constants: LayerConstants[MatrixProduct] | None
+
+    @property
+    def linear(self) -> Linear | None:
+        """The layer as `Linear`; None where weights are computed at run time, or no map serves it."""
+        found = self.constants
+        if found is None or found.rescale.step_map is None:
+            return None
+        return linear_product(found.weights, found.rescale.step_map)
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[MatrixProduct]:
         """Return the constants of weights [O, K] and a bias, as `make_constants`."""

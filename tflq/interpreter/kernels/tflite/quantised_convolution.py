@@ -27,6 +27,7 @@ from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
+from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.checks import require_zero_points_of_zero as require_symmetric
 
@@ -56,6 +57,14 @@ class QuantisedConvolution(WeightedLayer[Convolution]):
     weights_zero_point: int
     rule: Rule
     constants: LayerConstants[Convolution] | None
+
+    @property
+    def linear(self) -> Linear | None:
+        """The layer as `Linear`; None where weights are computed at run time, or no map serves it."""
+        found = self.constants
+        if found is None or found.rescale.step_map is None:
+            return None
+        return Linear(found.weights, self.window, self.groups, self.input_zero_point, found.rescale.step_map)
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Convolution]:
         """Return the constants of weights [O, KH, KW, C/groups] and a bias, as `make_constants`."""

@@ -1,0 +1,7 @@
+"""Layers of 8 bits in compiled C, equal to numpy's results to the bit: `Engine(backend="c")` (docs/c99.md, section 2).
+
+`kernels.c` holds the loops. It knows shapes, weights and tables, no network and no arithmetic, so that it is compiled
+once on a machine: `compiler.py` does that and keeps the library. `forms.py` says what the params of a layer are to it,
+`maps.py` makes the constants of its last step, `buffers.py` places tensors, `layers.py` packs layers, `run.py` runs
+successive layers as one call. Layers of other kinds run in numpy between them.
+"""

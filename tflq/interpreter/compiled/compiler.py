@@ -1,0 +1,177 @@
+"""The library of kernels.c: compiled by the machine's cc when it is first needed, then kept in the user's cache.
+
+The file's name holds a hash of what it was made from (source, flags, compiler and processor) and one of its content. It
+is written under a temporary name and renamed, so that several processes may make it at the same time; it is loaded only
+from a folder and a file that belong to the user and that nobody else can write, when its content has that hash.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tflq.errors import TflqWarning
+from tflq.interpreter.compiled.structures import CLayer, CPlan
+
+SOURCE = Path(__file__).with_name("kernels.c")
+FLAGS = (
+    *("-std=gnu11", "-O3", "-fPIC", "-shared", "-Wno-psabi"),
+    *("-fno-math-errno", "-ffinite-math-only", "-fno-signed-zeros", "-fno-trapping-math"),
+)
+"""Nothing that lets the compiler change what an operation gives: maps are proven for IEEE's rounding."""
+WITHOUT_DOT = "TFLQ_WITHOUT_DOT"
+"""Environment variable: where it is 1, the dot product instruction is not used."""
+SECONDS = 120
+"""Longest time that a compilation may take."""
+
+
+class CompilerError(Exception):
+    """There is no library; the message says why."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """The loaded kernels.
+
+    Attributes:
+        lanes: channels in a vector.
+        group: products that one factor of dense layers holds: 4 of bytes, or 1 of real numbers.
+        functions: the library.
+    """
+
+    lanes: int
+    group: int
+    functions: ctypes.CDLL
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether dense layers take bytes; else real numbers."""
+        return self.group == 4
+
+
+@cache
+def load_library() -> Library:
+    """Return the library, compiled where the cache does not hold it.
+
+    Raises:
+        CompilerError: no compiler, a build that fails, or no folder to keep the library in.
+    """
+    compiler = find_compiler()
+    flags = [*FLAGS, "-march=native", *(["-DWITHOUT_DOT"] if os.environ.get(WITHOUT_DOT) == "1" else [])]
+    key = _key(compiler, flags)
+    folder = _cache_folder()
+    path = _find(folder, key) or _compile(compiler, flags, folder, key)
+    try:
+        functions = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CompilerError(f"{path} cannot be loaded: {error}") from None
+    functions.tflq_run.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    functions.tflq_run.restype = None
+    if functions.tflq_layer_bytes() != ctypes.sizeof(CLayer) or functions.tflq_plan_bytes() != ctypes.sizeof(CPlan):
+        raise CompilerError("the compiler lays out structs in another way than ctypes")
+    return Library(functions.tflq_lanes(), functions.tflq_group(), functions)
+
+
+def kernels_or_none() -> Library | None:
+    """Return the library; where there is none, warn and return None."""
+    try:
+        return load_library()
+    except CompilerError as error:
+        warnings.warn(f"backend c: {error}; numpy runs instead, with the same results", TflqWarning, stacklevel=2)
+        return None
+
+
+def find_compiler() -> str:
+    """Return the path of the C compiler: the variable CC, or cc, gcc, clang.
+
+    Raises:
+        CompilerError: there is none.
+    """
+    named = os.environ.get("CC")
+    for name in [named] if named else ["cc", "gcc", "clang"]:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    what = f"CC={named} is not found" if named else "no C compiler (cc, gcc, clang) is found"
+    raise CompilerError(f"{what}; install one, or name it in CC")
+
+
+def _key(compiler: str, flags: list[str]) -> str:
+    """Hash what decides the library: the compiler's macros tell its version and the processor's instructions."""
+    macros = _ran([compiler, *flags, "-dM", "-E", "-x", "c", os.devnull])
+    parts = [compiler.encode(), " ".join(flags).encode(), macros, SOURCE.read_bytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+
+
+def _cache_folder() -> Path:
+    """Return the user's folder for libraries, which nobody else can enter.
+
+    Raises:
+        CompilerError: it cannot be made, or is not the user's own.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / "tflq"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = folder.lstat()
+    except OSError as error:
+        raise CompilerError(f"{folder} cannot be made: {error.strerror}; name a folder in XDG_CACHE_HOME") from None
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise CompilerError(f"{folder} must be a folder of your own with mode 0700; remove it, or chmod it")
+    return folder
+
+
+def _find(folder: Path, key: str) -> Path | None:
+    """Return the library of a key that is the user's own and whole; others are removed."""
+    for path in sorted(folder.glob(f"{key}-*.so")):
+        with suppress(OSError):
+            found = path.lstat()
+            own = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+            if own and path.name == _name(key, path.read_bytes()):
+                return path
+            path.unlink()
+    return None
+
+
+def _compile(compiler: str, flags: list[str], folder: Path, key: str) -> Path:
+    descriptor, name = tempfile.mkstemp(prefix=f".{key}.", suffix=".so", dir=folder)
+    os.close(descriptor)
+    try:
+        _ran([compiler, *flags, str(SOURCE), "-o", name])
+        path = folder / _name(key, Path(name).read_bytes())
+        os.chmod(name, 0o700)
+        os.replace(name, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
+    return path
+
+
+def _name(key: str, content: bytes) -> str:
+    return f"{key}-{hashlib.sha256(content).hexdigest()[:32]}.so"
+
+
+def _ran(command: list[str]) -> bytes:
+    """Return what a command prints.
+
+    Raises:
+        CompilerError: it fails.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CompilerError(f"{command[0]}: {error}") from None
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise CompilerError(f"{command[0]} fails on kernels.c: {lines[0]}")
+    return done.stdout

@@ -1,0 +1,185 @@
+"""What a layer is to kernels.c: a linear layer, a pool, a table of one or of two operands, or a move.
+
+The params say it: weights and windows as they are, the last step as a proven map (linear.py) or as a table that the
+kernel itself fills by running on all quantized values. So no rule is written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import ABSENT, Array, DType, Graph, Tensor
+from tflq.interpreter.accumulate import Window, window_counts
+from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
+from tflq.interpreter.execution.step import Step
+from tflq.interpreter.layers.linear import Linear
+from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
+from tflq.interpreter.registry import kernel_name
+
+Bytes = NDArray[np.uint8]
+"""Quantized values less the least of their type."""
+
+EIGHT_BITS = (DType.INT8, DType.UINT8)
+UNARY = frozenset(
+    (
+        *("abs", "activation", "bnll", "ceil", "cos", "cosine", "elu", "erf", "exp", "floor", "gelu", "hard_sigmoid"),
+        *("hard_swish", "leaky_relu", "log", "logistic", "neg", "negative", "quantize", "relu", "relu6", "relu_0_to_1"),
+        *("relu_n1_to_1", "round", "rsqrt", "sign", "silu", "sin", "sine", "softsign", "sqrt", "square", "tanh"),
+    )
+)
+"""Operators whose results are functions of one quantized value: a table, where its kernel gives one."""
+PAIRS = frozenset(("add", "div", "eltwise", "maximum", "minimum", "mul", "squared_difference", "sub"))
+"""Operators of two quantized values at the same place."""
+MOVES = frozenset(("reshape", "squeeze", "expand_dims"))
+"""Operators that leave elements in order."""
+MOST_TABLE_BYTES = 1 << 22
+"""Largest table of an average."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """An average or maximum over windows.
+
+    Attributes:
+        window: taps outside the image do not count.
+        is_largest: whether it is a maximum.
+        table: results by the number of taps and then their sum, or their maximum.
+        table_at: where the results of so many taps begin.
+    """
+
+    window: Window
+    is_largest: bool
+    table: Bytes
+    table_at: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class ByTable:
+    """A function of one or two quantized values: 256 or 65536 results."""
+
+    table: Bytes
+
+
+@dataclass(frozen=True)
+class Move:
+    """The same elements in another shape."""
+
+
+Form: TypeAlias = Linear | Pool | ByTable | Move
+
+
+def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
+    """Return what a step is to kernels.c, or None where it must run in numpy.
+
+    Args:
+        graph: of the step.
+        step: lowered.
+        multiplies_bytes: whether dense sums are integers; else real numbers, which are exact below 2^24.
+    """
+    node = step.node
+    computed = [t for t in node.inputs if t != ABSENT and not graph.tensors[t].is_constant]
+    if step.kernel is None or step.shapes is None or step.kernel.stateful or len(node.outputs) != 1:
+        return None
+    tensors = [graph.tensors[t] for t in (*computed, *node.outputs)]
+    if not computed or any(t.dtype not in EIGHT_BITS or t.is_variable or 0 in t.shape for t in tensors):
+        return None
+    name = kernel_name(node)
+    if name in PAIRS and len(computed) == len(node.inputs) == 2:
+        same = tensors[0].shape == tensors[1].shape == tensors[2].shape
+        return _pair_table(step, tensors) if same else None
+    if len(computed) != 1 or computed[0] != node.inputs[0]:
+        return None
+    if name in MOVES:
+        return Move() if tensors[0].dtype is tensors[1].dtype else None
+    if name in UNARY and len(node.inputs) == 1:
+        return _table(step, tensors[0], tensors[1])
+    linear = getattr(node.params, "linear", None)
+    if isinstance(linear, Linear):
+        return linear if _is_taken(linear, tensors[0], multiplies_bytes) else None
+    return _pool(node.params, *tensors)
+
+
+def _pool(params: object, x: Tensor, y: Tensor) -> Form | None:
+    if len(x.shape) != 4 or x.shape[0] != 1:
+        return None
+    image = (x.shape[1], x.shape[2])
+    if isinstance(params, AveragePool) and params.window.dilation == (1, 1):
+        counts = window_counts(params.window, image)[:, :, None]
+        if np.array_equal(params.counts, counts):
+            return _average(params.window, params.average, np.unique(counts), x, y)
+        return None
+    if isinstance(params, Mean) and params.reduction.axes == (1, 2):
+        return _average(Window(image), params.average, np.array([image[0] * image[1]]), x, y)
+    if isinstance(params, MaxPool) and params.window.dilation == (1, 1) and params.floor is None:
+        return _largest(params, x, image) if x.dtype is y.dtype else None
+    return None
+
+
+def _is_taken(linear: Linear, x: Tensor, multiplies_bytes: bool) -> bool:
+    """Whether it is dense, or depthwise with an output for each input channel, and weights are small enough."""
+    if linear.window is not None and (len(x.shape) != 4 or x.shape[0] != 1):
+        return False
+    outputs, *_, depth = linear.weights.shape
+    wide = linear.weights.astype(np.int64)
+    if wide.size == 0 or wide.min() < -128 or wide.max() > 127:
+        return False
+    largest = 255 * int(np.abs(wide).reshape(outputs, -1).sum(axis=1).max())
+    if linear.groups == 1:
+        return largest < (1 << 31 if multiplies_bytes else FLOAT32_EXACT)
+    return depth == 1 and outputs == linear.groups == x.shape[3] and largest < FLOAT32_EXACT
+
+
+def _results(found: Array, shape: tuple[int, ...], y: Tensor) -> Bytes | None:
+    """Return results less the least value of their type; None where they are not one for each argument."""
+    if found.shape != shape or found.dtype != y.dtype.storage:
+        return None
+    return (found.astype(np.int64) - y.dtype.minimum).astype(np.uint8).reshape(-1)
+
+
+def _codes(tensor: Tensor) -> Array:
+    return np.arange(tensor.dtype.minimum, tensor.dtype.maximum + 1).astype(tensor.dtype.storage)
+
+
+def _table(step: Step, x: Tensor, y: Tensor) -> ByTable | None:
+    assert step.kernel is not None
+    shape = (256, *(1,) * len(x.shape))
+    (found,) = step.kernel.run(step.node.params, _codes(x).reshape(shape))
+    table = _results(found, shape, y)
+    return None if table is None else ByTable(table)
+
+
+def _pair_table(step: Step, tensors: list[Tensor]) -> ByTable | None:
+    assert step.kernel is not None
+    first, second, y = tensors
+    shape = (65536, *(1,) * len(y.shape))
+    operands = np.repeat(_codes(first), 256).reshape(shape), np.tile(_codes(second), 256).reshape(shape)
+    (found,) = step.kernel.run(step.node.params, *operands)
+    table = _results(found, shape, y)
+    return None if table is None else ByTable(table)
+
+
+def _average(window: Window, average: Average, counts: Array, x: Tensor, y: Tensor) -> Pool | None:
+    if 255 * int(counts.max()) > FLOAT32_EXACT or int(255 * counts.sum()) > MOST_TABLE_BYTES or counts.min() < 1:
+        return None
+    table_at, tables, at = np.zeros(window.taps + 1, np.int32), [], 0
+    for count in map(int, counts):
+        sums = np.arange(255 * count + 1).reshape(-1, 1, 1, 1) + count * x.dtype.minimum
+        found = _results(average.apply(sums, count), sums.shape, y)
+        if found is None:
+            return None
+        table_at[count] = at
+        tables.append(found)
+        at += found.size
+    return Pool(window, False, np.concatenate(tables), table_at)
+
+
+def _largest(params: MaxPool, x: Tensor, image: tuple[int, int]) -> Pool | None:
+    if params.minimum != x.dtype.minimum or int(window_counts(params.window, image).min()) < 1:
+        return None
+    low, high = params.bounds or (x.dtype.minimum, x.dtype.maximum)
+    table = np.clip(np.arange(256) + x.dtype.minimum, low, high) - x.dtype.minimum
+    return Pool(params.window, True, table.astype(np.uint8), np.zeros(params.window.taps + 1, np.int32))

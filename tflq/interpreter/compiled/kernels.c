@@ -1,0 +1,518 @@
+/* Layers of 8-bit integers over many samples, exactly: what Engine(backend="c") compiles once on a machine.
+ *
+ * Nothing here knows a network or a vendor's rounding: shapes, weights and tables come in structs. Sums are exact
+ * integers; a sum becomes a quantized value by a float map that was proven equal to the integer rule (docs/exactness.md)
+ * or by a table that the rule filled.
+ *
+ * A tensor lies in the arena as channels of pixels of rows, with a border that holds the padding value for ever: either
+ * as bytes, quantized value - least value of the type, or as real numbers, the quantized values themselves. */
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define LANES 16
+#elif defined(__AVX__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+
+typedef float reals __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef uint8_t bytes __attribute__((vector_size(LANES)));
+/* The same in memory: at any place. */
+typedef reals reals_at __attribute__((aligned(4), may_alias));
+typedef ints ints_at __attribute__((aligned(4), may_alias));
+typedef bytes bytes_at __attribute__((aligned(1), may_alias));
+
+/* The one place where an instruction is named: four products of unsigned and signed bytes, added to each lane. Without it
+ * dense layers multiply real numbers. */
+#if !defined(WITHOUT_DOT) && LANES == 16 && defined(__AVX512VNNI__)
+#include <immintrin.h>
+#define DOT(sum, x, w) (ints) _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(x), (__m512i)(w))
+#elif !defined(WITHOUT_DOT) && LANES == 8 && defined(__AVXVNNI__)
+#include <immintrin.h>
+#define DOT(sum, x, w) (ints) _mm256_dpbusd_avx_epi32((__m256i)(sum), _mm256_set1_epi32(x), (__m256i)(w))
+#endif
+
+#ifdef DOT
+#define GROUP 4
+typedef ints sums;
+typedef ints_at factors;
+typedef int32_t element;
+#define MULTIPLY_ADD(sum, x, w) DOT(sum, x, w)
+#else
+#define GROUP 1
+typedef reals sums;
+typedef reals_at factors;
+typedef float element;
+#define MULTIPLY_ADD(sum, x, w) ((sum) + (x) * (w))
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* How an accumulator becomes a quantized value: StepMap of numerics/step_map.py, for channels in whole vectors. */
+struct map {
+    const float *offset, *scale, *low, *high; /* low and high: NULL where there is no correction */
+    const double *wide_offset, *wide_scale, *wide_low, *wide_high; /* instead of them, where not NULL */
+    const int32_t *at, *value; /* accumulators that the map gets wrong: `listed` rows of all channels */
+    int32_t channels, stride, listed;
+    float minimum, maximum;
+};
+
+enum kind { READ, WRITE, DENSE, DEPTHWISE, AVERAGE, LARGEST, PAIR, TABLE };
+
+struct layer {
+    int32_t kind, slot;       /* slot: of the input or output array that READ and WRITE move */
+    int64_t x, second, y;     /* first pixel inside the border, in bytes of a sample's arena */
+    int32_t x_real, second_real, y_real;
+    int32_t x_least, second_least, y_least; /* least value of the types */
+    int32_t x_row, second_row, y_row;       /* bytes between rows */
+    int32_t rows, length;                   /* of what moves or is mapped one by one: rows of so many elements */
+    int32_t pixels, blocks;                 /* outputs; vectors of channels at a time */
+    int32_t groups;                         /* of GROUP products each, for one output */
+    int32_t x_pixel, y_pixel;               /* bytes between pixels */
+    int32_t height, width, out_width, kernel_y, kernel_x, stride_y, stride_x, top, left; /* of pools */
+    const int32_t *x_at, *y_at;             /* of each output: its first tap, its place */
+    const int32_t *steps;                   /* from the first tap to the others */
+    const int32_t *start;                   /* of sums of bytes */
+    const void *weights;
+    const uint8_t *table;
+    const int32_t *table_at;                /* where the table of so many taps begins */
+    float first_scale, second_scale, offset; /* of PAIR without a table */
+    struct map map;
+};
+
+struct plan {
+    const struct layer *layers;
+    int32_t count, batch; /* samples whose layers run together */
+    int64_t sample_bytes, slots;
+    const int64_t *slot_bytes; /* of a sample in each array that is read or written */
+};
+
+int32_t tflq_lanes(void) { return LANES; }
+int32_t tflq_group(void) { return GROUP; }
+int32_t tflq_layer_bytes(void) { return (int32_t)sizeof(struct layer); }
+int32_t tflq_plan_bytes(void) { return (int32_t)sizeof(struct plan); }
+
+INLINE reals larger(reals a, reals b)
+{
+    for (int c = 0; c < LANES; c++) {
+        a[c] = a[c] > b[c] ? a[c] : b[c];
+    }
+    return a;
+}
+
+INLINE reals smaller(reals a, reals b)
+{
+    for (int c = 0; c < LANES; c++) {
+        a[c] = a[c] < b[c] ? a[c] : b[c];
+    }
+    return a;
+}
+
+INLINE reals all(float x) { return x - (reals){0}; }
+
+/* a where the mask is set, b elsewhere */
+INLINE reals chosen(ints mask, reals a, reals b) { return (reals)((mask & (ints)a) | (~mask & (ints)b)); }
+
+/* Numbers within 2^22 to the nearest whole one, halves to the even one. */
+INLINE reals rounded(reals x)
+{
+    const float magic = 12582912.0f;
+    return (x + magic) - magic;
+}
+
+INLINE reals load_values(const char *at, int32_t is_real, float least)
+{
+    if (is_real) {
+        return *(const reals_at *)at;
+    }
+    return __builtin_convertvector(__builtin_convertvector(*(const bytes_at *)at, ints), reals) + least;
+}
+
+INLINE void store_values(char *at, reals values, int32_t is_real, float least, int32_t count)
+{
+    union {
+        reals wide;
+        bytes narrow;
+    } found;
+    size_t left = (size_t)count;
+    if (is_real) {
+        found.wide = values;
+        left *= 4;
+    } else {
+        found.narrow = __builtin_convertvector(__builtin_convertvector(values - least, ints), bytes);
+    }
+    if (count >= LANES) {
+        memcpy(at, &found, is_real ? 4 * LANES : LANES);
+        return;
+    }
+    const char *from = (const char *)&found;
+    for (size_t part = 2 * LANES; part; part /= 2) {
+        if (left & part) {
+            memcpy(at, from, part);
+            at += part;
+            from += part;
+        }
+    }
+}
+
+INLINE reals mapped(ints sum, reals offset, reals scale, reals low, reals high, int corrected, float least, float most)
+{
+    reals u = (__builtin_convertvector(sum, reals) + offset) * scale;
+    if (corrected) {
+        u += smaller(larger(u, low), high);
+    }
+    return rounded(smaller(larger(u, all(least)), all(most)));
+}
+
+static void map_wide(const struct map *map, const int32_t *sums, int32_t channel, float *values)
+{
+    for (int32_t c = 0; c < LANES; c++) {
+        double u = (sums[c] + map->wide_offset[channel + c]) * map->wide_scale[channel + c];
+        if (map->wide_low) {
+            double v = u > map->wide_low[channel + c] ? u : map->wide_low[channel + c];
+            u += v < map->wide_high[channel + c] ? v : map->wide_high[channel + c];
+        }
+        u = u > map->minimum ? u : map->minimum;
+        u = u < map->maximum ? u : map->maximum;
+        values[c] = (float)((u + 6755399441055744.0) - 6755399441055744.0);
+    }
+}
+
+/* Map sums[pixel][vector] of some channels, and store them at y[pixel]. */
+INLINE void finish_as(const struct layer *layer, const int32_t *sums, int32_t channel, int pixels, int vectors,
+                      char *const *y, int corrected, int listed, int wide, int is_real)
+{
+    const struct map *map = &layer->map;
+    const int32_t size = is_real ? 4 : 1;
+    for (int b = 0; b < vectors; b++, channel += LANES) {
+        reals offset = {0}, scale = {0}, low = {0}, high = {0};
+        if (!wide) {
+            offset = *(const reals_at *)(map->offset + channel);
+            scale = *(const reals_at *)(map->scale + channel);
+        }
+        if (corrected) {
+            low = *(const reals_at *)(map->low + channel);
+            high = *(const reals_at *)(map->high + channel);
+        }
+        for (int p = 0; p < pixels; p++) {
+            const ints sum = *(const ints_at *)(sums + (p * vectors + b) * LANES);
+            reals value;
+            if (wide) {
+                map_wide(map, sums + (p * vectors + b) * LANES, channel, (float *)&value);
+            } else {
+                value = mapped(sum, offset, scale, low, high, corrected, map->minimum, map->maximum);
+            }
+            if (listed) {
+                for (int32_t k = 0; k < map->listed; k++) {
+                    const ints at = *(const ints_at *)(map->at + k * map->stride + channel);
+                    const ints other = *(const ints_at *)(map->value + k * map->stride + channel);
+                    value = chosen(sum == at, __builtin_convertvector(other, reals), value);
+                }
+            }
+            store_values(y[p] + channel * size, value, is_real, (float)layer->y_least, map->channels - channel);
+        }
+    }
+}
+
+static void finish(const struct layer *layer, const int32_t *sums, int32_t channel, int pixels, int vectors,
+                   char *const *y)
+{
+    const struct map *map = &layer->map;
+    const int how = (map->wide_scale ? 4 : map->low ? 1 : 0) + (map->listed ? 2 : 0);
+    const int is_real = layer->y_real;
+#define CASE(n, corrected, listed, wide)                                                               \
+    case n:                                                                                            \
+        if (is_real) {                                                                                 \
+            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 1);           \
+        } else {                                                                                       \
+            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 0);           \
+        }                                                                                              \
+        break;
+    switch (how) {
+        CASE(0, 0, 0, 0)
+        CASE(1, 1, 0, 0)
+        CASE(2, 0, 1, 0)
+        CASE(3, 1, 1, 0)
+    default:
+        finish_as(layer, sums, channel, pixels, vectors, y, 0, 0, 1, is_real);
+    }
+#undef CASE
+}
+
+/* sums[P][B] of P pixels and B vectors of channels: they stay in registers, each vector of weights serves P pixels. */
+#define DENSE_SUMS(P, B)                                                                               \
+    static void dense_##P##_##B(const struct layer *layer, const char *const *from, const factors *weights, \
+                                const int32_t *start, int32_t *result)                                 \
+    {                                                                                                  \
+        sums a[P][B];                                                                                  \
+        const char *x[P];                                                                              \
+        const int32_t *steps = layer->steps;                                                           \
+        const int32_t groups = layer->groups;                                                          \
+        UNROLL for (int p = 0; p < P; p++) {                                                           \
+            x[p] = from[p];                                                                            \
+            UNROLL for (int b = 0; b < B; b++) {                                                       \
+                a[p][b] = __builtin_convertvector(((const ints_at *)start)[b], sums);                     \
+            }                                                                                          \
+        }                                                                                              \
+        for (int32_t g = 0; g < groups; g++, weights += B) {                                           \
+            const int64_t step = steps[g];                                                             \
+            factors w[B];                                                                              \
+            UNROLL for (int b = 0; b < B; b++) {                                                       \
+                w[b] = weights[b];                                                                     \
+            }                                                                                          \
+            UNROLL for (int p = 0; p < P; p++) {                                                       \
+                element value;                                                                         \
+                memcpy(&value, x[p] + step, sizeof value);                                             \
+                UNROLL for (int b = 0; b < B; b++) {                                                   \
+                    a[p][b] = MULTIPLY_ADD(a[p][b], value, w[b]);                                      \
+                }                                                                                      \
+            }                                                                                          \
+        }                                                                                              \
+        UNROLL for (int p = 0; p < P; p++) {                                                           \
+            UNROLL for (int b = 0; b < B; b++) {                                                       \
+                ((ints_at *)result)[p * B + b] = __builtin_convertvector(a[p][b], ints);                  \
+            }                                                                                          \
+        }                                                                                              \
+    }
+
+typedef void dense_sums(const struct layer *, const char *const *, const factors *, const int32_t *, int32_t *);
+DENSE_SUMS(1, 1)
+DENSE_SUMS(1, 2)
+DENSE_SUMS(1, 3)
+DENSE_SUMS(1, 4)
+#if LANES == 16
+#define MOST 12
+DENSE_SUMS(12, 1)
+DENSE_SUMS(12, 2)
+DENSE_SUMS(8, 3)
+DENSE_SUMS(6, 4)
+static dense_sums *const dense_one[] = {dense_1_1, dense_1_2, dense_1_3, dense_1_4};
+static dense_sums *const dense_many[] = {dense_12_1, dense_12_2, dense_8_3, dense_6_4};
+static const int32_t together[] = {12, 12, 8, 6};
+#else
+#define MOST 8
+DENSE_SUMS(8, 1)
+DENSE_SUMS(6, 2)
+DENSE_SUMS(4, 3)
+DENSE_SUMS(3, 4)
+static dense_sums *const dense_one[] = {dense_1_1, dense_1_2, dense_1_3, dense_1_4};
+static dense_sums *const dense_many[] = {dense_8_1, dense_6_2, dense_4_3, dense_3_4};
+static const int32_t together[] = {8, 6, 4, 3};
+#endif
+
+static void dense(const struct layer *layer, char *arena, int32_t pixels)
+{
+    int32_t sums_of[MOST * 4 * LANES];
+    const char *x[MOST];
+    char *y[MOST];
+    const factors *weights = layer->weights;
+    for (int32_t channel = 0; channel < layer->map.channels; channel += layer->blocks * LANES) {
+        int32_t vectors = (layer->map.channels - channel + LANES - 1) / LANES;
+        vectors = vectors < layer->blocks ? vectors : layer->blocks;
+        const int32_t many = together[vectors - 1];
+        const int32_t size = pixels >= many ? many : 1;
+        dense_sums *const sum = size > 1 ? dense_many[vectors - 1] : dense_one[vectors - 1];
+        for (int32_t i = 0; i < pixels; i += size) {
+            const int32_t first = i + size <= pixels ? i : pixels - size; /* the last block overlaps the one before */
+            for (int32_t p = 0; p < size; p++) {
+                x[p] = arena + layer->x_at[first + p];
+                y[p] = arena + layer->y_at[first + p];
+            }
+            sum(layer, x, weights, layer->start + channel, sums_of);
+            finish(layer, sums_of, channel, size, vectors, y);
+        }
+        weights += (int64_t)layer->groups * vectors;
+    }
+}
+
+#define DEPTHWISE_PIXELS 8
+
+INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels, int32_t taps, int32_t is_real)
+{
+    int32_t sums_of[DEPTHWISE_PIXELS * LANES];
+    char *y[DEPTHWISE_PIXELS];
+    const reals_at *weights = layer->weights;
+    const float least = (float)layer->x_least;
+    for (int32_t channel = 0; channel < layer->map.channels; channel += LANES, weights += taps) {
+        for (int32_t i = 0; i < pixels; i += DEPTHWISE_PIXELS) {
+            const int32_t left = pixels - i;
+            const int32_t size = left < DEPTHWISE_PIXELS ? left : DEPTHWISE_PIXELS;
+            for (int32_t p = 0; p < size; p++) {
+                const char *x = arena + layer->x_at[i + p] + channel * (is_real ? 4 : 1);
+                reals sum = {0};
+                UNROLL for (int32_t t = 0; t < taps; t++) {
+                    sum += load_values(x + layer->steps[t], is_real, least) * weights[t];
+                }
+                *(ints_at *)(sums_of + p * LANES) = __builtin_convertvector(sum, ints);
+                y[p] = arena + layer->y_at[i + p];
+            }
+            finish(layer, sums_of, channel, size, 1, y);
+        }
+    }
+}
+
+static void depthwise(const struct layer *layer, char *arena, int32_t pixels)
+{
+    if (layer->groups == 9 && layer->x_real) {
+        depthwise_as(layer, arena, pixels, 9, 1);
+    } else {
+        depthwise_as(layer, arena, pixels, layer->groups, layer->x_real);
+    }
+}
+
+/* Averages and maxima of windows: taps outside the image do not count. */
+static void pool(const struct layer *layer, char *arena)
+{
+    const int32_t channels = layer->map.channels, is_largest = layer->kind == LARGEST;
+    const float least = (float)layer->x_least, out_least = (float)layer->y_least;
+    for (int32_t i = 0; i < layer->pixels; i++) {
+        int32_t row = i / layer->out_width * layer->stride_y - layer->top;
+        int32_t column = i % layer->out_width * layer->stride_x - layer->left;
+        int32_t last_row = row + layer->kernel_y, last_column = column + layer->kernel_x;
+        row = row > 0 ? row : 0;
+        column = column > 0 ? column : 0;
+        last_row = last_row < layer->height ? last_row : layer->height;
+        last_column = last_column < layer->width ? last_column : layer->width;
+        const uint8_t *table = layer->table + layer->table_at[(last_row - row) * (last_column - column)];
+        for (int32_t channel = 0; channel < channels; channel += LANES) {
+            reals found = {0};
+            for (int32_t r = row; r < last_row; r++) {
+                const char *x = arena + layer->x + r * layer->x_row + column * layer->x_pixel;
+                x += channel * (layer->x_real ? 4 : 1);
+                for (int32_t c = column; c < last_column; c++, x += layer->x_pixel) {
+                    const reals value = load_values(x, layer->x_real, least) - least;
+                    if (is_largest) {
+                        found = larger(found, value);
+                    } else {
+                        found += value;
+                    }
+                }
+            }
+            const ints index = __builtin_convertvector(found, ints);
+            reals value = {0};
+            const int32_t left = channels - channel < LANES ? channels - channel : LANES;
+            for (int32_t c = 0; c < left; c++) {
+                value[c] = (float)table[index[c]];
+            }
+            store_values(arena + layer->y_at[i] + channel * (layer->y_real ? 4 : 1), value + out_least, layer->y_real,
+                         out_least, left);
+        }
+    }
+}
+
+INLINE uint32_t byte_at(const char *row, int32_t i, int32_t is_real, int32_t least)
+{
+    return is_real ? (uint32_t)((int32_t)((const float *)row)[i] - least) : ((const uint8_t *)row)[i];
+}
+
+INLINE void set_byte(char *row, int32_t i, int32_t is_real, int32_t least, uint32_t value)
+{
+    if (is_real) {
+        ((float *)row)[i] = (float)((int32_t)value + least);
+    } else {
+        ((uint8_t *)row)[i] = (uint8_t)value;
+    }
+}
+
+/* Values one by one: a table of one operand, or of two, or the sum of two with factors. */
+INLINE void elements_as(const struct layer *layer, char *arena, int32_t x_real, int32_t second_real, int32_t y_real)
+{
+    const float least = layer->map.minimum, most = layer->map.maximum, out_least = (float)layer->y_least;
+    for (int32_t r = 0; r < layer->rows; r++) {
+        const char *x = arena + layer->x + (int64_t)r * layer->x_row;
+        const char *second = arena + layer->second + (int64_t)r * layer->second_row;
+        char *y = arena + layer->y + (int64_t)r * layer->y_row;
+        for (int32_t i = 0; layer->table && i < layer->length; i++) {
+            uint32_t index = byte_at(x, i, x_real, layer->x_least);
+            if (layer->kind == PAIR) {
+                index = 256 * index + byte_at(second, i, second_real, layer->second_least);
+            }
+            set_byte(y, i, y_real, layer->y_least, layer->table[index]);
+        }
+        for (int32_t i = 0; !layer->table && i < layer->length; i += LANES) {
+            const reals a = load_values(x + i * (x_real ? 4 : 1), x_real, (float)layer->x_least);
+            const reals b = load_values(second + i * (second_real ? 4 : 1), second_real, (float)layer->second_least);
+            const reals u = a * layer->first_scale + (b * layer->second_scale + layer->offset);
+            const reals value = rounded(smaller(larger(u, all(least)), all(most)));
+            store_values(y + i * (y_real ? 4 : 1), value, y_real, out_least, layer->length - i);
+        }
+    }
+}
+
+static void elements(const struct layer *layer, char *arena)
+{
+    if (!layer->x_real && !layer->second_real && !layer->y_real) {
+        elements_as(layer, arena, 0, 0, 0);
+    } else {
+        elements_as(layer, arena, layer->x_real, layer->second_real, layer->y_real);
+    }
+}
+
+static void read_array(const struct layer *layer, char *arena, const uint8_t *from)
+{
+    const uint8_t flip = layer->y_least ? 128 : 0; /* int8: byte - 128 as unsigned */
+    for (int32_t r = 0; r < layer->rows; r++, from += layer->length) {
+        char *y = arena + layer->y + (int64_t)r * layer->y_row;
+        for (int32_t i = 0; layer->y_real && i < layer->length; i++) {
+            ((float *)y)[i] = (float)((int32_t)(from[i] ^ flip) + layer->y_least);
+        }
+        for (int32_t i = 0; !layer->y_real && i < layer->length; i++) {
+            ((uint8_t *)y)[i] = from[i] ^ flip;
+        }
+    }
+}
+
+static void write_array(const struct layer *layer, const char *arena, uint8_t *to)
+{
+    const uint8_t flip = layer->x_least ? 128 : 0;
+    for (int32_t r = 0; r < layer->rows; r++, to += layer->length) {
+        const char *x = arena + layer->x + (int64_t)r * layer->x_row;
+        for (int32_t i = 0; layer->x_real && i < layer->length; i++) {
+            to[i] = (uint8_t)(int32_t)((const float *)x)[i];
+        }
+        for (int32_t i = 0; !layer->x_real && i < layer->length; i++) {
+            to[i] = ((const uint8_t *)x)[i] ^ flip;
+        }
+    }
+}
+
+/* Run the layers on samples: arrays[slot] are what is read and written, sample after sample. The arena holds
+ * plan->batch samples of plan->sample_bytes, borders filled. */
+void tflq_run(const struct plan *plan, char *arena, int64_t samples, char *const *arrays)
+{
+    for (int64_t first = 0; first < samples; first += plan->batch) {
+        const int32_t count = (int32_t)(samples - first < plan->batch ? samples - first : plan->batch);
+        for (const struct layer *layer = plan->layers; layer < plan->layers + plan->count; layer++) {
+            if (layer->kind == DENSE) {
+                dense(layer, arena, count * layer->pixels);
+                continue;
+            }
+            if (layer->kind == DEPTHWISE) {
+                depthwise(layer, arena, count * layer->pixels);
+                continue;
+            }
+            for (int32_t s = 0; s < count; s++) {
+                char *own = arena + s * plan->sample_bytes;
+                char *array = arrays[layer->slot] + (first + s) * plan->slot_bytes[layer->slot];
+                switch (layer->kind) {
+                case READ:
+                    read_array(layer, own, (const uint8_t *)array);
+                    break;
+                case WRITE:
+                    write_array(layer, own, (uint8_t *)array);
+                    break;
+                case AVERAGE:
+                case LARGEST:
+                    pool(layer, own);
+                    break;
+                default:
+                    elements(layer, own);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+"""A run of layers as one step of a program."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array, Graph
+from tflq.interpreter.compiled.compiler import Library
+from tflq.interpreter.compiled.plan import Planned, Run, runs_of
+from tflq.interpreter.compiled.structures import CLayer, CPlan
+from tflq.interpreter.execution.step import Step
+from tflq.interpreter.execution.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledRun:
+    """Steps that kernels.c executes as one call.
+
+    Attributes:
+        steps: as numpy would run them.
+        reads: tensors and their shapes and types.
+        writes: likewise.
+        planned: the layers.
+        plan: struct plan, whose pointers `owned` keeps.
+        owned: what the pointers point to.
+        library: the kernels.
+        arenas: memory that no thread is using.
+    """
+
+    steps: tuple[Step, ...]
+    reads: tuple[tuple[int, tuple[int, ...], np.dtype[np.generic]], ...]
+    writes: tuple[tuple[int, tuple[int, ...], np.dtype[np.generic]], ...]
+    planned: Planned
+    plan: CPlan
+    owned: tuple[object, ...]
+    library: Library
+    release: tuple[int, ...]
+    arenas: deque[NDArray[np.uint8]] = field(default_factory=deque)
+
+    def run(self, values: Mapping[int, Value], samples: int) -> dict[int, Array] | None:
+        """Return the tensors written, T[S, *shape]; None where an input is not as the layers were planned for."""
+        arrays = []
+        for t, shape, dtype in self.reads:
+            value = values[t]
+            if not (isinstance(value, np.ndarray) and value.shape[1:] == shape and value.dtype == dtype):
+                return None
+            if len(value) != samples:
+                value = np.broadcast_to(value, (samples, *shape))
+            arrays.append(np.ascontiguousarray(value))
+        outputs = {t: np.empty((samples, *shape), dtype) for t, shape, dtype in self.writes}
+        pointers = [array.__array_interface__["data"][0] for array in (*arrays, *outputs.values())]
+        try:
+            arena = self.arenas.pop()
+        except IndexError:
+            arena = aligned_copy(self.planned.arena)
+        memory = arena.__array_interface__["data"][0]
+        table = (ctypes.c_void_p * len(pointers))(*pointers)
+        self.library.functions.tflq_run(ctypes.byref(self.plan), memory, samples, table)
+        self.arenas.append(arena)
+        return outputs
+
+
+def compiled_steps(
+    graph: Graph, steps: Sequence[Step], kept: Sequence[int], library: Library
+) -> list[Step | CompiledRun]:
+    """Return the steps with those that kernels.c takes joined to runs.
+
+    Args:
+        graph: lowered.
+        steps: in order.
+        kept: tensors that are needed at the end.
+        library: the kernels.
+    """
+    found = runs_of(graph, steps, library)
+    needed, result = set(kept), list[Step | CompiledRun]()
+    for item in reversed(found):
+        own = item.steps if isinstance(item, Run) else [item]
+        if isinstance(item, Run):
+            made = _compiled(item, needed)
+            result += own[::-1] if made is None else [made]
+        else:
+            result.append(item)
+        needed.update(t for step in own for t in step.node.inputs)
+    return result[::-1]
+
+
+def _compiled(run: Run, needed: set[int]) -> CompiledRun | None:
+    kept = [t for step in run.steps for t in step.node.outputs if t in needed]
+    planned = run.plan(kept)
+    if planned is None:
+        return None
+    tensors = run.graph.tensors
+    reads, writes = (
+        tuple((t, tensors[t].shape, tensors[t].dtype.storage) for t in group) for group in (run.reads, kept)
+    )
+    layers = (CLayer * len(planned.layers))(*planned.layers)
+    sizes = np.array([int(np.prod(shape, dtype=np.int64)) for _, shape, _ in (*reads, *writes)], np.int64)
+    plan = CPlan(
+        layers=ctypes.addressof(layers),
+        count=len(planned.layers),
+        batch=planned.batch,
+        sample_bytes=planned.sample_bytes,
+        slots=len(sizes),
+        slot_bytes=sizes.ctypes.data,
+    )
+    release = tuple(t for step in run.steps for t in step.release)
+    return CompiledRun(tuple(run.steps), reads, writes, planned, plan, (layers, sizes), run.library, release)
+
+
+def aligned_copy(arena: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a copy that begins at a multiple of 64 bytes, which is a vector of the widest kind."""
+    memory = np.empty(arena.size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + arena.size]
+    copy[:] = arena.reshape(-1)
+    return copy
