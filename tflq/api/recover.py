@@ -153,7 +153,7 @@ def recover(
     with progress("recover", sum(node.operator in FILTERS for node in network.main.nodes)) as advance:
         how = RecoverySettings(options.rows, options.seed, options.bias_only)
         parts = (_taken(chosen, fitted), _taken(chosen, aside))
-        recovery = recover_network(source, network, known, settings, parts, how, advance)
+        recovery = recover_network(source, network, known, settings, parts, how, lambda _: advance(1))
     sets = [("fitted to", span, fitted), ("kept aside", span, aside)]
     if options.verify is not None:
         sets.append(("verified", options.verify, np.arange(options.verify.stop - options.verify.start)))

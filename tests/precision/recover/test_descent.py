@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tflq.precision.recover.descent import Grid, descend, find_rounding
 from tflq.precision.recover.grid import exact_product, on_grid
-from tflq.precision.recover.moments import Moments, moments_of
+from tflq.precision.recover.moments import Moments, Observed, moments_of
 
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 4))
 
@@ -23,8 +23,8 @@ def problem(seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bo
     peak = np.abs(weights).max(1)
     scale = (np.full_like(peak, peak.max()) if per_tensor else peak) / largest
     nearest = np.clip(np.rint(weights / scale[:, None]), -largest, largest)
-    grid = Grid(largest, per_tensor, nearest, scale)
-    return moments_of(mixed, 0.01, targets, weights, largest), grid, weights
+    grid = Grid(largest, -largest, per_tensor, nearest, scale)
+    return moments_of([Observed(mixed, targets)], 0.01, weights, largest), grid, weights
 
 
 @settings(max_examples=40, deadline=None)
@@ -69,8 +69,8 @@ def test_weights_that_are_on_the_grid_stay() -> None:
     q[0, 0] = 3
     scale = np.full((1, 5), 0.25)
     inputs = random.integers(-100, 101, (1, 400, 20))
-    moments = moments_of(inputs, 0.5, (inputs * 0.5) @ (q * 0.25), q * 0.25, 3)
-    found = find_rounding(moments, q * 0.25, Grid(3, False, q, scale))
+    moments = moments_of([Observed(inputs, (inputs * 0.5) @ (q * 0.25))], 0.5, q * 0.25, 3)
+    found = find_rounding(moments, q * 0.25, Grid(3, -3, False, q, scale))
     assert np.array_equal(found.q, q)
 
 
@@ -107,7 +107,9 @@ def test_moments_do_not_depend_on_the_order_of_rows(seed: int) -> None:
     windows = random.integers(-255, 256, (3, 500, 9)).astype(np.int32)
     targets, weights = random.normal(size=(3, 500, 2)), random.normal(size=(3, 9, 2))
     order = random.permutation(500)
-    first, second = (moments_of(windows[:, o], 0.1, targets[:, o], weights, 3) for o in (np.arange(500), order))
+    first, second = (
+        moments_of([Observed(windows[:, o], targets[:, o])], 0.1, weights, 3) for o in (np.arange(500), order)
+    )
     assert np.array_equal(first.h, second.h)
     assert np.array_equal(first.r, second.r)
     assert np.array_equal(first.mu, second.mu)

@@ -13,7 +13,7 @@ from tflq.benchmarks.demo_data import demo_samples
 from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.precision.recover import Recovery, RecoverySettings, network, outcome, probe, recover_network
+from tflq.precision.recover import Recovery, RecoverySettings, network, outcome, probe, proposals, recover_network
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
 
@@ -84,7 +84,7 @@ def test_a_target_that_keeps_floating_point_has_nothing_to_recover() -> None:
 
 
 def test_weights_that_the_quantiser_does_not_give_back_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "_gives_back", lambda placed, graph, of, rounding: bool(rounding.is_plain.all()))
+    monkeypatch.setattr(proposals, "_gives_back", lambda placed, graph, of, rounding: bool(rounding.is_plain.all()))
     found = recovered("gap9-ne16", ("weight_bits=3",))
     assert {layer.kept for layer in found.layers} <= {"bias", "nothing"}
     narrow = [layer for layer in found.layers if layer.bits == 3]

@@ -18,6 +18,9 @@ class LayerOptions:
 
     use_ne16: bool = key(True, "run on the NE16 accelerator what it can take; false is the cluster (SQ8)")
     weight_bits: int = key(8, "bits of NE16 weights", minimum=2, maximum=8)
+    weight_range: str = key(
+        "narrow", "NE16's quantized weights without the lowest one, as the vendor's tool, or all", ("narrow", "full")
+    )
     feature_bits: int = key(8, "bits of NE16 activations", choices=(8, 16), per_layer=False)
     allow_asymmetric_out: bool = key(False, "let graph inputs and outputs have any zero point", per_layer=False)
     softmax_out_8bits: bool = key(False, "softmax writes int8 (scale 2^-7) instead of int16 (2^-15)")

@@ -1,8 +1,9 @@
 """Weights and biases of few bits that a target's integers reconstruct best, without training (docs/recover.md)."""
 
-from tflq.precision.recover.network import LayerRecovery, Recovery, RecoverySettings, recover_network
+from tflq.precision.recover.network import recover_network
 from tflq.precision.recover.outcome import Outcome, outcome, results_of
 from tflq.precision.recover.probe import RealSamples
+from tflq.precision.recover.records import LayerRecovery, Recovery, RecoverySettings
 
 __all__ = [
     "LayerRecovery",

@@ -17,22 +17,35 @@ _SWEEPS = 12
 _MANY_STARTS, _FEW_STARTS, _FEW_FROM = 14, 5, 256
 """Start scales; the few where a channel has more weights than that."""
 
+_ROUNDS, _COPIES, _SHARE = 10, 8, 0.1
+"""How often, and in how many copies at a time, that share of the weights moves by a step at random before a descent."""
+
 
 @dataclass(frozen=True)
 class Grid:
     """What a target allows of a layer's weights.
 
     Attributes:
-        largest: m, the largest quantized weight; the least is -m.
+        largest: m, the largest quantized weight.
+        least: -m; -m - 1 where the target uses it.
         per_tensor: whether the layer has one scale.
         q: what the target's own rounding gives, whole numbers: float64[G, K, C].
         scale: the target's own: float64[G, C].
     """
 
     largest: int
+    least: int
     per_tensor: bool
     q: Reals
     scale: Reals
+
+    def clipped(self, q: Reals) -> Reals:
+        """Return the nearest quantized weights."""
+        return np.clip(np.rint(q), self.least, self.largest)
+
+    def reaches(self, q: Reals) -> NDArray[np.bool_]:
+        """Return for each channel whether one of its weights is the largest or the least: bool[G, P]."""
+        return np.asarray((q.max(1) == self.largest) | (q.min(1) == self.least))
 
 
 @dataclass(frozen=True)
@@ -53,8 +66,8 @@ class Rounding:
 def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -> tuple[Reals, Reals]:
     """Sweep over the weights, each set to its best value given the others, and scales in between.
 
-    q_k <- clip(rint(q_k + (r_k / S - (Hq)_k) / H_kk), -m, m); after a sweep S <- q'r / q'Hq where both are positive, of
-    a layer with one scale both summed over its channels. No step raises S^2 q'Hq - 2 S q'r. H and q are whole numbers
+    q_k <- clip(rint(q_k + (r_k / S - (Hq)_k) / H_kk)); after a sweep S <- q'r / q'Hq where both are positive, of a
+    layer with one scale both summed over its channels. No step raises S^2 q'Hq - 2 S q'r. H and q are whole numbers
     below 2^53 in sum, so that Hq is exact in any order.
 
     Args:
@@ -67,7 +80,7 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
     Returns:
         q and scale behind at most 12 sweeps.
     """
-    h, r, limit = moments.h, moments.r, grid.largest
+    h, r = moments.h, moments.r
     diagonal = np.einsum("gkk->gk", h)
     q = q.copy()
     products = h @ q
@@ -79,7 +92,7 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
             for k in range(inner.shape[1]):
                 row = q[:, first + k]
                 wanted = row + (r[:, first + k] / scale - near[:, k]) / diagonal[:, first + k, None]
-                found = np.clip(np.rint(wanted), -limit, limit)
+                found = grid.clipped(wanted)
                 near[:, k + 1 :] += inner[:, k + 1 :, k, None] * (found - row)[:, None]
                 q[:, first + k] = found
             step = q[:, block] - before
@@ -95,9 +108,9 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
 def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
     """Return the best quantized weights that the target's own quantiser can give back.
 
-    Of all starts the one of least loss, for each channel (for the layer where it has one scale), among those of which
-    some weight is +-m: a target that derives S from the largest weight then finds the same S. The target's own rounding
-    is among them.
+    Of all ends the one of least loss, for each channel (for the layer where it has one scale), among those of which
+    some weight is the largest or the least: a target that derives S from these then finds the same S. The target's own
+    rounding is among them.
 
     Args:
         moments: of the filter.
@@ -111,25 +124,41 @@ def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
         largest = np.full_like(largest, largest.max())
     base = np.where(largest > 0, largest, 1.0) / grid.largest
     scale = (np.linspace(0.25, 1.1, starts)[None, :, None] * base[:, None]).reshape(groups, -1)
-    wide = replace(moments, r=np.tile(moments.r, (1, 1, starts)))
-    q = np.clip(np.rint(np.tile(weights, (1, 1, starts)) / scale[:, None]), -grid.largest, grid.largest)
-    q, scale = descend(wide, q, scale, grid, starts)
-    loss = wide.loss(q, scale).reshape(groups, starts, channels)
-    reaches = (np.abs(q).max(1) == grid.largest).reshape(groups, starts, channels)
+    q = grid.clipped(np.tile(weights, (1, 1, starts)) / scale[:, None])
+    plain = Rounding(grid.q, grid.scale, np.ones((groups, channels), np.bool_))
+    found = _better(moments, plain, grid, *descend(_wide(moments, starts), q, scale, grid, starts), starts)
+    random = np.random.default_rng(0)
+    for _ in range(0 if grid.per_tensor else _ROUNDS if depth <= _FEW_FROM else 1):
+        q, scale = np.tile(found.q, (1, 1, _COPIES)), np.tile(found.scale, (1, _COPIES))
+        moved = grid.clipped(q + random.integers(-1, 2, q.shape) * (random.random(q.shape) < _SHARE))
+        found = _better(moments, found, grid, *descend(_wide(moments, _COPIES), moved, scale, grid, _COPIES), _COPIES)
+    return found
+
+
+def _wide(moments: Moments, copies: int) -> Moments:
+    return replace(moments, r=np.tile(moments.r, (1, 1, copies)))
+
+
+def _better(moments: Moments, known: Rounding, grid: Grid, q: Reals, scale: Reals, copies: int) -> Rounding:
+    """Return the best of what is known and of some copies: for each channel; for the layer where it has one scale."""
+    groups, depth, channels = known.q.shape
+    loss = _wide(moments, copies).loss(q, scale).reshape(groups, copies, channels)
+    reaches = grid.reaches(q).reshape(groups, copies, channels)
+    before = moments.loss(known.q, known.scale)
     if grid.per_tensor:
         loss = np.broadcast_to(loss.sum((0, 2), keepdims=True), loss.shape)
         reaches = np.broadcast_to(reaches.any((0, 2), keepdims=True), loss.shape)
+        before = np.broadcast_to(before.sum(), before.shape)
     best = np.argmin(np.where(reaches, loss, np.inf), axis=1)[:, None]
-    q = np.take_along_axis(q.reshape(groups, depth, starts, channels), best[:, None], 2)[:, :, 0]
-    scale = np.take_along_axis(scale.reshape(groups, starts, channels), best, 1)[:, 0]
     found = np.take_along_axis(np.where(reaches, loss, np.inf), best, 1)[:, 0]
-    plain = moments.loss(grid.q, grid.scale)
-    if grid.per_tensor:
-        plain = np.broadcast_to(plain.sum(), plain.shape)
-    is_plain = ~(found < plain)
-    q = np.where(is_plain[:, None], grid.q, q)
-    scale = np.where(is_plain, grid.scale, scale)
-    return Rounding(q, scale, is_plain)
+    is_better = found < before
+    q = np.take_along_axis(q.reshape(groups, depth, copies, channels), best[:, None], 2)[:, :, 0]
+    scale = np.take_along_axis(scale.reshape(groups, copies, channels), best, 1)[:, 0]
+    return Rounding(
+        np.where(is_better[:, None], q, known.q),
+        np.where(is_better, scale, known.scale),
+        known.is_plain & ~is_better,
+    )
 
 
 def _best_scale(linear: Reals, square: Reals, scale: Reals, per_tensor: bool, starts: int) -> Reals:

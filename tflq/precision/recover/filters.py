@@ -31,7 +31,8 @@ class Filter:
         shape: of its weights.
         groups: G.
         window: where it stands on its input; None for a fully connected layer.
-        positions: output positions of one sample.
+        output: (rows, columns) of its output positions.
+        batch: images of one sample, or rows of a fully connected layer.
     """
 
     node: Node
@@ -40,7 +41,13 @@ class Filter:
     shape: tuple[int, ...]
     groups: int
     window: Window | None
-    positions: int
+    output: tuple[int, int]
+    batch: int
+
+    @property
+    def positions(self) -> int:
+        """Output positions of one sample."""
+        return self.batch * self.output[0] * self.output[1]
 
     @property
     def is_depthwise(self) -> bool:
@@ -98,16 +105,16 @@ def filter_of(graph: Graph, index: int) -> Filter | str:
     if node.operator == "fully_connected":
         if node.attributes.text("weights_format", "default") != "default" or len(weights.shape) != 2:
             return "its weights are shuffled"
-        return Filter(node, index, node.inputs[0], weights.shape, 1, None, x.size // weights.shape[1])
+        return Filter(node, index, node.inputs[0], weights.shape, 1, None, (1, 1), x.size // weights.shape[1])
     try:
         window = window_of_node(node, x.shape, weights.shape)
     except (GraphError, UnsupportedError) as error:
         return str(error)
     depth = x.shape[3]
     groups = depth if node.operator == "depthwise_conv_2d" else depth // weights.shape[3]
-    height, width = window.output_size((x.shape[1], x.shape[2]))
+    output = window.output_size((x.shape[1], x.shape[2]))
     source, window = _before_pad(graph, node.inputs[0], window)
-    return Filter(node, index, source, weights.shape, groups, window, x.shape[0] * height * width)
+    return Filter(node, index, source, weights.shape, groups, window, output, x.shape[0])
 
 
 def _before_pad(graph: Graph, tensor: int, window: Window) -> tuple[int, Window]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,10 +17,12 @@ from tflq.analysis.inputs import Samples
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.graph import Affine, Array, Graph, Tensor
+from tflq.precision.recover.areas import Areas, areas_of, draw
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.grid import Reals, exact_product
-from tflq.precision.recover.moments import Moments, draw_rows, moments_of
+from tflq.precision.recover.moments import Moments, Observed, moments_of
 from tflq.precision.recover.probe import Probe, elements, gather, offsets_of
+from tflq.precision.recover.records import RecoverySettings
 
 _JUDGED = 1 << 16
 """Elements of a layer's result that judge it on the samples that are kept aside."""
@@ -41,9 +44,9 @@ class Judge:
         fitted: samples that filters are fitted to, for the float network.
         held_out: samples kept aside, that decide what stays.
         filters: that can be recovered.
-        count: output positions of a filter that are fitted to.
-        seed: of their choice.
-        wanted: filter's node -> what it should give at its positions: float32[G, N, C].
+        options: how many output positions are fitted to, and which.
+        areas: filter's node -> what it is fitted to.
+        wanted: filter's node -> what it should give in each of them: float32[G, N, C].
         reference: tensor of the float network -> elements of it on the samples kept aside: float64[1, N, 1].
     """
 
@@ -53,17 +56,24 @@ class Judge:
     fitted: Samples
     held_out: Samples
     filters: tuple[Filter, ...]
-    count: int
-    seed: int
-    wanted: dict[int, NDArray[np.float32]] = field(init=False)
+    options: RecoverySettings
+    areas: dict[int, tuple[Areas, ...]] = field(init=False)
+    wanted: dict[int, tuple[Array, ...]] = field(init=False)
     reference: dict[int, Reals] = field(init=False)
 
     def __post_init__(self) -> None:
         """Run the float network."""
         graph = self.floating.graph
-        probes = {of.index: Probe(of.source, self._rows(of), of.positions, of.windows) for of in self.filters}
-        windows = gather(self.floating, self.fitted, probes)
-        self.wanted = {of.index: self._results(of, windows.pop(of.index)) for of in self.filters}
+        self.floating.engine.threads = self.options.jobs
+        self.areas = {
+            of.index: areas_of(of, self.fitted.count, self.options.rows, self.options.seed + of.index)
+            for of in self.filters
+        }
+        self.wanted = self._gather(
+            self.floating,
+            {of.index: of.source for of in self.filters},
+            lambda areas, x, chosen: self._results(areas.of, areas.windows(x, chosen)),
+        )
         judged = dict.fromkeys([*(of.node.outputs[0] for of in self.filters), *before_softmax(graph), *graph.outputs])
         elements_of = {t: Probe(t, self._judged(t), graph.tensors[t].size, elements) for t in judged}
         found = gather(self.floating, self.held_out, elements_of)
@@ -71,7 +81,9 @@ class Judge:
 
     def execution(self, graph: Graph) -> Execution:
         """Return a float network under the target."""
-        return for_target(graph, self.target, self.settings)
+        execution = for_target(graph, self.target, self.settings)
+        execution.engine.threads = self.options.jobs
+        return execution
 
     def matched(self, execution: Execution) -> dict[int, int]:
         """Return tensor of the float network -> tensor of the target that means the same."""
@@ -93,15 +105,18 @@ class Judge:
         tensor = execution.graph.tensors[source]
         shape = self.floating.graph.tensors[of.source].shape
 
-        def read(x: Array, rows: Array) -> Array:
-            return of.windows(offsets_of(x, tensor).reshape(len(x), *shape), rows)
+        def read(areas: Areas, x: Array, chosen: NDArray[np.int64]) -> Array:
+            return areas.windows(offsets_of(x, tensor).reshape(len(x), *shape), chosen)
 
-        windows = gather(execution, self.fitted, {0: Probe(source, self._rows(of), of.positions, read)})[0]
+        windows = self._gather(execution, {of.index: source}, read)[of.index]
         is_affine = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
         scale = float(tensor.affine.scale[0]) if is_affine else 1.0
         weights = np.asarray(self.floating.graph.tensors[of.node.inputs[1]].data).astype(np.float64)
-        wanted = self.wanted[of.index].astype(np.float64)
-        return moments_of(windows, scale, wanted, of.matrix(weights).astype(np.float64), largest)
+        observed = [
+            Observed(found, wanted.astype(np.float64), areas.weight)
+            for found, wanted, areas in zip(windows, self.wanted[of.index], self.areas[of.index], strict=True)
+        ]
+        return moments_of(observed, scale, of.matrix(weights).astype(np.float64), largest)
 
     def held_out_db(self, execution: Execution, tensors: tuple[int, ...]) -> float:
         """Return the SQNR of tensors of the float network under the target, on the samples kept aside, in dB.
@@ -119,18 +134,38 @@ class Judge:
         noise = sum(float(np.square(found[t].astype(np.float64) - self.reference[t]).sum()) for t in chosen)
         return round(sqnr_db(signal, noise), DECIMALS)
 
+    def agreement(self, execution: Execution) -> int:
+        """Return on how many of all samples the highest outputs are those of the float network."""
+        found = 0
+        pairs = list(zip(execution.graph.outputs, self.floating.graph.outputs, strict=True))
+        for samples in (self.fitted, self.held_out):
+            runs = (execution.iterate(samples), self.floating.iterate(samples))
+            for ours, theirs in zip(*runs, strict=True):
+                same = [_highest(ours[a]) == _highest(theirs[b]) for a, b in pairs]
+                found += int(np.all(same, axis=0).sum())
+        return found
+
     def _results(self, of: Filter, windows: Array) -> NDArray[np.float32]:
         graph = self.floating.graph
         weights, bias = (np.asarray(graph.tensors[t].data).astype(np.float64) for t in of.node.inputs[1:3])
         result = exact_product(windows.astype(np.float64), of.matrix(weights).astype(np.float64))
         return (result + bias.reshape(of.groups, 1, -1)).astype(np.float32)
 
-    def _rows(self, of: Filter) -> NDArray[np.int64]:
-        return draw_rows(self.fitted.count * of.positions, self.count, self.seed + of.index)
+    def _gather(
+        self, execution: Execution, sources: dict[int, int], read: Callable[[Areas, Array, NDArray[np.int64]], Array]
+    ) -> dict[int, tuple[Array, ...]]:
+        """Return for each filter's node what `read` makes of its input in each of its areas."""
+        probes = {
+            (node, i): Probe(source, areas.chosen, areas.each, partial(read, areas))
+            for node, source in sources.items()
+            for i, areas in enumerate(self.areas[node])
+        }
+        found = gather(execution, self.fitted, probes)
+        return {node: tuple(found[node, i] for i in range(len(self.areas[node]))) for node in sources}
 
     def _judged(self, t: int) -> NDArray[np.int64]:
         total = self.held_out.count * self.floating.graph.tensors[t].size
-        return draw_rows(total, _JUDGED, self.seed + t)
+        return draw(total, _JUDGED, self.options.seed + t)
 
 
 def before_softmax(graph: Graph) -> tuple[int, ...]:
@@ -141,5 +176,9 @@ def before_softmax(graph: Graph) -> tuple[int, ...]:
     )
 
 
-def _real_elements(tensor: Tensor, x: Array, rows: Array) -> Array:
+def _highest(outputs: Array) -> NDArray[np.int64]:
+    return np.asarray(outputs.reshape(len(outputs), -1).argmax(1), np.int64)
+
+
+def _real_elements(tensor: Tensor, x: Array, rows: NDArray[np.int64]) -> Array:
     return elements(real_values(x, tensor), rows)

@@ -57,7 +57,9 @@ class Placed:
         scales = np.broadcast_to(tensor.affine.along(len(tensor.shape))[0].astype(np.float64), tensor.shape)
         per_weight = of.matrix(_in_file_order(scales, self.axes, of.shape))
         matrix = np.ascontiguousarray(of.matrix(q)).astype(np.float64)
-        return Grid(max(1, int(np.abs(q).max())), not tensor.affine.is_per_axis, matrix, per_weight[:, 0].copy())
+        largest = max(1, int(q.max()) if -q.min() == q.max() + 1 else int(np.abs(q).max()))
+        least = -largest - int(-q.min() == q.max() + 1)
+        return Grid(largest, least, not tensor.affine.is_per_axis, matrix, per_weight[:, 0].copy())
 
 
 def place(graph: Graph, of: Filter, weights: NDArray[np.float32], output: int | None) -> Placed | str:

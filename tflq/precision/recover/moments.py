@@ -1,19 +1,19 @@
-"""Steps 2 to 4 of docs/recover.md: the rows that count, what the filter should give there, and their moments."""
+"""Steps 3 and 4 of docs/recover.md: moments of a filter's windows and of what it should give there."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.graph import Array
 from tflq.precision.recover.grid import EXACT_BITS, Reals, on_grid
 
 _RIDGE = 0.1
 _LEAST_RIDGE = 1e-3
-"""lambda as a share of the mean of the diagonal of A'A / N: 0.1 K / N, at least 0.001 and at most 0.1.
+"""lambda as a share of the mean of the diagonal of H: 0.1 K / N, at least 0.001 and at most 0.1.
 
 It draws towards the model's own weights: where rows are few, or an input never changes, they are the better guess.
 """
@@ -23,16 +23,31 @@ _MAX_BLOCK = 1 << 24
 
 
 @dataclass(frozen=True)
+class Observed:
+    """What a filter reads and should give at some places.
+
+    Attributes:
+        windows: [G, N, K], quantized values less the zero point (integers), or means of them, or real values.
+        targets: T, float64[G, N, C].
+        weight: of their mean squared error.
+    """
+
+    windows: Array
+    targets: Reals
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
 class Moments:
     """What the descent needs of the windows of a filter, the bias eliminated; in units of `step`.
 
     Attributes:
-        h: A'A / N + lambda I, whole numbers: float64[G, K, K].
-        r: A'(T - mean T) / N + lambda w: float64[G, K, C].
+        h: sum of weight A'A / N, + lambda I, whole numbers: float64[G, K, K].
+        r: sum of weight A'(T - mean T) / N, + lambda w: float64[G, K, C].
         step: of both, squared real units of the input.
         mu: means of the windows' columns, real: float64[G, K].
         target_mean: of what the filter should give: float64[G, C].
-        target_power: mean square of T - mean T: float64[G, C].
+        target_power: sum of weight times mean square of T - mean T: float64[G, C].
     """
 
     h: Reals
@@ -48,35 +63,45 @@ class Moments:
         return np.asarray(scale**2 * square - 2 * scale * linear)
 
 
-def draw_rows(total: int, count: int, seed: int) -> NDArray[np.int64]:
-    """Return min(count, total) output positions in ascending order, without replacement."""
-    if total <= count:
-        return np.arange(total)
-    return np.sort(np.random.default_rng(seed).choice(total, count, replace=False))
-
-
-def moments_of(windows: Array, scale: float, targets: Reals, weights: Reals, largest_weight: int) -> Moments:
-    """Return the moments.
+def moments_of(observed: Sequence[Observed], scale: float, weights: Reals, largest_weight: int) -> Moments:
+    """Return the moments of all that was observed; the means are those of the last.
 
     Sums of whole numbers are exact, so that they do not depend on order or processor. Windows that are no whole
     numbers are put on a grid first, and so are targets.
 
     Args:
-        windows: [G, N, K], quantized values less the zero point, or real values.
+        observed: single places first.
         scale: of the quantized values; 1 for real values.
-        targets: T, float64[G, N, C].
         weights: the model's own, w: float64[G, K, C].
         largest_weight: m; H has as many bits as let Hq stay exact.
     """
-    groups, count, depth = windows.shape
-    x = windows.astype(np.float64)
+    parts = [_centred(part, scale) for part in observed]
+    centred, crossed, power = (
+        np.sum([part.weight * found[i] for part, found in zip(observed, parts, strict=True)], axis=0) for i in range(3)
+    )
+    mu, mean = parts[-1][3:]
+    depth, count = weights.shape[1], observed[0].windows.shape[1]
+    diagonal = np.einsum("gkk->gk", centred)
+    share = max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
+    ridge = np.maximum(share * diagonal.sum(1, keepdims=True) / depth, 1e-6 * scale**2)
+    diagonal += ridge
+    h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
+    np.einsum("gkk->gk", h)[...] = np.maximum(np.einsum("gkk->gk", h), 1.0)
+    unit = float(step.reshape(()))
+    return Moments(h, (crossed + ridge[:, :, None] * weights) / unit, unit, mu, mean, power)
+
+
+def _centred(observed: Observed, scale: float) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+    """Return A'A / N, A'(T - mean T) / N, the mean square of T - mean T, and the means of windows and targets; real."""
+    groups, count, depth = observed.windows.shape
+    x = observed.windows.astype(np.float64)
     unit = np.float64(scale)
-    if not np.issubdtype(windows.dtype, np.integer):
+    if not np.issubdtype(observed.windows.dtype, np.integer):
         x, found = on_grid(x, 15)
         unit = found.reshape(()) * scale
     largest = max(1.0, float(np.max(np.abs(x), initial=1.0)))
     room = EXACT_BITS - 1 - math.ceil(math.log2(count)) - math.ceil(math.log2(largest + 1))
-    t, t_step = on_grid(targets, min(30, room), (1,))
+    t, t_step = on_grid(observed.targets, min(30, room), (1,))
     sums, t_sums = x.sum(1), t.sum(1)
     centred = np.empty((groups, depth, depth))
     crossed = np.empty((groups, depth, t.shape[2]))
@@ -86,19 +111,6 @@ def moments_of(windows: Array, scale: float, targets: Reals, weights: Reals, lar
         turned = x[part].transpose(0, 2, 1)
         centred[part] = (turned @ x[part]) / count - sums[part, :, None] * sums[part, None, :] / count**2
         crossed[part] = (turned @ t[part]) / count - sums[part, :, None] * t_sums[part, None, :] / count**2
-    diagonal = np.einsum("gkk->gk", centred)
-    share = max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
-    ridge = np.maximum(share * diagonal.sum(1, keepdims=True) / depth, 1e-6)
-    diagonal += ridge
-    h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
-    np.einsum("gkk->gk", h)[...] = np.maximum(np.einsum("gkk->gk", h), 1.0)
     mean = t_sums / count
-    power = (np.square(t).sum(1) / count - mean**2) * t_step[:, 0] ** 2
-    return Moments(
-        h,
-        (crossed * t_step * unit + ridge[:, :, None] * unit**2 * weights) / (step.reshape(()) * unit**2),
-        float(step.reshape(()) * unit**2),
-        sums / count * unit,
-        mean * t_step[:, 0],
-        np.maximum(power, 0.0),
-    )
+    power = np.maximum(np.square(t).sum(1) / count - mean**2, 0.0) * t_step[:, 0] ** 2
+    return centred * unit**2, crossed * t_step * unit, power, sums / count * unit, mean * t_step[:, 0]

@@ -14,8 +14,8 @@ from tflq.analysis.executions import Execution, in_float, real_values
 from tflq.analysis.inputs import Samples
 from tflq.graph import Array, Model
 from tflq.precision.recover.judge import DECIMALS, before_softmax
-from tflq.precision.recover.network import Recovery
 from tflq.precision.recover.probe import RealSamples
+from tflq.precision.recover.records import Recovery
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from tflq.graph import Affine, Array, Graph, Tensor
 
 _CHUNK_BYTES = 128 << 20
 """Of the tensors that are read, counted as float64, that a run holds at a time."""
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Probe:
     tensor: int
     rows: NDArray[np.int64]
     positions: int
-    read: Callable[[Array, Array], Array]
+    read: Callable[[Array, NDArray[np.int64]], Array]
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class RealSamples:
         ]
 
 
-def gather(execution: Execution, samples: Samples, probes: Mapping[int, Probe]) -> dict[int, Array]:
+def gather(execution: Execution, samples: Samples, probes: Mapping[Key, Probe]) -> dict[Key, Array]:
     """Run the samples and return what each probe keeps, by its key: [groups, rows, values].
 
     The samples run in chunks of bounded size; what is kept does not depend on that.
@@ -68,7 +71,7 @@ def gather(execution: Execution, samples: Samples, probes: Mapping[int, Probe]) 
     tensors = tuple(dict.fromkeys(probe.tensor for probe in probes.values()))
     sample_bytes = sum(8 * execution.graph.tensors[t].size for t in tensors)
     size = max(1, min(execution.samples_at_a_time, _CHUNK_BYTES // max(1, sample_bytes)))
-    parts: dict[int, list[Array]] = {key: [] for key in probes}
+    parts: dict[Key, list[Array]] = {key: [] for key in probes}
     start = 0
     for found in replace(execution, samples_at_a_time=size).iterate(samples, tensors):
         count = min(size, samples.count - start)
@@ -88,6 +91,6 @@ def offsets_of(array: Array, tensor: Tensor) -> Array:
     return real_values(array, tensor)
 
 
-def elements(array: Array, rows: Array) -> Array:
+def elements(array: Array, rows: NDArray[np.int64]) -> Array:
     """Return single elements of an array: [1, rows, 1]."""
     return np.asarray(array.reshape(-1)[rows].reshape(1, -1, 1))

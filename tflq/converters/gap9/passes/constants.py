@@ -45,13 +45,22 @@ class FilterConstants:
 
 
 def quantise_filter(
-    weights: FloatArray, bias: FloatArray | None, input_scale: FloatArray, axis: int, bits: int, offset_binary: bool
+    weights: FloatArray,
+    bias: FloatArray | None,
+    input_scale: FloatArray,
+    axis: int,
+    bits: int,
+    offset_binary: bool,
+    *,
+    is_full: bool = False,
 ) -> FilterConstants:
     """Quantise weights per output channel, symmetric and narrow, and the bias at the scale of the accumulator.
 
     S_w[c] = max|w_c| / (2^(b-1) - 1), numbers below 1e-8 counting as 0 and a channel of zeros as 1;
     q = clip(rnd(w / S_w), -(2^(b-1) - 1), 2^(b-1) - 1); B = clip32(rnd(b / (S_x * S_w))). Where |b / (S_x * S_w)|
     exceeds 2^31 - 1, S_w of that channel is 1.
+
+    With `is_full` q reaches down to -2^(b-1), and S_w[c] = max(max w_c / (2^(b-1) - 1), -min w_c / 2^(b-1)).
 
     Args:
         weights: real; float64 where they come from integers, float32 where the file holds them so.
@@ -60,19 +69,20 @@ def quantise_filter(
         axis: of the output channels.
         bits: b, 2..8.
         offset_binary: whether quantized values are stored as q + 2^(b-1) (NE16).
+        is_full: whether the lowest quantized value is used, which the vendor's tool never does.
     """
     kind = weights.dtype.type
-    largest = channel_maxima(weights, axis)
-    largest = np.where(largest < _SMALLEST_WEIGHT, kind(0), largest)
     half = (1 << (bits - 1)) - 1
+    reach = np.where(weights < 0, weights * kind(half / (half + 1)), weights) if is_full else weights
+    largest = channel_maxima(reach, axis)
+    largest = np.where(largest < _SMALLEST_WEIGHT, kind(0), largest)
     scale = np.where(largest == 0, kind(1), largest) / kind(half)
     real_bias = np.zeros(len(scale), kind) if bias is None else bias
     guarded = np.abs(real_bias / (input_scale * scale)) > _LARGEST_BIAS
     scale = np.where(guarded, kind(1), scale)
-    affine = Affine(
-        scale, np.full(1, (half + 1) * offset_binary, np.int64), axis, bits, not offset_binary, narrow_range=True
-    )
-    q = np.clip(round_half_up(weights / affine.along(weights.ndim)[0]), -half, half).astype(np.int64)
+    offset = np.full(1, (half + 1) * offset_binary, np.int64)
+    affine = Affine(scale, offset, axis, bits, not offset_binary, narrow_range=not is_full)
+    q = np.clip(round_half_up(weights / affine.along(weights.ndim)[0]), -half - is_full, half).astype(np.int64)
     bias_scale = input_scale * scale
     codes = np.clip(round_half_up(real_bias / bias_scale), -_LARGEST_BIAS - 1, _LARGEST_BIAS).astype(np.int64)
     stored = (q + affine.zero_point[0]).astype(np.uint8 if offset_binary else np.int8)
@@ -118,8 +128,10 @@ def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, options: L
     has_bias = len(node.inputs) > 2 and node.inputs[2] != ABSENT
     bias = real_constant(graph.tensors[node.inputs[2]]) if has_bias else None
     on_ne16 = node.attributes.text("engine") == NE16
+    bits = _weight_bits(weights, options, on_ne16)
     return quantise_filter(
-        _real_weights(weights), bias, input_scale, weight_axis(node), _weight_bits(weights, options, on_ne16), on_ne16
+        *(_real_weights(weights), bias, input_scale, weight_axis(node), bits, on_ne16),
+        is_full=on_ne16 and options.weight_range == "full",
     )
 
 

@@ -1,0 +1,114 @@
+"""Recovery of one filter: propose, quantise by the target itself, judge, keep (docs/recover.md, steps 4 to 7)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.compare.tally import sqnr_db
+from tflq.analysis.executions import Execution
+from tflq.graph import Affine, Graph
+from tflq.precision.recover.descent import Rounding, find_rounding
+from tflq.precision.recover.filters import Filter
+from tflq.precision.recover.judge import DECIMALS, Judge
+from tflq.precision.recover.layers import Placed, place
+from tflq.precision.recover.moments import Moments
+from tflq.precision.recover.records import ALL, BIAS, NOTHING, WORSE, LayerRecovery, RecoverySettings
+
+Constants = tuple[NDArray[np.float32], NDArray[np.float32]]
+"""Weights and bias of a filter, in the file's layout."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The float network as it stands, and under the target."""
+
+    graph: Graph
+    execution: Execution
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What was done to a filter, and its new constants; None where it keeps its own."""
+
+    layer: LayerRecovery
+    constants: Constants | None
+
+
+def recover_layer(judge: Judge, options: RecoverySettings, step: Step, of: Filter) -> tuple[Step, Recovered]:
+    """Return the network behind one filter, and what was done to it."""
+    node, matched = of.node, judge.matched(step.execution)
+    weights = np.asarray(step.graph.tensors[node.inputs[1]].data, np.float32)
+    placed = place(step.execution.graph, of, weights, matched.get(node.outputs[0]))
+    nothing = LayerRecovery(of.index, node.name, node.operator, None, NOTHING, "")
+    if isinstance(placed, str):
+        return step, Recovered(replace(nothing, reason=placed), None)
+    nothing = replace(nothing, bits=placed.bits)
+    if of.source not in matched:
+        return step, Recovered(replace(nothing, reason="the target has no tensor that means its input"), None)
+    grid = placed.grid(step.execution.graph, of)
+    moments = judge.moments(step.execution, of, matched[of.source], -grid.least)
+    plain = Rounding(grid.q, grid.scale, np.ones(grid.scale.shape, np.bool_))
+    proposals = [(BIAS, plain)]
+    if not options.bias_only and placed.bits <= options.most_bits:
+        proposals.append((ALL, find_rounding(moments, of.matrix(weights).astype(np.float64), grid)))
+    before = after = judge.held_out_db(step.execution, node.outputs)
+    best, found, refused = step, Recovered(replace(nothing, reason=WORSE), None), ""
+    for kept, rounding in proposals:
+        constants = _constants(of, weights, rounding, moments)
+        graph = with_constants(step.graph, of, constants)
+        execution = judge.execution(graph)
+        if not _gives_back(placed, execution.graph, of, rounding):
+            refused = "the target's quantiser does not give back the weights that were found"
+            continue
+        ratio = judge.held_out_db(execution, node.outputs)
+        if ratio > after:
+            best, after = Step(graph, execution), ratio
+            fit = (_fit_db(moments, plain), _fit_db(moments, rounding))
+            share = float(np.mean(plain.q != rounding.q))
+            steps = _in_steps(step, of, constants[1], matched.get(node.outputs[0]))
+            layer = replace(nothing, kept=kept, fit_db=fit, changed=share, bias_steps=steps)
+            found = Recovered(layer, constants)
+    reason = refused if refused and found.layer.kept != ALL else found.layer.reason
+    return best, replace(found, layer=replace(found.layer, reason=reason, held_out_db=(before, after)))
+
+
+def with_constants(graph: Graph, of: Filter, constants: Constants) -> Graph:
+    """Return the float network with other weights and another bias of a filter."""
+    result = graph.copy()
+    for t, data in zip(of.node.inputs[1:3], constants, strict=True):
+        data.setflags(write=False)
+        result.tensors[t] = replace(graph.tensors[t], data=data)
+    return result
+
+
+def _constants(of: Filter, weights: NDArray[np.float32], rounding: Rounding, moments: Moments) -> Constants:
+    """Return w' = q S and b' = mean T - S q' mu; channels of plain rounding keep their weights."""
+    bias = moments.target_mean - np.einsum("gk,gkc->gc", moments.mu, rounding.q) * rounding.scale
+    found = (rounding.q * rounding.scale[:, None]).astype(np.float32)
+    kept = np.where(rounding.is_plain[:, None], of.matrix(weights), found)
+    return of.weights(kept).astype(np.float32, copy=False), bias.astype(np.float32).reshape(-1)
+
+
+def _fit_db(moments: Moments, rounding: Rounding) -> float:
+    """Return the ratio of what the filter should give and what is missing, both without their means, in dB."""
+    power = float(moments.target_power.sum())
+    loss = float(moments.loss(rounding.q, rounding.scale).sum()) * moments.step
+    return round(sqnr_db(power, max(0.0, power + loss)), DECIMALS)
+
+
+def _in_steps(step: Step, of: Filter, bias: NDArray[np.float32], output: int | None) -> float:
+    """Return the largest change of a bias in quantized values of the result."""
+    old = np.asarray(step.graph.tensors[of.node.inputs[2]].data).astype(np.float64)
+    found = None if output is None else step.execution.graph.tensors[output].quantisation
+    return float(np.abs(bias - old).max() / found.scale.max()) if isinstance(found, Affine) else math.nan
+
+
+def _gives_back(placed: Placed, graph: Graph, of: Filter, rounding: Rounding) -> bool:
+    try:
+        return np.array_equal(of.matrix(placed.read(graph, of)), rounding.q)
+    except ValueError:
+        return False

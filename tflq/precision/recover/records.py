@@ -1,0 +1,81 @@
+"""How a network is recovered, and what was done to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tflq.analysis.executions import Execution
+from tflq.graph import Model
+
+NOTHING, BIAS, ALL = "nothing", "bias", "weights and bias"
+WORSE = "nothing was nearer to float on the samples kept aside"
+
+
+@dataclass(frozen=True)
+class RecoverySettings:
+    """How layers are recovered.
+
+    Attributes:
+        rows: output positions of a filter that are fitted to.
+        seed: of their choice.
+        bias_only: leave all weights as they are.
+        most_bits: find new quantized weights up to these bits; wider layers get a new bias only.
+        jobs: threads that run samples; results do not depend on them.
+    """
+
+    rows: int = 8000
+    seed: int = 0
+    bias_only: bool = False
+    most_bits: int = 7
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class LayerRecovery:
+    """What was done to one filter.
+
+    Attributes:
+        index: of its node in the float network.
+        name: of that node.
+        operator: of that node.
+        bits: of its weights under the target; None where they were not found there.
+        kept: of what was found: "weights and bias", "bias", or "nothing".
+        reason: why nothing, or no weights; else empty.
+        fit_db: of the filter's own result on the samples that it was fitted to, before and after: SQNR, in dB.
+        held_out_db: of the layer's result in the target's integers on the samples kept aside, before and after.
+        changed: share of the quantized weights that are others now.
+        bias_steps: largest change of a bias, in quantized values of the result; NaN where they are not known.
+    """
+
+    index: int
+    name: str
+    operator: str
+    bits: int | None
+    kept: str
+    reason: str
+    fit_db: tuple[float, float] = (math.nan, math.nan)
+    held_out_db: tuple[float, float] = (math.nan, math.nan)
+    changed: float = 0.0
+    bias_steps: float = math.nan
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A network that was recovered.
+
+    Attributes:
+        network: the float network with the new weights and biases, and its ranges.
+        plain: the same with the model's own.
+        layers: its filters in order of execution.
+        execution: the network under the target.
+        plain_execution: the plain one.
+        reason: why the whole network was left as it was; else empty.
+    """
+
+    network: Model
+    plain: Model
+    layers: tuple[LayerRecovery, ...]
+    execution: Execution
+    plain_execution: Execution
+    reason: str = ""
