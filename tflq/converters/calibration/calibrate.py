@@ -13,10 +13,12 @@ from tflq.converters.calibration.options import StatisticsOptions
 from tflq.converters.calibration.ranges import computed_tensors, range_of
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import bounds_of
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import InputError, SampleError
 from tflq.graph import Affine, Array, DType, Graph, Node, Tensor, dequantise, float_view
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
+from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +29,13 @@ class CalibrationSamples:
         inputs: real values of the first samples: one float32[S, *shape] for each graph input.
         strategy: the strategy's name.
         count: number of samples that were run.
+        positive: graph inputs of which every value was above 0, whatever their range was widened to.
     """
 
     inputs: tuple[NDArray[np.float32], ...]
     strategy: str
     count: int
+    positive: frozenset[int] = frozenset()
 
 
 def samples_of(graph: Graph) -> CalibrationSamples | None:
@@ -87,7 +91,8 @@ def calibrate(
         raise InputError("calibration: there is no sample; give at least one")
     result = _with_ranges(graph, view, engine.graph, observer, chosen)
     inputs = tuple(np.concatenate([b[i] for b in kept]) for i in range(len(graph.inputs))) if kept else ()
-    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples)
+    positive = frozenset(t for t in graph.inputs if t in observer.statistics and observer.statistics[t].minimum > 0)
+    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, positive)
     return result
 
 
@@ -100,10 +105,16 @@ class _Observer:
         self._options = options
         self._parts: dict[int, list[NDArray[np.float32]]] = {}
         self.statistics: dict[int, Statistics] = {}
+        self.differences: dict[str, Statistics] = {}
         self.samples = 0
 
-    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:
-        """Nothing to do before a node."""
+    def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:  # noqa: ARG002
+        """Take the difference that is squared: no tensor of the graph holds it, and targets need its range."""
+        if node.operator == "squared_difference" and self._graph.tensors[node.outputs[0]].dtype is DType.FLOAT32:
+            first, second = (x.astype(np.float32) for x in align(*(x for x in inputs if x is not None)))
+            self.differences.setdefault(node.name, Statistics(self._options)).update(
+                np.asarray(first - second, np.float32)
+            )
 
     def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
         """Take a node's results."""
@@ -175,6 +186,11 @@ def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer,
             statistics.update(_finite(constant[None], lowered.tensors[seen], lambda row: row))
         if statistics is not None:
             result.tensors[t] = replace(graph.tensors[t], range=range_of(*bounds_of(statistics, options)))
+    for index, node in enumerate(result.nodes):
+        if node.name in observer.differences:
+            bounds = bounds_of(observer.differences[node.name], options)
+            ends = tuple(float(np.float32(end)) for end in bounds)
+            result.nodes[index] = with_attributes(node, difference_range=ends)
     return result
 
 

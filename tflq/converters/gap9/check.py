@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.affine_types import file_range
+from tflq.converters.gap9.expressions.operators import NEEDING, expression_problem
 from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.fold_pad import foldable_padding
@@ -17,13 +18,8 @@ _ACTIVATIONS = ("none", "relu", "relu6")
 _PASSED = ("quantize", "dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
 _ALL_DATA = ("concatenation", "pack")
 _WITHOUT_REFERENCE = {
-    "div": "the page gives no integer rule for a quotient",
-    "maximum": "a piecewise expression in Q15, never compared with the device",
-    "minimum": "a piecewise expression in Q15, never compared with the device",
-    **dict.fromkeys(
-        ("abs", "ceil", "cos", "exp", "floor_mod", "log", "pow", "rsqrt", "sin", "sqrt", "squared_difference"),
-        "a piecewise expression in Q15, never compared with the device",
-    ),
+    **dict.fromkeys(("log", "neg"), "NNTool's importer does not know it"),
+    **dict.fromkeys(("ceil", "floor_mod"), "NNTool imports it, and has no integer kernel of it"),
     **dict.fromkeys(("unidirectional_sequence_rnn", "bidirectional_sequence_lstm"), "no reference but for LSTM"),
 }
 
@@ -121,6 +117,10 @@ def _elementwise(graph: Graph, _index: int, node: Node, _options: LayerOptions) 
     )
 
 
+def _expression(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
+    return expression_problem(graph, node, options) or _elementwise(graph, index, node, options)
+
+
 def _is_bare(tensor: Tensor) -> bool:
     return not tensor.dtype.is_floating and file_range(tensor) is None
 
@@ -156,8 +156,7 @@ _RULES: dict[str, _Rule] = {
     "leaky_relu": _leaky,
     "padv2": _padv2,
     "average_pool_2d": _average_pool,
-    "add": _elementwise,
-    "sub": _elementwise,
-    "mul": _elementwise,
+    **dict.fromkeys(("add", "sub", "mul"), _elementwise),
+    **dict.fromkeys(NEEDING, _expression),
     "unidirectional_sequence_lstm": _lstm,
 }

@@ -8,6 +8,7 @@ from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.operators import FILTERS
 from tflq.graph import Affine, Graph, Node
+from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
 
 
 def departures_of(graph: Graph) -> dict[str, str]:
@@ -20,6 +21,8 @@ def departures_of(graph: Graph) -> dict[str, str]:
     for node in graph.nodes:
         rule = _RULES.get(node.operator)
         reason = node.attributes.text("departure", "") or (rule(graph, node) if rule is not None else "")
+        if isinstance(node.params, ExpressionParams):
+            reason = "; ".join(filter(None, (reason, *node.params.flaws)))
         if reason:
             found[node.name] = reason
     return found

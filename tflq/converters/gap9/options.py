@@ -31,6 +31,12 @@ class LayerOptions:
     numerics: str = key(
         "exact", "where NNTool is flawed: the right result, or NNTool's to the bit", ("exact", "nntool")
     )
+    expressions: str = key(
+        "auto",
+        "NNTool's expression matcher: auto runs it where an operator needs it, and computes MUL and SUB by it, too",
+        ("true", "false", "auto"),
+        per_layer=False,
+    )
     weight_bits_requested: bool = False
 
 

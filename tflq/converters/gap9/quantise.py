@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflq.converters.calibration import samples_of
 from tflq.converters.gap9.affine_types import file_range, state_ranges
 from tflq.converters.gap9.check import problems_of
+from tflq.converters.gap9.expressions.match import match_expressions
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
 from tflq.converters.gap9.passes.arrange_layout import arrange_layout
@@ -42,12 +44,20 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """
     options = layer_options(graph, settings)
     refuse(problems_of(graph, options))
-    result = run_passes(graph, _passes(options))
+    result = run_passes(graph, _passes(options, _positive_inputs(graph)))
     validate(result, "gap9 graph")
     return result
 
 
-def _passes(options: dict[str, LayerOptions]) -> tuple[Pass, ...]:
+def _positive_inputs(graph: Graph) -> frozenset[int]:
+    """Return the inputs whose range begins above 0, before ranges are widened to hold it: they are symmetric."""
+    samples = samples_of(graph)
+    stated = {t: file_range(graph.tensors[t]) for t in graph.inputs}
+    known = frozenset(t for t, range_ in stated.items() if range_ is not None and range_.minimum[0] > 0)
+    return known | (samples.positive if samples is not None else frozenset())
+
+
+def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass, ...]:
     return (
         Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
         Pass(state_ranges, "every type follows from a real range"),
@@ -63,8 +73,9 @@ def _passes(options: dict[str, LayerOptions]) -> tuple[Pass, ...]:
         Pass(lambda graph: cut_kernels(graph, options), "engines and scales of weights follow the cut kernel"),
         Pass(lambda graph: fuse(graph, options), "generators take convolution, pool and activation together"),
         Pass(lambda graph: merge_convolutions(graph, options), "parallel convolutions load their input once"),
+        Pass(lambda graph: match_expressions(graph, options), "element-wise operators are compiled together"),
         Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
-        Pass(lambda graph: _typed(graph, options), "docs/gap9.md, 8"),
+        Pass(lambda graph: _typed(graph, options, positive), "docs/gap9.md, 8"),
         Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
         Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
         Pass(arrange_layout, "global means read channels first"),
@@ -88,6 +99,6 @@ def _without_file_facts(graph: Graph) -> Graph:
     return Graph(tensors, nodes, graph.inputs, graph.outputs, graph.name)
 
 
-def _typed(graph: Graph, options: dict[str, LayerOptions]) -> Graph:
-    plan = choose_types(graph, options)
+def _typed(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
+    plan = choose_types(graph, options, positive)
     return apply_types(graph, reduce_precision(graph, plan, options))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
-from tflq.converters.passes.patterns import computed_inputs, only_reader
+from tflq.converters.passes.patterns import computed_inputs, constant_operand, only_reader
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
@@ -31,6 +31,7 @@ _FAILING = {
     "add": (("leaky_relu",), ("hard_swish",), ("hard_sigmoid",), ("logistic",)),
 }
 """What NNTool joins too, and then cannot quantise."""
+_AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")
 _DEPARTURE = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
 
@@ -52,6 +53,7 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
                 f"{graph.where(index)}: NNTool joins it with the {failing[-1]} behind it and cannot quantise the two; "
                 "numerics=exact computes them one after the other"
             )
+        _refuse_after_constant(graph, index)
         members = next(
             (m for chain in _CHAINS.get(node.operator, ()) if (m := _follow(graph, index, chain)) is not None), None
         )
@@ -60,6 +62,20 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
         if failing:
             result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE)
     return result
+
+
+def _refuse_after_constant(graph: Graph, index: int) -> None:
+    """An addition of one number joins what follows as one of two tensors, and NNTool then fails, whatever is set."""
+    node = graph.nodes[index]
+    place = constant_operand(graph, node) if node.operator == "add" else None
+    reader = only_reader(graph, node.outputs[0])
+    if place is None or graph.tensors[node.inputs[place]].size != 1 or reader is None:
+        return
+    if graph.nodes[reader].operator in _AFTER_CONSTANT:
+        raise UnsupportedError(
+            f"{graph.where(index)}: NNTool fails on the addition of a constant of one element in front of "
+            f"{graph.nodes[reader].operator.upper()}; add a constant of the tensor's shape"
+        )
 
 
 def _follow(graph: Graph, index: int, chain: tuple[str, ...]) -> list[int] | None:

@@ -6,6 +6,7 @@ import re
 
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.passes.choose_engines import NE16
+from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.graph import Affine, Graph, Node
 
 Options = dict[str, object]
@@ -36,7 +37,7 @@ def quantised(source):
     graph = NNGraph.load_graph(source, load_quantization=True)
     graph.adjust_order()
     graph.fusions("scaled_match_group")
-    graph.quantize(schemes=["scaled"], graph_options=GRAPH_OPTIONS, node_options=NODE_OPTIONS)
+{matcher}    graph.quantize(schemes=["scaled"], graph_options=GRAPH_OPTIONS, node_options=NODE_OPTIONS)
     graph.adjust_order()
     return graph
 
@@ -46,6 +47,8 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         found.gen_project(directory=sys.argv[2])
 '''
+
+_MATCHER = '    graph.fusions("expression_matcher")\n'
 
 
 def nntool_script(graph: Graph, target: str, source: str) -> bytes:
@@ -57,7 +60,12 @@ def nntool_script(graph: Graph, target: str, source: str) -> bytes:
         source: name of the model's file.
     """
     options = graph_options(graph, target)
-    shown = {"graph_options": _literal(options), "node_options": _literal(node_options(graph, options))}
+    matches = any(node.operator == EXPRESSION for node in graph.nodes)
+    shown = {
+        "matcher": _MATCHER * matches,
+        "graph_options": _literal(options),
+        "node_options": _literal(node_options(graph, options)),
+    }
     # A file may be called anything: only plain characters go into the comment.
     plain = re.sub(r"[^\w.+-]", "_", source)
     return _TEXT.format(source=plain, target=target, **shown).encode()

@@ -23,6 +23,7 @@ _EXECUTION_ONLY = (
     "step_map",
     "table",
     "dtype",
+    "dtypes",
     "output_dtype",
     "shape",
     "outside",

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.affine_types import asymmetric, real_range
+from tflq.converters.gap9.emit.expression_view import expand_expressions
 from tflq.converters.gap9.operators import CURVES, FILTERS, GLOBAL_POOLS, RECTIFIERS
 from tflq.converters.gap9.types.resolve import range_of
 from tflq.converters.passes.patterns import only_reader
@@ -23,7 +24,7 @@ _HOSTS = (*FILTERS, "add", "sub", "mul", "max_pool_2d", "average_pool_2d")
 _FIXED_OUTPUT = {"softmax": (1 / 256, -128), "logistic": (1 / 256, -128), "tanh": (1 / 128, 0)}
 """Scale and zero point that TFLite's int8 kernels insist on."""
 _RECURRENT = ("unidirectional_sequence_lstm",)
-_VERSIONS = {"quantize": 2, "transpose": 2, "relu": 2, "relu6": 2, "pad": 2, "fully_connected": 12}
+_VERSIONS = {"quantize": 2, "transpose": 2, "relu": 2, "relu6": 2, "dequantize": 2, "pad": 2, "fully_connected": 12}
 """Least versions of operators that read int8; of FULLY_CONNECTED, weights with one scale for each channel."""
 
 
@@ -36,6 +37,7 @@ def tflite_view(graph: Graph) -> Graph:
     result = graph.copy()
     _refuse(graph)
     _split_hard_sigmoids(result)
+    expand_expressions(result)
     for index, node in enumerate(result.nodes):
         if node.operator in CURVES:
             _narrow_curve_input(result, node.inputs[0])

@@ -66,6 +66,8 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
 def _engine(graph: Graph, node: Node, options: LayerOptions) -> tuple[str, str]:
     if node.operator in MOVES:
         return "", "moves data: takes the type of its neighbours"
+    if node.operator == "expression":
+        return SQ8, f"one expression kernel in Q15 on the cluster; {node.attributes.text('matched')}"
     if not options.use_ne16:
         return SQ8, "use_ne16 is false"
     if node.operator in FILTERS:

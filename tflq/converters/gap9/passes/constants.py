@@ -20,7 +20,8 @@ from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_h
 _SMALLEST_SCALE = 1e-6
 _SMALLEST_WEIGHT = 1e-8
 _LARGEST_BIAS = (1 << 31) - 1
-_ELEMENTWISE = ("add", "sub", "mul")
+EXPRESSION = "expression"
+_ELEMENTWISE = ("add", "sub", "mul", EXPRESSION)
 
 _JOINING = ("concatenation", "pack")
 
@@ -184,14 +185,15 @@ def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
 
 
 def _operands(graph: Graph, index: int) -> None:
-    """Constant operands: NE16's Add keeps the file's quantized values.
+    """Constant operands: NE16's Add and expressions keep the file's quantized values.
 
     All others are int8 symmetric on the constant's range.
     """
     node = graph.nodes[index]
     for position, t in enumerate(node.inputs):
         tensor = graph.tensors[t]
-        keeps = node.attributes.text("engine") == NE16 and isinstance(tensor.quantisation, Affine)
+        keeps = node.attributes.text("engine") == NE16 or node.operator == EXPRESSION
+        keeps = keeps and isinstance(tensor.quantisation, Affine)
         if not tensor.is_constant or keeps:
             continue
         real = real_constant(tensor)

@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.gap9.operators import POOLS
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
-from tflq.graph import Attributes, Graph, Node, Range, pruned
+from tflq.graph import Attributes, Graph, Node, Tensor, pruned
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", *POOLS, "add", "sub", "mul", "div")
 
@@ -26,7 +26,7 @@ def separate_activations(graph: Graph) -> Graph:
     result = graph.copy()
     result.nodes = []
     for node in graph.nodes:
-        activation = _activation(node, graph.tensors[node.outputs[0]].range)
+        activation = _activation(node, graph.tensors[node.outputs[0]])
         if activation is None:
             result.nodes.append(node)
             continue
@@ -71,12 +71,14 @@ def _take_name(graph: Graph, kept: int, removed: int) -> None:
         graph.tensors[kept] = replace(graph.tensors[kept], name=graph.tensors[removed].name)
 
 
-def _activation(node: Node, range_: Range | None) -> str | None:
+def _activation(node: Node, written: Tensor) -> str | None:
+    """The fused one; of a quantised file a range that begins at 0 implies one."""
     fused = fused_activation(node)
     if node.operator == "unidirectional_sequence_lstm":
         return None
     if fused != "none":
         return fused
+    range_ = None if written.dtype.is_floating else written.range
     if node.operator in _IMPLIED and range_ is not None and range_.minimum[0] == 0:
         return "relu6" if np.round(range_.maximum[0]) == 6 else "relu"
     return None

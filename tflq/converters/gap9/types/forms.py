@@ -148,6 +148,13 @@ def _unsigned_sum(r: Request) -> Decision:
     return Decision(tuple(g.insisted("dtype") for g in r.arrived), (written.insisted("dtype"),))
 
 
+def _expression(r: Request) -> Decision:
+    """Takes what arrives; writes what is demanded, or int8 symmetric."""
+    ranges = r.operator.out_ranges
+    written = [d or Choice.made(range_, INT8, True) for d, range_ in zip(r.demands, ranges, strict=True)]
+    return Decision(r.arrived, tuple(written))
+
+
 def _concatenation(r: Request) -> Decision | None:
     given, demand = r.arrived, r.demands[0]
     forced = [g for g in given if g.forced]
@@ -234,6 +241,7 @@ _TABLE: dict[str, tuple[Form, ...]] = {
     "add": _SUMS,
     "sub": _SUMS,
     "mul": (Form(_SIGNED, _SIGNED, _product),),
+    "expression": (Form(ANY, ANY, _expression),),
     "concatenation": (Form(ANY, ANY, _concatenation),),
     "pack": (Form(ANY, ANY, _concatenation),),
     "split": (Form(frozenset({INT8, UINT8}), frozenset({INT8, UINT8}), _split),),

@@ -43,15 +43,20 @@ class TypePlan:
     inside: Mapping[int, Affine]
 
 
-def choose_types(graph: Graph, options: Mapping[str, LayerOptions]) -> TypePlan:
+def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
     """Decide every type of a graph with ranges, fusions and engines.
+
+    Args:
+        graph: all computed tensors have ranges, which hold 0.
+        options: of each layer.
+        positive: graph inputs whose range began above 0.
 
     Raises:
         UnsupportedError: a fusion whose members NNTool cannot type together.
     """
     flat = _flattening(graph)
     units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
-    network = _network(graph, units, flat, options)
+    network = _network(graph, units, flat, options, positive)
     decided = network.resolved
     order = resolve_forward(network, graph.inputs, lambda u: _open_constants(graph, units[u], decided[u], options))
     eliminate(network, order)
@@ -101,7 +106,13 @@ def _absorbs(graph: Graph, reader: Node) -> bool:
     return reader.operator == "fully_connected" or (reader.operator in GLOBAL_POOLS and rank == 3)
 
 
-def _network(graph: Graph, units: list[Unit], flat: Mapping[int, int], options: Mapping[str, LayerOptions]) -> Network:
+def _network(
+    graph: Graph,
+    units: list[Unit],
+    flat: Mapping[int, int],
+    options: Mapping[str, LayerOptions],
+    positive: frozenset[int],
+) -> Network:
     first = next(iter(options.values()), None)
     allow = first is not None and first.allow_asymmetric_out
     producers = dict.fromkeys(graph.inputs, GRAPH_INPUT)
@@ -121,7 +132,7 @@ def _network(graph: Graph, units: list[Unit], flat: Mapping[int, int], options: 
 
     def of_input(tensor: int) -> Choice:
         stated = range_of(graph, tensor)
-        return Choice.made(stated, INT8, bool(stated.minimum[0] != 0) and not allow)
+        return Choice.made(stated, INT8, bool(stated.minimum[0] != 0 or tensor in positive) and not allow)
 
     def of_output(arrived: Choice) -> Choice:
         return arrived if allow else arrived.symmetric() or arrived

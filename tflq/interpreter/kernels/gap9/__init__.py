@@ -10,6 +10,7 @@ _OWN = places(
     "softmax unidirectional_sequence_lstm",
     curves="hard_sigmoid hard_swish leaky_relu logistic quantize tanh",
     elementwise="add mul sub",
+    **{"expressions.kernel": "expression"},
     linear="conv_2d depthwise_conv_2d fully_connected",
     moves="resize_bilinear resize_nearest_neighbor tile",
     pooling="average_pool_2d max_pool_2d mean sum reduce_max",

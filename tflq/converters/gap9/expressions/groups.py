@@ -1,0 +1,103 @@
+"""Which operators become one expression: connected ones, cut where a value comes back through a node outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tflq.converters.gap9.expressions.operators import ACTIVATIONS, CANDIDATES
+from tflq.converters.passes.patterns import computed_inputs
+from tflq.errors import UnsupportedError
+from tflq.graph import Graph, Node
+
+Group = tuple[int, ...]
+"""Nodes in order of execution."""
+
+
+def groups_of(graph: Graph) -> list[Group]:
+    """Return the groups, in the order in which NNTool numbers them: by the sorted names of their nodes.
+
+    Alone stay an Add of two equal shapes, a ReLU, a sigmoid and a tanh; what a fusion holds already takes no part.
+
+    Raises:
+        UnsupportedError: a group that a value enters again at several places.
+    """
+    members = {i for i, node in enumerate(graph.nodes) if _takes_part(graph, node)}
+    found = [part for group in _connected(graph, members) for part in _cut(graph, group)]
+    kept = [group for group in found if not _stays_alone(graph, group)]
+    return sorted(kept, key=lambda group: "".join(sorted(graph.nodes[i].name for i in group)))
+
+
+def _takes_part(graph: Graph, node: Node) -> bool:
+    return (
+        node.operator in CANDIDATES
+        and "fusion" not in node.attributes
+        and all(graph.tensors[t].range is not None for t in node.outputs)
+    )
+
+
+def _connected(graph: Graph, members: set[int]) -> list[Group]:
+    """Return the connected components; an edge in either direction joins, and a tensor that two of them read."""
+    producers, readers = graph.producers(), dict[int, int]()
+    root = {i: i for i in members}
+
+    def find(i: int) -> int:
+        while root[i] != i:
+            i = root[i]
+        return i
+
+    for i in members:
+        for _, t in computed_inputs(graph, graph.nodes[i]):
+            writer = producers.get(t)
+            first = readers.setdefault(t, i) if writer not in members else writer
+            root[find(i)] = find(first)
+    found: dict[int, list[int]] = {}
+    for i in sorted(members):
+        found.setdefault(find(i), []).append(i)
+    return [tuple(group) for group in found.values()]
+
+
+def _cut(graph: Graph, group: Group) -> list[Group]:
+    """Return the group, or what stands above the node where a value of it comes back, and the rest."""
+    inside, producers = set(group), graph.producers()
+    come_back: set[int] = set()
+    entries: list[int] = []
+    for index, node in enumerate(graph.nodes):
+        reads_back = not come_back.isdisjoint(node.inputs)
+        if index in inside:
+            if reads_back:
+                entries.append(index)
+        elif reads_back or any(producers.get(t) in inside for t in node.inputs):
+            come_back.update(node.outputs)
+    if not entries:
+        return [group]
+    below = _behind(graph, inside, entries)
+    if len([i for i in entries if not _follows(graph, i, [e for e in entries if e != i], inside)]) > 1:
+        names = ", ".join(graph.nodes[i].name for i in entries)
+        raise UnsupportedError(
+            f"values of one expression come back into it at {names}; NNTool's cut is known for one place only: set "
+            "expressions=false, or put a RESHAPE between"
+        )
+    return [tuple(i for i in group if i not in below), tuple(i for i in group if i in below)]
+
+
+def _behind(graph: Graph, inside: set[int], entries: Iterable[int]) -> set[int]:
+    """Return some nodes and those of the group that read them, one after the other."""
+    found = set(entries)
+    written = {t for i in found for t in graph.nodes[i].outputs}
+    for index, node in enumerate(graph.nodes):
+        if index in inside and (index in found or not written.isdisjoint(node.inputs)):
+            found.add(index)
+            written.update(node.outputs)
+    return found
+
+
+def _follows(graph: Graph, index: int, others: list[int], inside: set[int]) -> bool:
+    return bool(others) and index in _behind(graph, inside, others)
+
+
+def _stays_alone(graph: Graph, group: Group) -> bool:
+    if len(group) > 1:
+        return not group
+    node = graph.nodes[group[0]]
+    shapes = {graph.tensors[t].shape for t in node.inputs}
+    return node.operator in ACTIVATIONS or (node.operator == "add" and len(shapes) == 1)
