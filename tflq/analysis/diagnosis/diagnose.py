@@ -209,7 +209,8 @@ def _judged(h: Hypothesis, p: Prediction, s: Suspect) -> Finding | None:
         local = _local(left, wrong)
         if local:
             words, remaining = f"{words}, in {local} alone", 0
-    share = 1 - remaining / count
+    untold = 0 if p.unknown is None else int((wrong & p.unknown).sum())
+    share = 1 - (remaining + untold) / count
     is_local = words != p.words
     return Finding(h.name, words, remaining, wrong.size, share, h.advice, h.anchor, is_local=is_local)
 

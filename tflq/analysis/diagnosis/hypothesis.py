@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflq.analysis.diagnosis.suspect import Suspect
 from tflq.graph import Array
 
@@ -18,12 +21,14 @@ class Prediction:
         array: the whole tensor, dtype[S, *shape]; None where the variant cannot be computed.
         samples: those that it says something of; all but the ones that a shift wraps around.
         fitted: how many numbers were fitted to the dump.
+        unknown: elements that it says nothing of and takes from the dump, bool[*shape] of a sample; None where none.
     """
 
     words: str
     array: Array | None
     samples: slice = field(default_factory=lambda: slice(None))
     fitted: int = 0
+    unknown: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

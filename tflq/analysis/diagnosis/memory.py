@@ -72,7 +72,10 @@ def address(s: Suspect) -> Iterator[Prediction]:
                 outside = slice(0, k) if sign > 0 else slice(flat.shape[1] - k, None)
                 moved[:, outside] = g[:, outside]
                 side = "behind" if sign > 0 else "in front of"
-                yield Prediction(f"values stand {k} elements {side} their places: an address is off", like(moved, s))
+                words = f"values stand {k} elements {side} their places: an address is off"
+                unknown = np.zeros(flat.shape[1], bool)
+                unknown[outside] = True
+                yield Prediction(words, like(moved, s), unknown=unknown.reshape(s.got.shape[1:]))
 
 
 def blocks(s: Suspect) -> Iterator[Prediction]:
@@ -107,15 +110,14 @@ def pitch(s: Suspect) -> Iterator[Prediction]:
         is_value = np.zeros(wide.shape[1:], bool)
         is_value[:, :size] = True
         read = wide.reshape(len(wide), -1)[:, : flat.shape[1]]
-        made = np.where(is_value.reshape(-1)[: flat.shape[1]], read, flat)
-        yield Prediction(f"rows are {p} elements longer where they are written than where they are read", like(made, s))
+        held = is_value.reshape(-1)[: flat.shape[1]]
+        words = f"rows are {p} elements longer where they are written than where they are read"
+        yield Prediction(words, like(np.where(held, read, flat), s), unknown=~held.reshape(s.got.shape[1:]))
         source = (np.arange(rows.shape[1])[:, None] * (size + p) + np.arange(size)).reshape(-1)
         inside = source < flat.shape[1]
         own = s.own.reshape(flat.shape)[:, np.minimum(source, flat.shape[1] - 1)]
-        yield Prediction(
-            f"rows are {p} elements shorter where they are written than where they are read",
-            like(np.where(inside, own, flat), s),
-        )
+        words = f"rows are {p} elements shorter where they are written than where they are read"
+        yield Prediction(words, like(np.where(inside, own, flat), s), unknown=~inside.reshape(s.got.shape[1:]))
 
 
 def bits(s: Suspect) -> Iterator[Prediction]:
