@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.inputs import Samples
+from tflq.analysis.inputs import Portion, Samples
 from tflq.analysis.workers import Run, in_order, open_workers
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, find_target
@@ -27,8 +27,8 @@ AS_IS = "as is"
 _PIECES = 4
 """Of the samples that run at once, where workers share them: so many go to workers one by one."""
 
-Part = tuple[list[Array], tuple[int, ...] | None]
-"""Inputs of some samples in the model's own encoding, and the tensors to return."""
+Part = tuple[Portion, tuple[int, ...] | None]
+"""Some samples in the model's own encoding, and the tensors to return."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class Execution:
         """Run the samples chunk by chunk and yield the tensors asked for, by index; None for the graph's outputs."""
         size = self.samples_at_a_time
         if self.workers is None or self.engine.is_stream:
-            for inputs in _taken(samples, size):
-                yield self.engine.run(self.encode(inputs), keep)
+            for start in range(0, samples.count, size):
+                yield self.engine.run(self.encode(samples.take(start, min(start + size, samples.count))), keep)
             return
         kept = None if keep is None else tuple(keep)
         pieces: list[dict[int, Array]] = []
-        for piece in in_order(self.workers, ((inputs, kept) for inputs in _taken(samples, size // _PIECES))):
+        for piece in in_order(self.workers, ((part, kept) for part in _portions(samples, size // _PIECES))):
             pieces.append(piece)
             if len(pieces) == _PIECES:
                 yield _joined(pieces)
@@ -117,13 +117,13 @@ def spread(execution: Execution, jobs: int = 1, scheduler: str | None = None) ->
 
 
 def _run_part(execution: Execution, part: Part) -> dict[int, Array]:
-    inputs, keep = part
-    return execution.engine.run(execution.encode(inputs), keep)
+    portion, keep = part
+    return execution.engine.run(execution.encode(portion.arrays()), keep)
 
 
-def _taken(samples: Samples, size: int) -> Iterator[list[Array]]:
+def _portions(samples: Samples, size: int) -> Iterator[Portion]:
     for start in range(0, samples.count, size):
-        yield samples.take(start, min(start + size, samples.count))
+        yield Portion.of(samples, start, start + size)
 
 
 def _joined(pieces: Sequence[dict[int, Array]]) -> dict[int, Array]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 
-from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.inputs import GivenSamples, Portion, Samples
 from tflq.analysis.known_differences import summed
 from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
 from tflq.analysis.verify import TensorVerdict, Verdict, verify
 from tflq.analysis.workers import in_order, open_workers
 from tflq.errors import MissingExtraError
-from tflq.graph import Array, Model
+from tflq.graph import Model
 
 _SAMPLES = 64
 """That a worker gets at a time: enough that lowering the model again costs little beside them."""
 
-Part = tuple[int, Sequence[Array]]
+Part = tuple[int, Portion]
 """Number of the first sample, and the samples."""
 
 
@@ -40,9 +40,9 @@ class Judged:
 
     def __call__(self, part: Part) -> Verdict:
         """Verify some samples, each with a fresh state."""
-        first, arrays = part
+        first, portion = part
         oracle = _oracle(self.package, self.kernels)
-        return verify(self.model, self.content, GivenSamples(arrays), oracle, first_sample=first)
+        return verify(self.model, self.content, GivenSamples(portion.arrays()), oracle, first_sample=first)
 
 
 def verify_parts(
@@ -75,7 +75,7 @@ def verify_parts(
 
 def _parts(samples: Samples) -> Iterator[Part]:
     for start in range(0, samples.count, _SAMPLES):
-        yield start, samples.take(start, min(start + _SAMPLES, samples.count))
+        yield start, Portion.of(samples, start, start + _SAMPLES)
 
 
 @cache

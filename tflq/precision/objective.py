@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tflq.analysis.executions import quantised
 from tflq.converters.estimate import Estimate, Estimator, Figure, LayerEstimate, exact, lower_bound
@@ -30,7 +30,7 @@ class Objective:
     name: str
     unit: str
     costs: Costs
-    figure: Callable[[Bits], Figure]
+    figure: Callable[[Bits], Figure] = field(compare=False)
 
 
 def objective_of(problem: Problem, name: str = "bytes") -> Objective:

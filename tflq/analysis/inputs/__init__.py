@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from tflq.analysis.inputs.given import given_arrays, given_inputs
 from tflq.analysis.inputs.legal import Legal, legal_values
-from tflq.analysis.inputs.random import RandomSamples
+from tflq.analysis.inputs.random import Portion, RandomSamples
 from tflq.analysis.inputs.samples import FileSamples, GivenSamples, Samples
 
 __all__ = [
     "FileSamples",
     "GivenSamples",
     "Legal",
+    "Portion",
     "RandomSamples",
     "Samples",
     "given_arrays",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs.legal import Legal, legal_values
+from tflq.analysis.inputs.samples import GivenSamples, Samples
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
 
@@ -47,6 +50,33 @@ class RandomSamples:
                 array[row] = _draw(np.random.default_rng((self._seed, position, number)), tensor, legal)
             arrays.append(array)
         return arrays
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Some samples as they are sent to another process: drawn ones as the numbers to draw, others as arrays.
+
+    Attributes:
+        samples: to take from.
+        start: the first.
+        stop: the one behind the last.
+    """
+
+    samples: Samples
+    start: int
+    stop: int
+
+    @classmethod
+    def of(cls, samples: Samples, start: int, stop: int) -> Portion:
+        """Return samples start..stop-1, at most those that there are."""
+        stop = min(stop, samples.count)
+        if isinstance(samples, RandomSamples):
+            return cls(samples, start, stop)
+        return cls(GivenSamples(samples.take(start, stop)), 0, stop - start)
+
+    def arrays(self) -> list[Array]:
+        """Return one array [S, *shape] for each graph input."""
+        return self.samples.take(self.start, self.stop)
 
 
 def _draw(generator: np.random.Generator, tensor: Tensor, legal: Legal) -> Array:
