@@ -169,7 +169,7 @@ def test_files_that_are_refused(tmp_path: Path, clips: Path, pictures: Path) -> 
     (tmp_path / "bad" / "x.wav").write_bytes(b"RIFF")
     for name, samples, message in (
         ("x.wav", None, "is no WAV file that can be read"),
-        ("y.wav", np.zeros(100, np.int16), "has 8000 samples a second, the description says 16000"),
+        ("y.wav", np.zeros(100, np.int16), "has 8000 samples a second, 16000 are needed"),
         ("z.wav", np.zeros((100, 2), np.int16), "has 2 channels; one is needed"),
     ):
         for old in (tmp_path / "bad").iterdir():

@@ -22,7 +22,8 @@ from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
-from tflq.benchmarks.tasks import Task, find_task, require_unit
+from tflq.benchmarks.tasks import Quality, Task, find_task, require_unit
+from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, target_names
 from tflq.errors import UsageError
@@ -103,20 +104,27 @@ class BenchResult(PageResult, TableResult):
         return f"a virtual device, {simulation}" if simulation else DEVICE
 
     @property
+    def quality(self) -> Quality | None:
+        """What the benchmark asks of such data; of wake words only where they are a stream."""
+        if isinstance(self.data, LabelledStreams):
+            return Quality("wake words", LIMIT)
+        return self.task.quality if self.task else None
+
+    @property
     def is_kept(self) -> bool:
         """Whether no row is below the least score, and a board's results are the interpreter's."""
         if self.board is not None:
             return not self.board[0].comparison.differences
         values = [
-            row.found.percent if isinstance(row.found, Accuracy) else row.found.auc or 0.0
+            row.found.auc or 0.0 if isinstance(row.found, Detection) else row.found.percent
             for row in self.measured
-            if isinstance(row.found, (Accuracy, Detection))
+            if isinstance(row.found, (Accuracy, Detection, WakeWords))
         ]
         return self.at_least is None or all(value >= self.at_least for value in values)
 
     def report(self) -> Mapping[str, Json]:
         """Return what was measured, and beside whom a board was compared."""
-        quality = self.task.quality if self.task else None
+        quality = self.quality
         found: dict[str, Json] = {
             "task": self.task.name if self.task else None,
             "model": self.model,
@@ -125,6 +133,7 @@ class BenchResult(PageResult, TableResult):
             "settings": list(self.settings),
             "mlperf_percent": quality.at_least if quality and quality.metric == "top-1" else None,
             "mlperf_auc": quality.at_least if quality and quality.metric == "auc" else None,
+            "mlperf_false_of_each_kind": quality.at_least if quality and quality.metric == "wake words" else None,
             "rows": self.rows(),
         }
         if self.board is not None:
@@ -140,7 +149,7 @@ class BenchResult(PageResult, TableResult):
         facts = [("model", self.model), ("mode", self.mode), ("samples", str(self.data.samples.count))]
         facts += [("source", self.source)]
         facts += [("settings", " ".join(self.settings))] if self.settings else []
-        quality = self.task.quality if self.task and self.mode == "accuracy" else None
+        quality = self.quality if self.mode == "accuracy" else None
         return bench_page(f"{self.title}: {self.model}", facts, self.measured, quality)
 
     def write_results(self, folder: str | os.PathLike[str]) -> list[Path]:
@@ -218,6 +227,8 @@ def bench(
     if options.board is None:
         rows = _measure(chosen, samples, options, progress)
         return BenchResult(name, found, options.mode, given, rows, samples, options.at_least)
+    if isinstance(samples, LabelledStreams):
+        raise UsageError("--port loads samples into a board; a stream is played to it by mlcommons' runner")
     if found is None:
         raise UsageError("--port needs TASK: the board says which one it runs, and it must be that")
     if len(chosen) > 2 or (execution := chosen[-1].execution) is None:
@@ -275,6 +286,10 @@ def _row(row: Row) -> dict[str, Json]:
         classes = [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
         scores = {"right": found.right, "samples": found.total, "accuracy_percent": found.percent, "auc": found.auc}
         return {"name": row.name, **scores, "classes": classes}
+    if isinstance(found, WakeWords):
+        counts = ("words", "true_positives", "false_negatives", "false_positives", "seconds")
+        rates = ("false_accepts_per_hour", "false_rejects_per_hour")
+        return {"name": row.name, **picked(found, *counts, *rates)}
     if isinstance(found, Detection):
         return {"name": row.name, **picked(found, "normal", "anomalies", "windows", "auc", "errors")}
     return {

@@ -12,8 +12,10 @@ from tflq.api.read_model import ModelSource, read_model
 from tflq.api.target import Arithmetic, choose_execution, complete
 from tflq.benchmarks.device import Device
 from tflq.benchmarks.inference import Inference
+from tflq.benchmarks.interface_board import InterfaceBoard
 from tflq.benchmarks.pseudo_terminal import PseudoTerminal, linked
 from tflq.benchmarks.tasks import find_task
+from tflq.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class DutOptions:
         calibration: ranges for the target.
         time_us: the time of an inference that it states, answering no earlier; None for the measured one.
         name: how it calls itself; None for tflq and the arithmetic.
+        streams: for sww01: a folder of recordings; the device then stands behind an interface board that plays them.
         link: a symbolic link to the port while it runs, for a name that stays the same.
     """
 
@@ -34,6 +37,7 @@ class DutOptions:
     calibration: CalibrationOptions = CalibrationOptions()
     time_us: int | None = None
     name: str | None = None
+    streams: Path | None = None
     link: Path | None = None
 
 
@@ -64,7 +68,7 @@ def dut(
 
     Args:
         model: to run.
-        task: what it is: kws01, vww01, ic01, ad01.
+        task: what it is: kws01, vww01, ic01, ic02, ad01, sww01.
         options: arithmetic, times and names.
         **changes: fields of the options.
 
@@ -76,7 +80,13 @@ def dut(
     execution = choose_execution(read_model(model), target, options.calibration, arithmetic=options.arithmetic)
     inference = Inference(chosen_task, execution)
     inference.check()
-    device = Device(inference, options.name or f"tflq {execution.name}", options.time_us)
+    name = options.name or f"tflq {execution.name}"
+    if options.streams is None:
+        device = Device(inference, name, options.time_us)
+    elif chosen_task.name != "sww01":
+        raise UsageError(f"--streams is for sww01; the task is {chosen_task.name}")
+    else:
+        device = InterfaceBoard(inference, name, options.time_us, folder=options.streams)
     terminal = PseudoTerminal()
     try:
         with linked(terminal.path, options.link):

@@ -127,15 +127,15 @@ def measure(
         data: samples in the encoding of the model that `execution` was made from.
         progress: called with the number of samples just finished.
     """
-    return summarise(execution.name, answers(execution, data, progress), data)
+    return summarise(execution.name, answers(execution, data.samples, progress), data)
 
 
 def answers(
-    execution: Execution, data: LabelledSamples, progress: Callable[[int], object] = lambda _: None
+    execution: Execution, samples: Samples, progress: Callable[[int], object] = lambda _: None
 ) -> NDArray[np.float64]:
     """Run all samples and return the outputs as real numbers: float64[S, classes]. Arguments as for `measure`."""
     reals = []
-    for chunk in execution.iterate(data.samples):
+    for chunk in execution.iterate(samples):
         reals.append(real_outputs(execution, chunk[execution.graph.outputs[0]]))
         progress(len(reals[-1]))
     return np.concatenate(reals)

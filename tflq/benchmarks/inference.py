@@ -63,6 +63,10 @@ class Inference:
         output = self.execution.graph.outputs[0]
         return self.execution.engine.run(inputs, [output])[output]
 
+    def answers(self, samples: Sequence[Array]) -> NDArray[np.float64]:
+        """Return the outputs, real[S, values], for samples in the encoding of the source's input."""
+        return real_outputs(self.execution, self.run(self.execution.encode(samples)))
+
     def results(self, stored: Array, outputs: Array) -> NDArray[np.float32]:
         """Return what a device answers (th_results), float32[S, values].
 

@@ -17,6 +17,7 @@ from tflq.benchmarks.board import samples_of
 from tflq.benchmarks.performance import SECONDS, Performance
 from tflq.benchmarks.scoring import DataSet, Score
 from tflq.benchmarks.tasks import Task
+from tflq.benchmarks.wake_words import LabelledStreams, WakeWords
 from tflq.files import output_folder, write_bytes
 from tflq.graph import Array
 
@@ -79,6 +80,10 @@ def write_accuracy(
         OutputError: a folder cannot be made or written.
     """
     lines = [system.caption]
+    if isinstance(found, WakeWords):
+        counts = f"{found.true_positives} True positives, {found.false_negatives} False negatives"
+        lines.append(f"Accuracy: {counts}, {found.false_positives} False positives")
+        return _write(root, system, task, "accuracy", lines, [], log)
     if isinstance(found, Accuracy):
         lines.append(f"{system.origin} ulp-mlperf: Top 1% = {found.percent:2.1f}")
     if found.auc is not None:
@@ -119,6 +124,8 @@ def write_performance(root: Path, system: System, task: Task, found: Performance
 
 def _records(data: DataSet, values: Array) -> Iterator[Record]:
     """Yield one record for each sample; windows of a file follow one another, as the runner loads them."""
+    if isinstance(data, LabelledStreams):
+        return
     labels = data.labels.tolist()
     if isinstance(data, LabelledSamples):
         counts, classes = [1] * len(labels), data.classes

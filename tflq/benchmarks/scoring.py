@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import GivenSamples
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
@@ -13,17 +15,19 @@ from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, su
 from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
+from tflq.benchmarks.wake_words import LabelledStreams, WakeWords, holds_streams, load_streams, summarise_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 
-DataSet = LabelledSamples | LabelledWindows
-Score = Accuracy | Detection
+DataSet = LabelledSamples | LabelledWindows | LabelledStreams
+Score = Accuracy | Detection | WakeWords
 
 
 def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> DataSet:
     """Read a data set: a task's, or any folder with y_labels.csv, whose files then hold what the model's input takes.
 
-    A file that ends in .json describes images or sound instead, with or without a task that classifies.
+    For sww01 a folder or file with the runner's truth of streams is a stream. Any other .json describes images or sound
+    instead, with or without a task that classifies.
 
     Labels that state windows are those of an anomaly detector, whose windows are of its input's size.
 
@@ -32,6 +36,8 @@ def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None =
     """
     if task is not None and task.is_anomaly:
         return load_windows(task, folder, graph, count)
+    if task is not None and task.name == "sww01" and holds_streams(folder):
+        return load_streams(task, folder, graph)
     if task is None and not is_description(folder) and read_labels(folder)[0].window_bytes and graph.inputs:
         size = graph.tensors[graph.inputs[0]].size
         own = Task("this folder", "", "anomaly detection", (size,), ("float32",), 0, 1.0, 0, None, is_anomaly=True)
@@ -70,13 +76,15 @@ def run_data(execution: Execution, data: DataSet, progress: Callable[[int], obje
         data: samples for the model that `execution` was made from.
         progress: called with the number of samples just finished.
     """
-    if isinstance(data, LabelledSamples):
-        return answers(execution, data, progress)
+    if isinstance(data, (LabelledSamples, LabelledStreams)):
+        return answers(execution, data.samples, progress)
     return window_errors(execution, data, progress)
 
 
 def score(name: str, values: Array, data: DataSet) -> Score:
     """Compare what was answered, real[S, values], with the labels."""
+    if isinstance(data, LabelledStreams):
+        return summarise_streams(name, values.astype(np.float64), data)
     return summarise(name, values, data) if isinstance(data, LabelledSamples) else summarise_errors(name, values, data)
 
 
@@ -86,6 +94,8 @@ def first_samples(data: DataSet, count: int) -> DataSet:
     Raises:
         InputError: the data set has fewer files.
     """
+    if isinstance(data, LabelledStreams):
+        raise InputError("a stream gives accuracy alone; performance takes windows in files with y_labels.csv")
     if len(data.labels) < count:
         raise InputError(f"performance is measured with {count} inputs, the data set has {len(data.labels)} files")
     labels, files = data.labels[:count], data.files[:count]

@@ -12,6 +12,8 @@ from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
+from tflq.benchmarks.scoring import Score
+from tflq.benchmarks.wake_words import WakeWords
 from tflq.cli import completion, output
 from tflq.cli.options import (
     DATA_HELP,
@@ -29,6 +31,11 @@ from tflq.cli.outputs import writing
 from tflq.report.bench import class_table
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
+_COLUMNS: dict[type[Score], tuple[str, ...]] = {
+    Accuracy: ("right", "of", "accuracy", "AUC"),
+    Detection: ("normal", "anomalies", "windows", "AUC"),
+    WakeWords: ("found", "of", "missed", "an hour", "false alarms", "an hour"),
+}
 _SHOWN = 5
 """Samples of a board that differ, in the text."""
 
@@ -176,13 +183,13 @@ def _performance(row: Performance) -> tuple[str, ...]:
 
 
 def _print_scores(found: BenchResult, per_class: bool) -> None:
-    quality = found.task.quality if found.task else None
+    quality = found.quality
     last = (f"MLPerf Tiny's {quality}",) if quality else ()
-    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection))]
+    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection, WakeWords))]
     verdicts = [(("met" if s.meets(quality) else "missed"),) if quality else () for s in scores]
-    counts = ("right", "of", "accuracy") if isinstance(scores[0], Accuracy) else ("normal", "anomalies", "windows")
+    counts = _COLUMNS[type(scores[0])]
     cells = [(*_score(s), *verdict) for s, verdict in zip(scores, verdicts, strict=True)]
-    output.table(("as", *counts, "AUC", *last), cells, right=(*counts, "AUC"))
+    output.table(("as", *counts, *last), cells, right=counts)
     if found.task is not None and quality is None:
         output.line(STREAM)
     classes = class_table(found.measured) if per_class else None
@@ -190,7 +197,12 @@ def _print_scores(found: BenchResult, per_class: bool) -> None:
         output.table(classes.columns, classes.rows, right=classes.numbers)
 
 
-def _score(found: Accuracy | Detection) -> tuple[str, ...]:
+def _score(found: Score) -> tuple[str, ...]:
+    if isinstance(found, WakeWords):
+        errors = (found.false_negatives, found.false_positives)
+        rates = (found.false_rejects_per_hour, found.false_accepts_per_hour)
+        counted = [text for n, rate in zip(errors, rates, strict=True) for text in (str(n), f"{rate:.1f}")]
+        return found.name, str(found.true_positives), str(found.words), *counted
     auc = "" if found.auc is None else f"{found.auc:.3f}"
     if isinstance(found, Accuracy):
         return found.name, str(found.right), str(found.total), f"{found.percent:.1f} %", auc

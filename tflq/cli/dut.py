@@ -22,7 +22,7 @@ from tflq.cli.options import (
 
 @click.command("dut")
 @MODEL_ARGUMENT
-@click.option("--task", required=True, metavar="TASK", help="What the model is: kws01, vww01, ic01, ad01.")
+@click.option("--task", required=True, metavar="TASK", help="What the model is: kws01, vww01, ic01, ic02, ad01, sww01.")
 @ARITHMETIC_OPTION
 @target_options("Quantise for this target and run its integers.")
 @calibration_options
@@ -31,6 +31,11 @@ from tflq.cli.options import (
     type=click.IntRange(min=1),
     metavar="N",
     help="State this time for an inference, in microseconds, and answer no earlier; measured without it.",
+)
+@path_option(
+    "--streams",
+    metavar="DIR",
+    help="For sww01: recordings; the device then stands behind an interface board that plays them, as the runner asks.",
 )
 @click.option("--name", metavar="NAME", help="How the device calls itself; tflq and the arithmetic unless told.")
 @path_option(

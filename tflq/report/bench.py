@@ -9,6 +9,7 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
 from tflq.benchmarks.tasks import Quality
+from tflq.benchmarks.wake_words import WakeWords
 from tflq.report.page import Block, Chart, Page, Section, Table
 from tflq.report.svg import TICKS, Mark, bars
 from tflq.units import short
@@ -31,7 +32,8 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
         kind = _kind(measured[0])
         marks = [Mark(_value(row), f"{row.name}: {_text(row)}", _misses(row, quality)) for row in measured]
         caption = f"{kind}, as it is and for each target" + ("; marked: below what MLPerf Tiny asks" if quality else "")
-        limit = (quality.at_least, f"MLPerf Tiny: {quality}") if quality and kind != _RATE else None
+        is_score = quality is not None and kind != _RATE and quality.metric != "wake words"
+        limit = (quality.at_least, f"MLPerf Tiny: {quality}") if quality and is_score else None
         names = {n: short(row.name, TICKS // len(measured)) for n, row in enumerate(measured)}
         blocks.append(Chart(bars(marks, kind, "", names, limit), caption))
     table = [(row.name, _text(row) if row.found is not None else f"refused: {row.refusal}") for row in rows]
@@ -47,6 +49,8 @@ def _kind(row: Row) -> str:
     """Return what a row's value is, with its unit."""
     if isinstance(row.found, Performance):
         return _RATE
+    if isinstance(row.found, WakeWords):
+        return "wake words found, %"
     return "accuracy, %" if isinstance(row.found, Accuracy) else "AUC"
 
 
@@ -64,12 +68,14 @@ def _headline(rows: Sequence[Row], quality: Quality | None) -> str:
 
 
 def _misses(row: Row, quality: Quality | None) -> bool:
-    return quality is not None and isinstance(row.found, (Accuracy, Detection)) and not row.found.meets(quality)
+    return (
+        quality is not None and isinstance(row.found, (Accuracy, Detection, WakeWords)) and not row.found.meets(quality)
+    )
 
 
 def _value(row: Row) -> float:
     found = row.found
-    if isinstance(found, Accuracy):
+    if isinstance(found, (Accuracy, WakeWords)):
         return found.percent
     if isinstance(found, Detection):
         return found.auc if found.auc is not None else float("nan")
@@ -80,9 +86,20 @@ def _text(row: Row) -> str:
     found = row.found
     if isinstance(found, Accuracy):
         return f"{found.percent:.1f} % ({found.right} of {found.total})"
+    if isinstance(found, WakeWords):
+        return wake_words_text(found)
     if isinstance(found, Detection):
         return "no AUC" if found.auc is None else f"AUC {found.auc:.3f}"
     return f"{found.throughput:.1f} inferences a second" if found is not None else ""
+
+
+def wake_words_text(found: WakeWords) -> str:
+    """Say what was detected in a stream."""
+    return (
+        f"{found.true_positives} of {found.words} wake words, {found.false_positives} false positives in "
+        f"{found.seconds:g} s: {found.false_accepts_per_hour:.1f} false accepts and {found.false_rejects_per_hour:.1f} "
+        "false rejects an hour"
+    )
 
 
 def class_table(rows: Sequence[Row]) -> Table | None:

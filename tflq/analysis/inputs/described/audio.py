@@ -91,22 +91,37 @@ def _mel(hz: float | Doubles) -> Doubles:
 
 def _waveform(path: Path, how: Audio) -> Doubles:
     """Return a clip of the stated length, -1..1."""
+    clip = read_wave(path, how.rate, channels=1)[: how.length]
+    if how.normalise == "peak" and clip.size and clip.max() > 0:
+        clip = clip / clip.max()
+    return np.pad(clip, (0, how.length - clip.size))
+
+
+def read_wave(path: Path, rate: int, channels: int | None = None) -> Doubles:
+    """Return the first channel of a WAV file, -1..1.
+
+    Args:
+        path: of the file.
+        rate: samples a second that it must have.
+        channels: how many it must have; None for any number.
+
+    Raises:
+        InputError: no WAV file, another rate, or another number of channels.
+        MissingExtraError: scipy is not installed.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # chunks that it does not know
-            rate, samples = _scipy().io.wavfile.read(path)
+            found, samples = _scipy().io.wavfile.read(path)
     except MissingExtraError:
         raise
     except Exception as error:
         raise InputError(f"{path}: is no WAV file that can be read: {' '.join(str(error).split())}") from None
-    if rate != how.rate:
-        raise InputError(f"{path}: has {rate} samples a second, the description says {how.rate}; resample the file")
-    if samples.ndim != 1:
+    if found != rate:
+        raise InputError(f"{path}: has {found} samples a second, {rate} are needed; resample the file")
+    if channels == 1 and samples.ndim != 1:
         raise InputError(f"{path}: has {samples.shape[1]} channels; one is needed")
-    clip = _scaled(samples)[: how.length]
-    if how.normalise == "peak" and clip.size and clip.max() > 0:
-        clip = clip / clip.max()
-    return np.pad(clip, (0, how.length - clip.size))
+    return _scaled(samples if samples.ndim == 1 else samples[:, 0])
 
 
 def _scaled(samples: NDArray[np.generic]) -> Doubles:
