@@ -95,7 +95,8 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
     if samples is not None:
         with np.load(samples) as file:
             arrays = [file[key] for key in file.files]
-        if len(arrays) == len(graph.inputs):
+        sizes = [graph.tensors[t].size for t in graph.inputs]
+        if [a[0].size for a in arrays] == sizes:
             shaped = [a.reshape(len(a), *graph.tensors[t].shape) for a, t in zip(arrays, graph.inputs, strict=True)]
             return [a.astype(np.float32) for a in shaped]
     rng = np.random.default_rng(7)
@@ -106,7 +107,9 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
         if isinstance(tensor.quantisation, Affine):
             codes = rng.integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, real.shape)
             real = (codes - int(tensor.affine.zero_point[0])) * float(tensor.affine.scale[0])
-        found.append(real.astype(np.float32))
+        elif tensor.dtype.is_integer:  # indices
+            real = rng.integers(0, 3, real.shape)
+        found.append(real.astype(np.float32 if tensor.dtype.is_floating else tensor.dtype.storage))
     return found
 
 

@@ -10,6 +10,7 @@ equal, integers always, and reals too; only these are known differences, named i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +22,6 @@ from tflq.converters.tpu_mlir.emit import integers_of
 from tflq.graph import Array, DType, Graph, Node
 
 TYPES = {"i8": DType.INT8, "u8": DType.UINT8, "i32": DType.INT32, "f16": DType.FLOAT16, "f32": DType.FLOAT32}
-UNROUNDED = ("tpu.Interp", "tpu.LayerNorm")
-"""Layers that the tool calls float16, but whose float32 results its simulator keeps."""
 MOVES = ("tpu.Reshape", "tpu.Permute", "tpu.Cast", "tpu.Squeeze", "tpu.Unsqueeze")
 """Layers of the tool that need no counterpart: they only move or convert what another layer wrote."""
 HALF_SHARE = 0.002
@@ -90,7 +89,7 @@ class Comparison:
         name = f"{output['name']} ({layer['op']})"
         self.checks += theirs.size
         problem = self._type_problem(layer, output, t, node)
-        mine = None if problem else same_layout(self.graph, t, values[t], theirs)
+        mine = None if problem else same_layout(self.graph, t, values[t], theirs, node.operator)
         if mine is None:
             self.problems.append(f"{name}: {problem or f'shape {values[t].shape}, not {theirs.shape}'}")
             return
@@ -110,7 +109,9 @@ class Comparison:
 
     def _type_problem(self, layer: dict[str, Any], output: dict[str, Any], t: int, node: Node) -> str:
         tensor = self.graph.tensors[t]
-        unrounded = layer["op"] in UNROUNDED and tensor.dtype is DType.FLOAT32
+        value = self.theirs[output["name"]]
+        with np.errstate(over="ignore"):
+            unrounded = tensor.dtype is DType.FLOAT32 and np.any(value != value.astype(np.float16))
         if TYPES.get(output["type"]) is not tensor.dtype and not unrounded:
             return f"type {tensor.dtype.value}, the tool's is {output['type']}"
         if "scale" in output:
@@ -139,10 +140,13 @@ def is_close(mine: Array, theirs: Array, dtype: DType) -> bool:
 def our_name(name: str, ours: dict[str, int]) -> str | None:
     """What tflq calls a tensor of the tool; it has no reshapes round a softmax."""
     plain = name.replace("_Softmax__softmax", "_Softmax")
-    return next((key for key in (name, plain, plain.replace("_reshape", "")) if key in ours), None)
+    return next((key for key in (name, plain, re.sub(r"_reshape(_f32)?$", r"\1", plain)) if key in ours), None)
 
 
-def same_layout(graph: Graph, t: int, value: Array, theirs: Array) -> tuple[Array, Any] | None:
+_BLOCKS = ("space_to_batch_nd", "batch_to_space_nd")
+
+
+def same_layout(graph: Graph, t: int, value: Array, theirs: Array, operator: str) -> tuple[Array, Any] | None:
     """The value in that order of elements that fits the tool's best, and the way back for the tool's array.
 
     An image is in the order (c, h, w) there.
@@ -150,6 +154,10 @@ def same_layout(graph: Graph, t: int, value: Array, theirs: Array) -> tuple[Arra
     if value.size != theirs.size:
         return None
     orders = [(value.reshape(theirs.shape), lambda a: a.reshape(value.shape))]
+    if operator in _BLOCKS:  # the tool has names for the value in front of what rearranges it
+        ordered = np.empty_like(theirs).reshape(len(theirs), -1)
+        np.put_along_axis(ordered, theirs.reshape(ordered.shape).argsort(1), np.sort(value.reshape(ordered.shape)), 1)
+        orders.append((ordered.reshape(theirs.shape), lambda _: value))
     shapes = [s for s in (value.shape[1:] if value.ndim == 5 else None, flattened_image(graph, t)) if s is not None]
     for n, h, w, c in shapes:
         turned = value.reshape(-1, n, h, w, c).transpose(0, 1, 4, 2, 3).reshape(theirs.shape)

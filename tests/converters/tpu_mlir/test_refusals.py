@@ -130,16 +130,6 @@ def test_slopes() -> None:
     assert "alpha is -0.5; slopes from 0 are known" in refused(unary("leaky_relu", ONE, alpha=-0.5))
 
 
-def test_padded_averages_beside_a_zero_point_are_float32() -> None:
-    options = {"filter_height": 3, "filter_width": 3, "padding": "same", "stride_h": 1, "stride_w": 1}
-    graph = unary("average_pool_2d", {"x": (-1, 3), "y": (-1, 3)}, **options)
-    kinds = []
-    for mode in ("true", "false"):
-        found = lower(quantised(graph, [f"asymmetric={mode}"]), "tpu_mlir")
-        kinds += [n.attributes.text("engine") for n in found.nodes if n.operator == "average_pool_2d"]
-    assert kinds == ["F32", "INT8"]
-
-
 def test_strides_of_pools() -> None:
     b = GraphBuilder("pool")
     x = b.input("x", (1, 40, 40, 1), FLOAT)

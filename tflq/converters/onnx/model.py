@@ -62,6 +62,7 @@ class OnnxGraph:
         outputs: in the model's order.
         values: tensor of the model -> name of the value that holds it.
         opset: version of the operators.
+        first: tensors of the model that are computed with channels first, whatever layout outputs have.
     """
 
     name: str
@@ -71,6 +72,7 @@ class OnnxGraph:
     outputs: tuple[OnnxValue, ...]
     values: Mapping[int, str]
     opset: int = 13
+    first: frozenset[int] = frozenset()
 
     @property
     def producers(self) -> dict[str, OnnxNode]:

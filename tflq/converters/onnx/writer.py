@@ -169,7 +169,9 @@ class Writer(Emitter):
         inputs = tuple(self._port(t, self._values[t]) for t in self.graph.inputs)
         outputs = tuple(self._output(t) for t in self.graph.outputs)
         nodes, constants = tuple(self._nodes), dict(self._constants)
-        return OnnxGraph(self.graph.name or "main", nodes, constants, inputs, outputs, self._values, self.options.opset)
+        first = frozenset(t for t, value in self._stored.items() if value.is_first)
+        name = self.graph.name or "main"
+        return OnnxGraph(name, nodes, constants, inputs, outputs, self._values, self.options.opset, first)
 
     def _output(self, t: int) -> OnnxValue:
         name, first = self._values[t], self.options.channels_first

@@ -1,11 +1,12 @@
-"""PAD in front of a convolution becomes the convolution's own padding."""
+"""PAD in front of a convolution or a pool becomes its own padding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tflq.converters.passes.patterns import only_reader
-from tflq.converters.passes.rewrite import with_attributes
+from tflq.converters.passes.rewrite import with_attributes, without_nodes
 from tflq.errors import GraphError
 from tflq.graph import Graph, Node, pruned
 from tflq.interpreter.accumulate import window_of
@@ -15,20 +16,26 @@ _FILTERS = ("conv_2d", "depthwise_conv_2d")
 
 def fold_pad(graph: Graph) -> Graph:
     """Return the graph with explicit padding (top, bottom, left, right) on convolutions behind a PAD of zeros."""
-    result = graph.copy()
+    return pruned(with_padding(graph, _FILTERS))
+
+
+def with_padding(graph: Graph, readers: Sequence[str]) -> Graph:
+    """As `fold_pad`, for operators that are named; tensors keep their numbers."""
+    result, gone = graph.copy(), set[int]()
     for index, node in enumerate(graph.nodes):
         if node.operator not in ("pad", "padv2"):
             continue
         reader = only_reader(result, node.outputs[0])
         amounts = foldable_padding(graph, index)
-        if reader is None or amounts is None or result.nodes[reader].operator not in _FILTERS:
+        if reader is None or amounts is None or result.nodes[reader].operator not in readers:
             continue
         consumer = result.nodes[reader]
         inner = _own_padding(result, consumer)
         total = tuple(a + b for a, b in zip(amounts, inner, strict=True))
         inputs = (result.nodes[index].inputs[0], *consumer.inputs[1:])
         result.nodes[reader] = replace(with_attributes(consumer, explicit_padding=total), inputs=inputs)
-    return pruned(result)
+        gone.add(index)
+    return without_nodes(result, gone)
 
 
 def foldable_padding(graph: Graph, index: int) -> tuple[int, int, int, int] | None:
@@ -54,5 +61,8 @@ def _is_zero(graph: Graph, index: int) -> bool:
 
 def _own_padding(graph: Graph, node: Node) -> tuple[int, int, int, int]:
     _, height, width, _ = graph.tensors[node.inputs[0]].shape
-    kernel = graph.tensors[node.inputs[1]].shape[1:3]
+    if node.operator in _FILTERS:
+        kernel = graph.tensors[node.inputs[1]].shape[1:3]
+    else:
+        kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     return window_of(node.attributes, (height, width), (kernel[0], kernel[1])).padding

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes import Pass, run_passes
+from tflq.converters.passes.fold_pad import with_padding
 from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
@@ -17,7 +18,9 @@ from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
+from tflq.converters.tpu_mlir.passes.forms import CHANNELS_LAST
 from tflq.converters.tpu_mlir.passes.fusions import (
+    fold_bias,
     fold_constants,
     fold_factors,
     fuse_silu,
@@ -39,6 +42,8 @@ _PASSES = (
         lambda graph: fuse_activations(graph, FUSING, RECTIFIERS),
         "the clamp of a rectifier is the saturation of an unsigned output",
     ),
+    Pass(fold_bias, "a sum behind a reshaped product is its bias, where what follows shapes it back"),
+    Pass(lambda graph: with_padding(graph, ("max_pool_2d",)), "zeros in front of a pool of maxima are its padding"),
     Pass(fold_factors, "a positive number goes through the rectifier of a convolution into its weights"),
 )
 """What TPU-MLIR rewrites before it reads the calibration table (docs/tpu_mlir.md, 4)."""
@@ -65,7 +70,22 @@ def float_network(graph: Graph) -> tuple[Graph, OnnxGraph]:
     """
     network = expand(with_ranges(graph))
     refuse(problems_of(network))
-    return network, for_the_tool(translate(network, OnnxOptions(opset=opset_of(network))))
+    written = translate(network, OnnxOptions(opset=opset_of(network)))
+    return network, for_the_tool(written)
+
+
+def marked(network: Graph, written: OnnxGraph) -> Graph:
+    """Return the float graph with a mark on each node whose tensors of 4 axes the ONNX graph has with channels last."""
+    result = network.copy()
+    for index, node in enumerate(network.nodes):
+        images = [t for t in (*node.inputs, *node.outputs) if t in written.values and _is_image(network, t)]
+        if images and not any(t in written.first for t in images):
+            result.nodes[index] = replace(node, attributes=node.attributes.updated(**{CHANNELS_LAST: True}))
+    return result
+
+
+def _is_image(network: Graph, t: int) -> bool:
+    return len(network.tensors[t].shape) == 4 and not network.tensors[t].is_constant
 
 
 def opset_of(network: Graph) -> int:
@@ -105,7 +125,7 @@ def quantise_network(
     """
     _refuse_modes_of_fused(network, options)
     names = tensor_names(written)
-    fused = run_passes(network, _PASSES)
+    fused = run_passes(marked(network, written), _PASSES)
     permuted = permutations(written)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric)

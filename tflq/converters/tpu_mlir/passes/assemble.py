@@ -69,9 +69,9 @@ def _layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     elif node.operator == "concatenation":
         _concatenation(assembly, node)
     elif node.operator in PAIRS:
-        _pair(assembly, node)
+        _pair(assembly, node, engine)
     else:
-        _integer_layer(assembly, node)
+        _integer_layer(assembly, node, engine)
 
 
 def _without_activation(node: Node) -> Attributes:
@@ -113,19 +113,20 @@ def _move(assembly: Assembly, node: Node) -> None:
     affine = source.quantisation if isinstance(source.quantisation, Affine) else None
     inputs = (moved, *(_copied(assembly, other) for other in node.inputs[1:]))
     output = assembly.add(t, source.dtype, affine, assembly.core(t))
+    assembly.unrounded.update({output} if moved in assembly.unrounded else ())
     assembly.append(node.operator, inputs, output, node.name, Engine(kind_of(source.dtype)), node.attributes)
 
 
-def _integer_layer(assembly: Assembly, node: Node) -> None:
+def _integer_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     name = assembly.names[node.outputs[0]]
     inputs = [assembly.integers(t, name) if _is_computed(assembly, t) else _copied(assembly, t) for t in node.inputs]
     outputs = [_integers(assembly, t) for t in node.outputs]
     if node.operator == "padv2":
         inputs[2] = _padding_value(assembly, node)
-    assembly.append(node.operator, tuple(inputs), outputs, node.name, Engine(INT8), node.attributes)
+    assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, node.attributes)
 
 
-def _pair(assembly: Assembly, node: Node) -> None:
+def _pair(assembly: Assembly, node: Node, engine: Engine) -> None:
     """Two activations; beside a constant of several numbers that one in int8; one number stays as it is."""
     name, form = assembly.names[node.outputs[0]], form_of(assembly.source, node)
     inputs = []
@@ -140,8 +141,8 @@ def _pair(assembly: Assembly, node: Node) -> None:
             # what is subtracted has the scale of the result, so that its multiplier is 1
             scale = float(assembly.types[node.outputs[0]].scale[0]) if node.operator == "sub" else None
             codes, affine = operand_constants(tensor.data.astype(np.float32), scale)
-            inputs.append(assembly.constant(f"{tensor.name}_i8", codes, DType.INT8, affine))
-    assembly.append(node.operator, tuple(inputs), _output(assembly, node), node.name, Engine(INT8), node.attributes)
+            inputs.append(assembly.constant(f"{tensor.name}_i8", codes, code_type(affine), affine))
+    assembly.append(node.operator, tuple(inputs), _output(assembly, node), node.name, engine, node.attributes)
 
 
 def _padding_value(assembly: Assembly, node: Node) -> int:

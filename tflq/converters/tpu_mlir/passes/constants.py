@@ -77,15 +77,18 @@ def product_constants(weights: Reals, bias: Reals | None, x: Affine) -> FilterCo
 
 
 def operand_constants(values: Reals, scale: float | None = None) -> tuple[Integers, Affine]:
-    """Quantise a constant beside an activation: int8, S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
+    """Quantise a constant beside an activation: S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
+
+    A constant without negative numbers is uint8, and 255 takes the place of 127.
 
     Raises:
         UnsupportedError: values that are not finite.
     """
     _require_finite(values, None)
-    found = float(np.abs(values).max(initial=0)) / DType.INT8.maximum if scale is None else scale
-    codes = np.clip(round_half_away(values.astype(np.float64) / found), DType.INT8.minimum, DType.INT8.maximum)
-    return codes.astype(np.int64), Affine.per_tensor(np.float64(found), 0)
+    dtype = DType.INT8 if np.any(values < 0) else DType.UINT8
+    found = float(np.abs(values).max(initial=0)) / dtype.maximum if scale is None else scale
+    codes = np.clip(round_half_away(values.astype(np.float64) / found), dtype.minimum, dtype.maximum)
+    return codes.astype(np.int64), Affine.per_tensor(np.float64(found), 0, 8, signed=dtype is DType.INT8)
 
 
 def _exact_scale(flat: Reals, dtype: DType) -> NDArray[np.float64] | None:

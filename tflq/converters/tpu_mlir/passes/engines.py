@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
-from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool
-from tflq.converters.tpu_mlir.passes.types import zero_point_of
+from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool, seen_axis
 from tflq.converters.tpu_mlir.passes.unify import Span, factor_of, is_one_index, is_upsampled
 from tflq.graph import Graph, Node
 from tflq.interpreter.accumulate import window_of
@@ -50,7 +49,7 @@ def engine_of(graph: Graph, node: Node, spans: Spans, options: Options[LayerOpti
     rule = _RULES.get(node.operator)
     if rule is not None:
         found = rule(graph, node, spans, asymmetric)
-        if found.kind != INT8:
+        if found.kind != INT8 or found.reason:
             return found
     if factor_of(graph, node) is not None and fused_activation(node) != "none":
         return Engine(INT8, "TPU-MLIR loses the rectifier behind a product with one number, unless a type saturates it")
@@ -72,11 +71,13 @@ def _addition(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engin
 
 
 def _subtraction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
-    if form_of(graph, node) is not Form.TWO:
-        if is_constant_first(graph, node):
-            return Engine(F16, "subtraction from a constant")
+    form = form_of(graph, node)
+    if form is not Form.TWO and is_constant_first(graph, node):
+        return Engine(F16, "subtraction from a constant")
+    if form is Form.SCALAR:
         return Engine(F16, "a constant is subtracted in the asymmetric mode") if asymmetric else Engine(INT8)
-    if max(spans[t].magnitude for t in node.inputs) > spans[node.outputs[0]].magnitude:
+    operands = [t for t in node.inputs if not graph.tensors[t].is_constant]
+    if max(spans[t].magnitude for t in operands) > spans[node.outputs[0]].magnitude:
         return Engine(F16, "an operand of the difference reaches further than its result")
     return Engine(F32, "sub in the asymmetric mode") if asymmetric else Engine(INT8)
 
@@ -100,7 +101,8 @@ def _reduction(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engi
 
 def _softmax(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
     rank = len(graph.tensors[node.inputs[0]].shape)
-    return Engine(INT8) if rank in (2, 4) else Engine(F16, f"a softmax of rank {rank}")
+    axis = seen_axis(node, -1, rank)
+    return Engine(INT8) if rank in (2, 4) and axis == 1 else Engine(F16, f"a softmax over axis {axis} of {rank}")
 
 
 def _nearest(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
@@ -116,26 +118,33 @@ def _concatenation(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> 
     return Engine(F16, "a constant is joined") if constant else Engine(INT8)
 
 
-def _average(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:
-    """Beside a zero point, windows must tile the image: no padding, no pixel left over."""
-    shape, x = graph.tensors[node.inputs[0]].shape, spans[node.inputs[0]]
-    if not asymmetric or zero_point_of(x) == 0:
+def _average(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    """In the asymmetric mode windows must leave no pixel of the padded image over."""
+    shape = graph.tensors[node.inputs[0]].shape
+    if not asymmetric:
         return Engine(INT8)
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     window = window_of(node.attributes, (shape[1], shape[2]), kernel)
     reach = [
         (o - 1) * s + k for o, s, k in zip(window.output_size((shape[1], shape[2])), window.stride, kernel, strict=True)
     ]
-    if any(window.padding):
-        return Engine(F32, "a padded average beside a zero point; TPU-MLIR was seen to keep integers here")
-    if tuple(reach) != shape[1:3]:
-        return Engine(F32, "an average beside a zero point whose windows do not tile the image")
+    top, bottom, left, right = window.padding
+    if reach[0] < shape[1] + top + bottom or reach[1] < shape[2] + left + right:
+        return Engine(F32, "an average whose windows leave pixels over")
+    return Engine(INT8)
+
+
+def _maximum(graph: Graph, node: Node, spans: Spans, asymmetric: bool) -> Engine:  # noqa: ARG001
+    folded = node.attributes.integers("explicit_padding", ())
+    if any(folded) and not spans[node.inputs[0]].is_unsigned:
+        return Engine(INT8, "TPU-MLIR takes the zeros in front of it as padding, which never is the maximum")
     return Engine(INT8)
 
 
 _RULES: dict[str, Callable[[Graph, Node, Spans, bool], Engine]] = {
     "add": _addition,
     "average_pool_2d": _average,
+    "max_pool_2d": _maximum,
     "sub": _subtraction,
     "div": _quotient,
     "mean": _reduction,

@@ -7,8 +7,12 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.converters.passes.layouts import axis_first, shape_first
 from tflq.converters.passes.patterns import constant_operand
 from tflq.graph import Graph, Node
+
+CHANNELS_LAST = "channels_last"
+"""Attribute of a node whose tensors of 4 axes have the model's own order in TPU-MLIR, too, not [N, C, H, W]."""
 
 PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
 
@@ -18,7 +22,7 @@ class Form(Enum):
 
     TWO = "two activations"
     SCALAR = "one number"  # also a constant whose values are all equal
-    CHANNEL = "one number for each channel of an image"
+    CHANNEL = "one number for each place along the second axis, of an image the channels"
     FULL = "any other constant"
 
 
@@ -31,8 +35,21 @@ def form_of(graph: Graph, node: Node) -> Form:
     if value.size and np.all(value == value.reshape(-1)[0]):
         return Form.SCALAR
     shape = (1,) * (len(other) - value.ndim) + value.shape
-    is_channel = len(other) == 4 and len(shape) == 4 and shape[:3] == (1, 1, 1) and shape[3] == other[3]
+    if len(other) != 4 or len(shape) != 4:
+        return Form.FULL
+    shape, other = (s if is_channels_last(node) else shape_first(s) for s in (shape, other))
+    is_channel = shape[1] == other[1] == value.size and not (node.operator == "add" and shape == other)
     return Form.CHANNEL if is_channel else Form.FULL
+
+
+def is_channels_last(node: Node) -> bool:
+    """Whether TPU-MLIR, too, has the tensors of a node with channels last."""
+    return node.attributes.boolean(CHANNELS_LAST, False)
+
+
+def seen_axis(node: Node, axis: int, rank: int) -> int:
+    """Return which axis TPU-MLIR calls that one; negative ones count from the back."""
+    return axis % rank if is_channels_last(node) else axis_first(axis, rank)
 
 
 def constant_of(graph: Graph, node: Node) -> tuple[NDArray[np.float32], tuple[int, ...]] | None:
@@ -67,4 +84,5 @@ def is_pool(graph: Graph, node: Node) -> bool:
     """Whether a mean or maximum is a pool over the whole image: axes 1 and 2 of [N, H, W, C]."""
     if node.operator not in ("mean", "reduce_max"):
         return False
-    return len(graph.tensors[node.inputs[0]].shape) == 4 and reduced_axes(graph, node) == (1, 2)
+    images = len(graph.tensors[node.inputs[0]].shape) == 4 and not is_channels_last(node)
+    return images and reduced_axes(graph, node) == (1, 2)

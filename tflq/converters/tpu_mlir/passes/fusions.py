@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, without_nodes
-from tflq.converters.tpu_mlir.passes.forms import Form, constant_of, form_of, is_constant_first, scalar_of
+from tflq.converters.tpu_mlir.passes.forms import (
+    Form,
+    constant_of,
+    form_of,
+    is_channels_last,
+    is_constant_first,
+    scalar_of,
+)
+from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 
 Reals = NDArray[np.float32]
@@ -60,12 +68,12 @@ def fuse_softsign(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
-def _writer(graph: Graph, t: int, operator: str) -> int | None:
-    """Return the node of an operator that writes a tensor which one node alone reads."""
+def _writer(graph: Graph, t: int, operator: str, is_rectified: bool = False) -> int | None:
+    """Return the node of an operator that writes a tensor which one node alone reads; a rectifier where it may be."""
     found = graph.producers().get(t)
     if found is None or graph.nodes[found].operator != operator or only_reader(graph, t) is None:
         return None
-    return found if fused_activation(graph.nodes[found]) == "none" else None
+    return found if is_rectified or fused_activation(graph.nodes[found]) == "none" else None
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -142,6 +150,51 @@ def _parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
         found.append(None if data is None else data.astype(np.float32))
     assert found[0] is not None
     return found[0], found[1]
+
+
+def fold_bias(graph: Graph) -> Graph:
+    """Return the graph with x w, reshaped, + c, reshaped back, as x w + c: what one reader each reads, c a constant.
+
+    The sum's shape is that of the product behind a leading 1; or c has as many numbers as the sum, and a product or a
+    normalisation follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
+    """
+    result, gone = graph.copy(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        if node.operator != "reshape":
+            continue
+        add = _writer(graph, node.inputs[0], "add", True)
+        position = None if add is None else constant_operand(graph, graph.nodes[add])
+        if add is None or position is None:
+            continue
+        total, (value, c) = graph.nodes[add], (graph.nodes[add].inputs[p] for p in (1 - position, position))
+        between = _writer(graph, value, "reshape")
+        product = None if between is None else _writer(graph, graph.nodes[between].inputs[0], "fully_connected")
+        if between is None or product is None or _parameters(graph, graph.nodes[product])[1] is not None:
+            continue
+        shape, old = (graph.tensors[n.outputs[0]].shape for n in (total, node))
+        data = graph.tensors[c].data
+        assert data is not None
+        wide = np.broadcast_to(data.astype(np.float32), shape).reshape(-1, old[-1])
+        if graph.tensors[graph.nodes[product].outputs[0]].shape != old or np.any(wide != wide[0]):
+            continue
+        is_named_sum = shape == (1, *old)
+        readers = {graph.nodes[r].operator for r in graph.consumers().get(node.outputs[0], ())}
+        if not is_named_sum and (data.size != wide.size or not readers & set(_WIDE)):
+            continue
+        host = graph.nodes[product]
+        inputs = (*host.inputs[:2], result.add_tensor(constant(graph.tensors[c].name, wide[0].copy())))
+        attributes = host.attributes.updated(fused_activation_function=fused_activation(total))
+        target = total.outputs if is_named_sum else node.outputs
+        result.nodes[add] = replace(host, inputs=inputs, outputs=target, attributes=attributes, name=total.name)
+        gone.update((product, between))
+        if is_named_sum:
+            result.tensors[target[0]] = replace(graph.tensors[target[0]], shape=old)
+        else:
+            gone.add(index)
+    return without_nodes(result, gone)
+
+
+_WIDE = ("fully_connected", "batch_matmul", "layer_normalization")
 
 
 def fold_factors(graph: Graph) -> Graph:
@@ -224,11 +277,16 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | 
 def _depthwise(graph: Graph, node: Node, scale: Reals, offset: Reals | None) -> Node:
     position = constant_operand(graph, node)
     assert position is not None
+    if is_channels_last(node):
+        raise UnsupportedError(
+            f"target tpu-mlir: {node.operator} {node.name}: one number for each place along axis 1 of a tensor that is "
+            f"no image in TPU-MLIR, which makes a convolution of it; write the constant in the tensor's full shape"
+        )
     name = graph.tensors[node.inputs[position]].name
     inputs = (
         node.inputs[1 - position],
         graph.add_tensor(constant(f"{name}_weights", scale.reshape(1, 1, 1, -1))),
-        ABSENT if offset is None else graph.add_tensor(constant(f"{name}_bias", offset)),
+        graph.add_tensor(constant(f"{name}_bias", np.zeros_like(scale) if offset is None else offset)),
     )
     attributes = node.attributes.updated(padding="valid", stride_h=1, stride_w=1, depth_multiplier=1)
     return replace(node, operator="depthwise_conv_2d", inputs=inputs, attributes=attributes)

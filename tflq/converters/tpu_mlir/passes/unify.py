@@ -84,7 +84,9 @@ def _first(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool)
 
 def _is_by_threshold(graph: Graph, node: Node) -> bool:
     if node.operator in ("mul", "sub"):
-        return form_of(graph, node) in ((Form.TWO, Form.FULL) if node.operator == "mul" else (Form.TWO,))
+        if node.operator == "sub":
+            return form_of(graph, node) is not Form.SCALAR and not is_constant_first(graph, node)
+        return form_of(graph, node) in (Form.TWO, Form.FULL)
     return node.operator == "abs"
 
 

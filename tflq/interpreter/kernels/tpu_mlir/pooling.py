@@ -4,9 +4,9 @@ symmetric:  y = sat(up(sum * m, s)), 8-bit m about Sx / (Sy * k)
 asymmetric: y = sat(rha(sum * f32(Sx / (Sy * k)) + f32(Zy - (Sx / Sy) * Zx)))
 
 k taps of the full window; with n < k taps inside the image sum * k / n stands for the sum, rounded half away in the
-symmetric mode. The manual subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an
-average pool over the whole image. MAX_POOL_2D takes the largest raw quantized value inside the image; its input and
-output share one type.
+symmetric mode; beside a zero point of the input sum + (k - n) * Zx: the padding counts as 0 there. The manual
+subtracts the asymmetric offset, which is a sign error; its variant keeps it. MEAN is an average pool over the whole
+image. MAX_POOL_2D takes the largest raw quantized value inside the image; its input and output share one type.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class AverageParams:
         offset: float32 of the asymmetric mode.
         dtype: of the output.
         floor: least result: Zy where a rectifier is fused.
+        padding: Zx, which taps outside the image hold; 0 where they do not count.
     """
 
     taps: int
@@ -47,10 +48,13 @@ class AverageParams:
     offset: np.float32
     dtype: DType
     floor: int
+    padding: int = 0
 
     def apply(self, sums: Array, counts: Integers | int) -> Array:
         """Return quantized values of exact sums of `counts` elements inside the image."""
-        total = sums.astype(np.float64) * self.taps / np.asarray(counts)
+        exact = sums.astype(np.float64)
+        inside = np.asarray(counts)
+        total = exact + (self.taps - inside) * self.padding if self.padding else exact * self.taps / inside
         if self.rescale is not None:
             whole = round_half_away(total).astype(np.int64)
             scaled = shift_half_up(whole * self.rescale.multiplier[0], self.rescale.shift[0])
@@ -59,11 +63,11 @@ class AverageParams:
         return saturate(np.maximum(round_half_away(real), self.floor), self.dtype)
 
 
-def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:
+def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) -> AverageParams:  # noqa: ARG001
     """Decide the params of an average over `taps` elements.
 
     Raises:
-        UnsupportedError: a ratio of scales without multiplier, or padding beside a zero point other than 0.
+        UnsupportedError: a ratio of scales without multiplier.
     """
     x, output = operands.input(0).affine, operands.output()
     fused = node.attributes.text("fused_activation_function", "none") != "none"
@@ -71,17 +75,12 @@ def lower_average(node: Node, operands: Operands, taps: int, is_padded: bool) ->
     floor = int(y.zero_point[0]) if fused else output.dtype.minimum
     ratio = float(x.scale[0]) / float(y.scale[0])
     z_x, z_y = int(x.zero_point[0]), int(y.zero_point[0])
-    if is_padded and z_x:
-        raise UnsupportedError(
-            f"a padded average pool whose input has zero point {z_x}: what TPU-MLIR does there is not known; use the "
-            f"symmetric mode, padding 'valid', or mode=F32 for this layer"
-        )
     if not node.attributes.boolean("asymmetric"):
         found = find_multiplier(ratio / taps, MULTIPLIER_BITS)
         return AverageParams(taps, found, np.float32(0), np.float32(0), output.dtype, floor)
     offset = z_y - ratio * z_x
     sign = -1 if is_manual(node) else 1
-    return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype, floor)
+    return AverageParams(taps, None, np.float32(ratio / taps), np.float32(sign * offset), output.dtype, floor, z_x)
 
 
 @dataclass(frozen=True, eq=False)
