@@ -21,7 +21,7 @@ from tflq.benchmarks.scoring import load_named
 from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.precision.recover import RealSamples, RecoverySettings, recover_network, results_of
+from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network, results_of
 
 HALF, ASIDE = 500, 10
 
@@ -101,7 +101,8 @@ class Bench:
         parts = (GivenSamples([self.clips[fitted[~is_aside]]]), GivenSamples([self.clips[fitted[is_aside]]]))
         chosen = parse_settings(target.settings, row.settings, row.layers)
         how = RecoverySettings(bias_only=row.bias_only)
-        return self.figures(recover_network(self.model, self.floating, target, chosen, parts, how).execution)
+        prepared = prepare(self.model, self.floating, parts, how)
+        return self.figures(recover_network(prepared, target, chosen).execution)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,22 +25,34 @@ from tflq.api.trials import JudgeOptions, Span
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.dequantized import dequantized
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
-from tflq.errors import InputError, TflqWarning, UnsupportedError, UsageError
+from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
 from tflq.graph.equality import same
 from tflq.precision.digest import digest_of
-from tflq.precision.recover import LayerRecovery, Outcome, Recovery, RecoverySettings, outcome, recover_network
-from tflq.precision.recover.filters import FILTERS
+from tflq.precision.recover import (
+    LayerRecovery,
+    Outcome,
+    Recovery,
+    RecoverySettings,
+    outcome,
+    prepare,
+    recover_network,
+)
+from tflq.precision.recover.aside import split, split_numbers, taken
+from tflq.precision.recover.cost import Cost
+from tflq.precision.recover.journal import JournalFile
 
 METADATA = "tflq.recovered"
 """Name of the metadata of a recovered file that says how it was made."""
 
-_ASIDE = 10
-"""One sample of so many is kept aside: those whose number ends with 9."""
-
-_FEW = 100
 _RANDOM_SAMPLES = 200
+
+Tell = Callable[[str], object]
+
+
+def quiet(_text: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,8 @@ class RecoverOptions(JudgeOptions):
         rows: output positions of a layer that are fitted to.
         seed: of their choice.
         random: take random samples where none are named, which are refused otherwise.
+        jobs: threads that run samples; results do not depend on them.
+        results: a file that keeps each layer as it comes; what is in it is not found again.
     """
 
     verify: Span | None = None
@@ -59,6 +74,13 @@ class RecoverOptions(JudgeOptions):
     rows: int = RecoverySettings.rows
     seed: int = RecoverySettings.seed
     random: bool = False
+    jobs: int = 1
+    results: Path | None = None
+
+    @property
+    def how(self) -> RecoverySettings:
+        """The part that layers are recovered by."""
+        return RecoverySettings(self.rows, self.seed, self.bias_only, jobs=self.jobs)
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,7 @@ class RecoverResult(TableResult):
     Attributes:
         source: how reports call the model.
         target: with its settings.
+        cost: what it took at most.
         recovery: the network before and after, and what was done to each layer.
         outcomes: results before and after, on the samples that were fitted to, on those kept aside, and on those of
             `verify`.
@@ -77,6 +100,7 @@ class RecoverResult(TableResult):
 
     source: str
     target: TargetOptions
+    cost: Cost
     recovery: Recovery
     outcomes: tuple[Outcome, ...]
     content: bytes
@@ -98,6 +122,7 @@ class RecoverResult(TableResult):
             "target": self.target.name,
             "output": None if self.output is None else str(self.output),
             "size_bytes": len(self.content),
+            "cost": asdict(self.cost),
             "left": self.recovery.reason or None,
             "layers": self.rows(),
             "results": [
@@ -115,6 +140,7 @@ def recover(
     output: str | Path | None = None,
     *,
     progress: Progress = silent,
+    tell: Tell = quiet,
     **changes: object,
 ) -> RecoverResult:
     """Find weights and biases of few bits that the target's integers reconstruct best, without training or labels.
@@ -129,6 +155,7 @@ def recover(
         options: which of them, and how.
         output: a .tflite to write.
         progress: shows how far it is.
+        tell: gets a line with the cost before it starts, and one for each layer.
         **changes: fields of the options.
 
     Warns:
@@ -136,6 +163,7 @@ def recover(
 
     Raises:
         UsageError: no samples, or labelled samples and others.
+        LimitError: a layer needs more memory than the limits allow.
         InputError, OptionError, FormatError: samples, settings or files that do not fit.
         UnsupportedError: operators that the target or the float network cannot take; weights that the target's
             quantiser does not give back.
@@ -149,25 +177,58 @@ def recover(
     chosen = span.of(found)
     known, settings = choose_target(wanted.name or "", wanted)
     network = dequantized(calibrate(source, options.calibration, progress=progress))
-    fitted, aside = _split(chosen)
-    with progress("recover", sum(node.operator in FILTERS for node in network.main.nodes)) as advance:
-        how = RecoverySettings(options.rows, options.seed, options.bias_only)
-        parts = (_taken(chosen, fitted), _taken(chosen, aside))
-        recovery = recover_network(source, network, known, settings, parts, how, lambda _: advance(1))
-    sets = [("fitted to", span, fitted), ("kept aside", span, aside)]
-    if options.verify is not None:
-        sets.append(("verified", options.verify, np.arange(options.verify.stop - options.verify.start)))
-    outcomes = []
-    for name, part, numbers in sets:
-        classes = None if labels is None else labels[part.start : part.stop][numbers]
-        outcomes.append(outcome(recovery, source, name, _taken(part.of(found), numbers), classes))
+    prepared = prepare(source, network, split(chosen), options.how)
+    tell(cost_text(prepared.reference.cost))
+    journal = None
+    if options.results is not None:
+        about = (__version__, network.main, wanted.settings, wanted.layers, tuple(chosen.arrays), _settings(options))
+        journal = JournalFile(options.results, digest_of(wanted.name, about))
+    recovery = recover_network(prepared, known, settings, lambda layer: tell(layer_text(layer)), journal)
     content = _content(recovery, wanted, options, chosen)
-    written = model_from_bytes(content)
-    _require_same(for_target(written.main, known, settings).graph, recovery.execution.graph)
+    _require_same(for_target(model_from_bytes(content).main, known, settings).graph, recovery.execution.graph)
+    outcomes = _outcomes(recovery, source, found, labels, span, options.verify)
     if output is not None:
         write_bytes(Path(output), content)
     where = None if output is None else Path(output)
-    return RecoverResult(name_of(model), wanted, recovery, tuple(outcomes), content, where)
+    return RecoverResult(name_of(model), wanted, prepared.reference.cost, recovery, outcomes, content, where)
+
+
+def cost_text(cost: Cost) -> str:
+    """Say what a recovery takes."""
+    return (
+        f"{cost.layers} layers, at most {cost.macs / 1e9:.1f} G multiply-accumulates and "
+        f"{cost.peak_bytes / 2**20:.0f} MiB beside the samples that run"
+    )
+
+
+def layer_text(layer: LayerRecovery) -> str:
+    """Say what was done to a layer: the error before and after."""
+    ratio = "" if math.isnan(layer.held_out_db[0]) else ": {:.1f} -> {:.1f} dB".format(*layer.held_out_db)
+    return f"{layer.name}{ratio}, new: {layer.kept}"
+
+
+def _outcomes(
+    recovery: Recovery,
+    source: Model,
+    samples: Samples,
+    labels: NDArray[np.int64] | None,
+    span: Span,
+    verify: Span | None,
+) -> tuple[Outcome, ...]:
+    """Return the results on the samples that were fitted to, kept aside, and verified."""
+    fitted, aside = split_numbers(span.stop - span.start)
+    sets = [("fitted to", span, fitted), ("kept aside", span, aside)]
+    if verify is not None:
+        sets.append(("verified", verify, np.arange(verify.stop - verify.start)))
+    outcomes = []
+    for name, part, numbers in sets:
+        classes = None if labels is None else labels[part.start : part.stop][numbers]
+        outcomes.append(outcome(recovery, source, name, taken(part.of(samples), numbers), classes))
+    return tuple(outcomes)
+
+
+def _settings(options: RecoverOptions) -> Mapping[str, Json]:
+    return picked(options, "rows", "seed", "bias_only")
 
 
 def _read_samples(
@@ -192,23 +253,6 @@ def _read_samples(
     return choose_samples(model, samples, count=max(stops, default=_RANDOM_SAMPLES)), None
 
 
-def _split(samples: Samples) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of the samples to fit to, and of those kept aside: one of ten, one at least."""
-    if samples.count < 2:
-        raise InputError(f"recovery needs 2 samples or more, one of them to be kept aside; there is {samples.count}")
-    if samples.count < _FEW:
-        warnings.warn(
-            f"weights are fitted to {samples.count} samples; {_FEW} or more are better", TflqWarning, stacklevel=4
-        )
-    numbers = np.arange(samples.count)
-    is_aside = numbers % _ASIDE == min(samples.count, _ASIDE) - 1
-    return numbers[~is_aside], numbers[is_aside]
-
-
-def _taken(samples: Samples, numbers: NDArray[np.int64]) -> GivenSamples:
-    return GivenSamples([array[numbers] for array in samples.take(0, samples.count)])
-
-
 def _content(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> bytes:
     """Return the .tflite with the line that says how it was made."""
     about = {
@@ -218,7 +262,7 @@ def _content(recovery: Recovery, target: TargetOptions, options: RecoverOptions,
         "layers": target.layers,
         "samples": samples.count,
         "samples_sha256": digest_of(tuple(samples.arrays)),
-        **picked(options, "rows", "seed", "bias_only"),
+        **_settings(options),
         "labels_used": False,
         "recovered": {layer.name: layer.kept for layer in recovery.layers},
     }

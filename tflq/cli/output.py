@@ -131,6 +131,12 @@ def warn(message: str) -> None:
     sys.stderr.write(f"tflq: {shown(message)}\n")
 
 
+def note(message: str) -> None:
+    """Print a line on how far work is to standard error; nothing where that is no terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{shown(message)}\n")
+
+
 def _write(text: str) -> None:
     """Print a text; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

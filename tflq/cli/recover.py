@@ -10,7 +10,15 @@ import click
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.recover import RecoverOptions, RecoverResult, recover
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, target_options, tflite_output
+from tflq.cli.options import (
+    JOBS_OPTION,
+    MODEL_ARGUMENT,
+    calibration_options,
+    path_option,
+    reporting,
+    target_options,
+    tflite_output,
+)
 from tflq.cli.outputs import writing
 from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 
@@ -36,6 +44,10 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
     show_default=True,
     help="Output positions of a layer that are fitted to.",
 )
+@JOBS_OPTION
+@path_option(
+    "--results", metavar="FILE", help="Keep each layer as it comes, and do not find again what is in the file."
+)
 @tflite_output
 @reporting
 @writing
@@ -48,7 +60,9 @@ def command(
     kept aside; a layer keeps its old weights where new ones are worse there.
     """
     options["seed"] = samples.seed
-    found = recover(model, target, samples, changed(RecoverOptions(), options), path, progress=output.progress)
+    found = recover(
+        model, target, samples, changed(RecoverOptions(), options), path, progress=output.progress, tell=output.note
+    )
     output.show(found, as_json, lambda: _print(found))
 
 

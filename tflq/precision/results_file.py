@@ -33,7 +33,7 @@ class ResultsFile:
         """
         self._path, self._digest = path, digest
         self._known: dict[str, Mapping[str, object]] = {}
-        for number, line in enumerate(_whole_lines(path) if path else (), 1):
+        for number, line in enumerate(whole_lines(path) if path else (), 1):
             fields = _fields(f"{path}: line {number}", line)
             if fields["problem"] == digest:
                 self._known[str(fields["trial"])] = fields
@@ -68,11 +68,15 @@ class ResultsFile:
         }
         self._known[result.trial.key] = fields
         if self._path is not None:
-            _append(self._path, f"{json_text(fields, None)}\n".encode())
+            append_line(self._path, f"{json_text(fields, None)}\n".encode())
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Write one line at the end, behind a whole one."""
+def append_line(path: Path, line: bytes) -> None:
+    """Write one line at the end, behind a whole one.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
     try:
         with open(path, "ab+") as file:
             if file.tell() and not _ends_whole(path):
@@ -88,7 +92,12 @@ def _ends_whole(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def _whole_lines(path: Path) -> Sequence[bytes]:
+def whole_lines(path: Path) -> Sequence[bytes]:
+    """Return the lines of a file, but for one that was cut off; none where there is no file.
+
+    Raises:
+        OutputError: the file cannot be read.
+    """
     try:
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:

@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.digits_problem import model
+from tflq import limits
 from tflq.analysis.inputs import GivenSamples
 from tflq.benchmarks.demo_data import demo_samples
 from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
-from tflq.precision.recover import Recovery, RecoverySettings, network, outcome, probe, proposals, recover_network
+from tflq.errors import FormatError, LimitError
+from tflq.precision.recover import (
+    Recovery,
+    RecoverySettings,
+    network,
+    outcome,
+    prepare,
+    probe,
+    proposals,
+    recover_network,
+)
+from tflq.precision.recover.journal import JournalFile
+from tflq.precision.recover.network import Journal
 
 FITTED, ASIDE, OTHERS = slice(0, 150), slice(150, 180), slice(180, 360)
 
 
-def recovered(target: str, settings: Sequence[str], *, bias_only: bool = False) -> Recovery:
+def recovered(
+    target: str, settings: Sequence[str], *, bias_only: bool = False, jobs: int = 1, journal: Journal | None = None
+) -> Recovery:
     found = find_target(target)
     (images,) = demo_samples(model().main).samples.take(0, 360)
     parts = (GivenSamples([images[FITTED]]), GivenSamples([images[ASIDE]]))
     chosen = parse_settings(found.settings, settings, ())
-    return recover_network(model(), dequantized(model()), found, chosen, parts, RecoverySettings(bias_only=bias_only))
+    prepared = prepare(model(), dequantized(model()), parts, RecoverySettings(bias_only=bias_only, jobs=jobs))
+    return recover_network(prepared, found, chosen, journal=journal)
+
+
+@cache
+def three_bits() -> Recovery:
+    return recovered("gap9-ne16", ("weight_bits=3",))
 
 
 def sqnr(found: Recovery) -> tuple[float, float]:
@@ -51,12 +74,37 @@ def test_few_bits_come_nearer_to_float(target: str, settings: tuple[str, ...], g
     assert after > before + gain_db
 
 
-def test_the_result_does_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = recovered("gap9-ne16", ("weight_bits=3",))
+def test_the_result_depends_neither_on_chunks_nor_on_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = three_bits()
     monkeypatch.setattr(probe, "_CHUNK_BYTES", 20_000)
-    parts = recovered("gap9-ne16", ("weight_bits=3",))
+    parts = recovered("gap9-ne16", ("weight_bits=3",), jobs=3)
     assert parts.network.main.tensors == whole.network.main.tensors
     assert parts.layers == whole.layers
+
+
+def test_interrupted_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = three_bits()
+    file = tmp_path / "kept"
+    recovered("gap9-ne16", ("weight_bits=3",), journal=JournalFile(file, "this"))
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:3]) + lines[3][:50])
+    found = []
+    begin = network.recover_layer
+    monkeypatch.setattr(network, "recover_layer", lambda *a: (found.append(a[2].index), begin(*a))[1])
+    again = recovered("gap9-ne16", ("weight_bits=3",), journal=JournalFile(file, "this"))
+    assert len(found) == len(lines) - 3
+    assert again.network.main.tensors == whole.network.main.tensors
+    assert repr(again.layers) == repr(whole.layers)  # some figures are NaN
+    assert file.read_bytes() == b"".join(lines)
+    assert JournalFile(file, "another").find(0) is None
+    file.write_bytes(b"{}\n")
+    with pytest.raises(FormatError, match="line 1: is no layer of a recovery"):
+        JournalFile(file, "this")
+
+
+def test_memory_is_bounded_before_anything_runs() -> None:
+    with limits.applied(limits.Limits(max_memory=100_000)), pytest.raises(LimitError, match="fewer --rows need less"):
+        recovered("gap9-ne16", ("weight_bits=3",))
 
 
 @pytest.mark.parametrize("settings", [("weight_bits=8",), ()])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -14,10 +14,11 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.graph import ABSENT, DType, Graph, Model, Tensor
 from tflq.precision.recover.filters import FILTERS, Filter, filter_of
-from tflq.precision.recover.judge import Judge, before_softmax
+from tflq.precision.recover.judge import Judge
 from tflq.precision.recover.probe import RealSamples
 from tflq.precision.recover.proposals import Recovered, Step, recover_layer, with_constants
 from tflq.precision.recover.records import ALL, NOTHING, LayerRecovery, Recovery, RecoverySettings
+from tflq.precision.recover.reference import Reference, before_softmax
 
 LEAST_GAIN_DB = 1.0
 """What new biases of wide layers alone must gain at the outputs: less than that moves more answers than it corrects."""
@@ -35,13 +36,46 @@ class Journal(Protocol):
         """Keep it."""
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A network that is ready to be recovered, for any target and settings.
+
+    Attributes:
+        plain: the float network, each filter with a bias of its own.
+        filters: node of each filter -> how it is recovered, or in words why not.
+        reference: the float network's values.
+    """
+
+    plain: Model
+    filters: Mapping[int, Filter | str]
+    reference: Reference
+
+
+def prepare(
+    source: Model, network: Model, samples: tuple[Samples, Samples], options: RecoverySettings = RecoverySettings()
+) -> Prepared:
+    """Return a network with all that does not depend on a target; nothing runs yet.
+
+    Args:
+        source: the model that the samples are for.
+        network: in floating point, with the ranges of its activations.
+        samples: to fit to, and kept aside, in the encoding of `source`.
+        options: how.
+
+    Raises:
+        LimitError: a layer needs more memory than the limits allow.
+    """
+    plain = replace(network, graphs=[_with_biases(network.main), *network.graphs[1:]])
+    fitted, held_out = (RealSamples(s, source.main, plain.main) for s in samples)
+    known = {i: filter_of(plain.main, i) for i, n in enumerate(plain.main.nodes) if n.operator in FILTERS}
+    filters = tuple(of for of in known.values() if isinstance(of, Filter))
+    return Prepared(plain, known, Reference(in_float(plain, "independent"), fitted, held_out, filters, options))
+
+
 def recover_network(
-    source: Model,
-    network: Model,
+    prepared: Prepared,
     target: Target,
     settings: Settings,
-    samples: tuple[Samples, Samples],
-    options: RecoverySettings = RecoverySettings(),
     progress: Done = lambda _: None,
     journal: Journal | None = None,
 ) -> Recovery:
@@ -52,30 +86,25 @@ def recover_network(
     layer's result for a layer, the outputs for the whole network.
 
     Args:
-        source: the model that the samples are for.
-        network: in floating point, with the ranges of its activations.
+        prepared: the network.
         target: with a free rounding of weights.
         settings: complete.
-        samples: to fit to, and kept aside, in the encoding of `source`.
-        options: how.
         progress: called with each filter's result.
         journal: what it holds is not found again; what is found goes there at once. None to keep nothing.
 
     Raises:
         UnsupportedError, OptionError: as the target's `quantise`.
     """
-    plain = replace(network, graphs=[_with_biases(network.main), *network.graphs[1:]])
-    fitted, held_out = (RealSamples(s, source.main, plain.main) for s in samples)
-    known = {i: filter_of(plain.main, i) for i, n in enumerate(plain.main.nodes) if n.operator in FILTERS}
-    filters = tuple(of for of in known.values() if isinstance(of, Filter))
-    judge = Judge(in_float(plain, "independent"), target, settings, fitted, held_out, filters, options)
+    plain = prepared.plain
+    prepared.reference.run()
+    judge = Judge(prepared.reference, target, settings)
     first = Step(plain.main, judge.execution(plain.main))
     last, layers = first, []
-    for index, of in known.items():
-        last, layer = _recovered(judge, options, last, index, of, journal)
+    for index, of in prepared.filters.items():
+        last, layer = _recovered(judge, last, index, of, journal)
         layers.append(layer)
         progress(layer)
-    reason = _verdict(judge, first, last, layers, options)
+    reason = _verdict(judge, first, last, layers)
     if reason:
         left = tuple(replace(layer, kept=NOTHING, reason=layer.reason or reason) for layer in layers)
         return Recovery(plain, plain, left, first.execution, first.execution, reason)
@@ -84,7 +113,7 @@ def recover_network(
 
 
 def _recovered(
-    judge: Judge, options: RecoverySettings, step: Step, index: int, of: Filter | str, journal: Journal | None
+    judge: Judge, step: Step, index: int, of: Filter | str, journal: Journal | None
 ) -> tuple[Step, LayerRecovery]:
     """Return the network behind one filter and what was done to it: what the journal knows, or what is found now."""
     if isinstance(of, str):
@@ -92,7 +121,7 @@ def _recovered(
         return step, LayerRecovery(index, node.name, node.operator, None, NOTHING, of)
     found = None if journal is None else journal.find(index)
     if found is None:
-        step, found = recover_layer(judge, options, step, of)
+        step, found = recover_layer(judge, step, of)
         if journal is not None:
             journal.add(found)
     elif found.constants is not None:
@@ -101,14 +130,14 @@ def _recovered(
     return step, found.layer
 
 
-def _verdict(judge: Judge, first: Step, last: Step, layers: list[LayerRecovery], options: RecoverySettings) -> str:
+def _verdict(judge: Judge, first: Step, last: Step, layers: list[LayerRecovery]) -> str:
     """Return why the whole network is left as it was; nothing where it is not."""
-    outputs = before_softmax(judge.floating.graph)
+    outputs = before_softmax(judge.reference.floating.graph)
     old, new = (judge.held_out_db(step.execution, outputs) for step in (first, last))
     if new < old:
         return f"the outputs got worse on the samples kept aside: {old:.1f} dB before, {new:.1f} after"
     changed = [layer for layer in layers if layer.kept != NOTHING]
-    is_wide = all(layer.kept != ALL and (layer.bits or 0) > options.most_bits for layer in changed)
+    is_wide = all(layer.kept != ALL and (layer.bits or 0) > judge.reference.options.most_bits for layer in changed)
     if not (changed and is_wide):
         return ""
     if new < old + LEAST_GAIN_DB:

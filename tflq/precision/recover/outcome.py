@@ -13,9 +13,10 @@ from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import Execution, in_float, real_values
 from tflq.analysis.inputs import Samples
 from tflq.graph import Array, Model
-from tflq.precision.recover.judge import DECIMALS, before_softmax
+from tflq.precision.recover.judge import DECIMALS
 from tflq.precision.recover.probe import RealSamples
 from tflq.precision.recover.records import Recovery
+from tflq.precision.recover.reference import before_softmax
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.layers import Placed, place
 from tflq.precision.recover.moments import Moments
-from tflq.precision.recover.records import ALL, BIAS, NOTHING, WORSE, LayerRecovery, RecoverySettings
+from tflq.precision.recover.records import ALL, BIAS, NOTHING, WORSE, LayerRecovery
 
 Constants = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weights and bias of a filter, in the file's layout."""
@@ -38,8 +38,9 @@ class Recovered:
     constants: Constants | None
 
 
-def recover_layer(judge: Judge, options: RecoverySettings, step: Step, of: Filter) -> tuple[Step, Recovered]:
+def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered]:
     """Return the network behind one filter, and what was done to it."""
+    options = judge.reference.options
     node, matched = of.node, judge.matched(step.execution)
     weights = np.asarray(step.graph.tensors[node.inputs[1]].data, np.float32)
     placed = place(step.execution.graph, of, weights, matched.get(node.outputs[0]))

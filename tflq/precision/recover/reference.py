@@ -1,0 +1,114 @@
+"""The float network's values on two sets of samples: what filters are fitted to, and what judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq import limits
+from tflq.analysis.executions import Execution
+from tflq.analysis.inputs import Samples
+from tflq.graph import Array, Graph
+from tflq.precision.recover.areas import Areas, areas_of, draw
+from tflq.precision.recover.cost import Cost, cost_of
+from tflq.precision.recover.filters import Filter
+from tflq.precision.recover.grid import Reals, exact_product
+from tflq.precision.recover.probe import Probe, elements, gather
+from tflq.precision.recover.records import RecoverySettings
+
+_JUDGED = 1 << 16
+"""Elements of a layer's result that judge it on the samples that are kept aside."""
+
+_SQUASHING = ("softmax", "log_softmax", "logistic")
+
+
+@dataclass
+class Reference:
+    """What the float network gives; it serves every target and setting.
+
+    Attributes:
+        floating: the float network as it was, running.
+        fitted: samples that filters are fitted to, for the float network.
+        held_out: samples kept aside, that decide what stays.
+        filters: that can be recovered.
+        options: how many output positions are fitted to, and which.
+        areas: filter's node -> what it is fitted to.
+        cost: of a recovery.
+        wanted: filter's node -> what it should give in each of them: float32[G, N, C].
+        values: tensor of the float network -> elements of it on the samples kept aside: float64[1, N, 1].
+    """
+
+    floating: Execution
+    fitted: Samples
+    held_out: Samples
+    filters: tuple[Filter, ...]
+    options: RecoverySettings
+    areas: dict[int, tuple[Areas, ...]] = field(init=False)
+    cost: Cost = field(init=False)
+    wanted: dict[int, tuple[Array, ...]] = field(init=False)
+    values: dict[int, Reals] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Choose what filters are fitted to; nothing runs yet.
+
+        Raises:
+            LimitError: a layer needs more memory than the limits allow.
+        """
+        count, rows, seed = self.fitted.count, self.options.rows, self.options.seed
+        self.floating.engine.threads = self.options.jobs
+        self.areas = {of.index: areas_of(of, count, rows, seed + of.index) for of in self.filters}
+        self.cost = cost_of(self.floating.graph, self.areas, (count, self.held_out.count))
+        limits.current().require(
+            "max_memory", self.cost.peak_bytes, "recovery: bytes that its largest layer needs (fewer --rows need less)"
+        )
+        self.wanted, self.values = {}, {}
+
+    def run(self) -> None:
+        """Run the float network, once."""
+        if self.values:
+            return
+        graph = self.floating.graph
+        self.wanted = self.gather(
+            self.floating,
+            {of.index: of.source for of in self.filters},
+            lambda areas, x, chosen: self._results(areas.of, areas.windows(x, chosen)),
+        )
+        judged = dict.fromkeys([*(of.node.outputs[0] for of in self.filters), *before_softmax(graph), *graph.outputs])
+        elements_of = {t: Probe(t, self.judged(t), graph.tensors[t].size, elements) for t in judged}
+        found = gather(self.floating, self.held_out, elements_of)
+        self.values = {t: x.astype(np.float64) for t, x in found.items()}
+
+    def gather(
+        self, execution: Execution, sources: dict[int, int], read: Callable[[Areas, Array, NDArray[np.int64]], Array]
+    ) -> dict[int, tuple[Array, ...]]:
+        """Return for each filter's node what `read` makes of its input in each of its areas."""
+        probes = {
+            (node, i): Probe(source, areas.chosen, areas.each, partial(read, areas))
+            for node, source in sources.items()
+            for i, areas in enumerate(self.areas[node])
+        }
+        found = gather(execution, self.fitted, probes)
+        return {node: tuple(found[node, i] for i in range(len(self.areas[node]))) for node in sources}
+
+    def judged(self, t: int) -> NDArray[np.int64]:
+        """Return the elements of a tensor that judge it."""
+        total = self.held_out.count * self.floating.graph.tensors[t].size
+        return draw(total, _JUDGED, self.options.seed + t)
+
+    def _results(self, of: Filter, windows: Array) -> NDArray[np.float32]:
+        graph = self.floating.graph
+        weights, bias = (np.asarray(graph.tensors[t].data).astype(np.float64) for t in of.node.inputs[1:3])
+        result = exact_product(windows.astype(np.float64), of.matrix(weights).astype(np.float64))
+        return (result + bias.reshape(of.groups, 1, -1)).astype(np.float32)
+
+
+def before_softmax(graph: Graph) -> tuple[int, ...]:
+    """Return the graph's outputs; of a softmax or logistic function its input."""
+    writers = {t: node for node in graph.nodes for t in node.outputs}
+    return tuple(
+        writers[t].inputs[0] if t in writers and writers[t].operator in _SQUASHING else t for t in graph.outputs
+    )
