@@ -45,7 +45,7 @@ def test_targets_and_tasks() -> None:
 
 
 def test_keys_of_the_target_on_the_line() -> None:
-    assert values("tflq convert m.tflite --target gap9-ne16 --set weight") == ["weight_bits="]
+    assert values("tflq convert m.tflite --target gap9-ne16 --set weight_b") == ["weight_bits="]
     assert values("tflq convert m.tflite --set weight") == []
     assert values("tflq convert m.tflite --target none --set weight") == []
 
