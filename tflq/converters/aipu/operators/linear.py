@@ -26,6 +26,8 @@ from tflq.schemas.aipu import Value
 
 _NARROW = (("uint8", 0, 255), ("int8", -128, 127), ("uint16", 0, 65535), ("int16", -32768, 32767))
 _ONE_BITS = 8
+_SIDES = {"x": "w", "y": "h", "z": "d"}
+"""Axis of Compass -> that of TFLite."""
 
 
 def unless_rectified(node: Node, _operands: Operands) -> bool:
@@ -137,6 +139,27 @@ def _map_filter(work: Translation, node: Node) -> None:
     work.append(node, operator, constants, Attributes({**attributes, **extra}))
 
 
+def _map_volume(work: Translation, node: Node) -> None:
+    """Weights [KD, KH, KW, I, O] -> [O, KH, KW, KD, I]; paddings as they come out."""
+    weights = np.asarray(work.source.tensors[node.inputs[1]].data).transpose(4, 1, 2, 0, 3)
+    biases = _bias(work.source, node, weights.shape[0])
+    (x, y), value = (work.shape(t) for t in (node.inputs[0], node.outputs[0])), node.attributes.integer
+    kernels = {"x": weights.shape[2], "y": weights.shape[1], "z": weights.shape[3]}
+    strides = {axis: value(f"stride_{_SIDES[axis]}") for axis in kernels}
+    dilations = {axis: value(f"dilation_{_SIDES[axis]}_factor", 1) for axis in kernels}
+    keys: dict[str, Attribute] = {"num_output": weights.shape[0]}
+    keys |= {f"kernel_{axis}": kernel for axis, kernel in kernels.items()}
+    keys |= {f"stride_{axis}": stride for axis, stride in strides.items()}
+    for axis, kernel in kernels.items():
+        place = "_zyx".index(axis)
+        reach = (y[place] - 1) * strides[axis] + (kernel - 1) * dilations[axis] + 1
+        total = max(0, reach - x[place]) if node.attributes.text("padding") == "same" else 0
+        keys |= {f"pad_{axis}_begin": total // 2, f"pad_{axis}_end": total - total // 2}
+    keys |= {f"dilation_{axis}": dilation for axis, dilation in dilations.items()}
+    keys |= {"group": x[4] // weights.shape[4], "with_activation": "NONE"}
+    work.append(node, "convolution_3d", {"weights": weights, "biases": biases}, Attributes(keys))
+
+
 def _map_fully_connected(work: Translation, node: Node) -> None:
     """Of more than two axes it stands between two Reshapes."""
     weights, biases = _weights(work.source, node)
@@ -181,10 +204,13 @@ def _weights(graph: Graph, node: Node) -> tuple[Array, Array]:
     """Return weights, and biases, zeros where the node has none."""
     weights = graph.tensors[node.inputs[1]].data
     assert weights is not None
-    outputs = weights.shape[3 if node.operator == "depthwise_conv_2d" else 0]
+    return weights, _bias(graph, node, weights.shape[3 if node.operator == "depthwise_conv_2d" else 0])
+
+
+def _bias(graph: Graph, node: Node, outputs: int) -> Array:
     place = node.inputs[2] if len(node.inputs) > 2 else ABSENT
     biases = None if place == ABSENT else graph.tensors[place].data
-    return weights, np.zeros(outputs, np.float32) if biases is None else biases
+    return np.zeros(outputs, np.float32) if biases is None else biases
 
 
 def _refuse_filter(graph: Graph, node: Node) -> str:
@@ -203,6 +229,7 @@ LAYERS = {
     "bias_add": Layer("BiasAdd", lambda _node, _operands: True, emitted=(Factors(LINEAR),), constants=_biases),
     "conv_transpose": _linear("ConvTranspose"),
     "convolution": _linear("Convolution"),
+    "convolution_3d": _linear("Convolution3D"),
     "depthwise_conv": _linear("DepthwiseConv"),
     "fully_connected": _linear("FullyConnected"),
     "mat_mul": Layer("MatMul", follows_input, emitted=(Factors(LINEAR),), has_width=True),
@@ -210,6 +237,7 @@ LAYERS = {
 
 SOURCES = {
     "conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
+    "conv_3d": Source(_map_volume, 2, refuse=_refuse_filter),
     "depthwise_conv_2d": Source(_map_filter, 2, is_image=True, refuse=_refuse_filter),
     "fully_connected": Source(_map_fully_connected, 2, refuse=_refuse_filter),
     "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, refuse=_refuse_filter),

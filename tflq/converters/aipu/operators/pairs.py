@@ -21,7 +21,7 @@ from tflq.converters.aipu.descriptor import (
 from tflq.converters.aipu.operators.linear import changed_by, unless_rectified
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Array, Attributes, Node, Operands
+from tflq.graph import Array, Attributes, Graph, Node, Operands, Range
 from tflq.interpreter.kernels.aipu.activation import Fused
 from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
@@ -196,6 +196,42 @@ def _map_quotient(work: Translation, node: Node) -> None:
     work.add(node, "floor", (quotient,), node.outputs, suffix="_floor")
 
 
+def _map_remainder(work: Translation, node: Node) -> None:
+    """Return a - floor(a / b) * b; what lies between has the range that those of a, b and the result allow."""
+    (t,) = node.outputs
+    a, b = (work.operand(i) for i in node.inputs)
+    name, top = work.name_of(t), work.top(t)
+    dividend, divisor, rest = (work.limits(i) for i in (*node.inputs, t))
+    quotients = replace(top, range=_reach(np.divide, dividend, divisor))
+    (quotient,) = work.layer(node, name, "div", (a, b), (quotients,))
+    (whole,) = work.layer(node, f"{name}_floor", "floor", (quotient,), (quotients,))
+    products = replace(top, range=_reach(np.subtract, dividend, rest))
+    (product,) = work.layer(node, f"{name}_mul", "mul", (whole, b), (products,))
+    work.add(node, "sub", (a, product), (t,), suffix="_sub")
+
+
+def _reach(operation: np.ufunc, a: tuple[float, float] | None, b: tuple[float, float] | None) -> Range | None:
+    """Return the range that an operation of two numbers has, monotone in both; None where one is not known."""
+    if a is None or b is None:
+        return None
+    ends = operation.outer(np.asarray(a, np.float32), np.asarray(b, np.float32))
+    return Range(*(np.asarray([limit], np.float32) for limit in (ends.min(), ends.max())))
+
+
+def _refuse_remainder(graph: Graph, node: Node) -> str:
+    """Refuse a divisor that may be 0: the quotient then has no range."""
+    divisor = graph.tensors[node.inputs[1]]
+    if divisor.data is not None:
+        low, high = float(divisor.data.min(initial=1)), float(divisor.data.max(initial=1))
+    elif divisor.range is not None:
+        low, high = float(divisor.range.minimum.min()), float(divisor.range.maximum.max())
+    else:
+        return ""
+    if low * high > 0:
+        return ""
+    return f"its divisor is {low:g} to {high:g}; allowed is a range without 0: add to it, or give a range (--ranges)"
+
+
 def _map_squared_difference(work: Translation, node: Node) -> None:
     """The square of a difference, which the Parser joins again where it may."""
     inputs, name = [work.operand(t) for t in node.inputs], work.name_of(node.outputs[0])
@@ -257,6 +293,7 @@ SOURCES = {
     **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True)),
     "logical_not": Source(_map_logical_not, any_type=True),
     **dict.fromkeys(("div", "floor_div"), Source(_map_quotient, 2)),
+    "floor_mod": Source(_map_remainder, 2, refuse=_refuse_remainder),
     "pow": Source(_map_pow, 2),
     **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1)),
     "squared_difference": Source(_map_squared_difference, 2),

@@ -138,7 +138,7 @@ def _clipped(low: float, high: float) -> dict[str, Attribute]:
     return {"method": "CLIP", "clip_min": as_written(low), "clip_max": as_written(high)}
 
 
-_HOSTS = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected", "convolution3_d", "eltwise")
+_HOSTS = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected", "convolution_3d", "eltwise")
 _BROADCASTING = ("add", "sub", "mul")
 _FUSED = (RELU, RELU6, LEAKY)
 

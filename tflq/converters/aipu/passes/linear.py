@@ -12,7 +12,7 @@ from tflq.graph import Node
 
 Single = NDArray[np.float32]
 _RECTIFIERS = ("RELU", "RELU6", "LEAKYRELU")
-_LINEAR = ("convolution", "depthwise_conv", "conv_transpose", "fully_connected")
+_LINEAR = ("convolution", "convolution_3d", "depthwise_conv", "conv_transpose", "fully_connected")
 
 
 def _into_weights(layers: Layers, node: Node) -> None:

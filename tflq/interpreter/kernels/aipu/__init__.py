@@ -32,6 +32,7 @@ ARITHMETIC = Arithmetic(
         scatter_nd="scatter_elements scatter_nd",
         softmax="log_softmax softmax",
         unweighted="bias_add mat_mul",
+        volumes="convolution_3d",
     ),
     "float",
 )
