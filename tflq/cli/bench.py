@@ -16,6 +16,7 @@ from tflq.benchmarks.scoring import Score
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.cli import completion, output
 from tflq.cli.options import (
+    BACKEND_OPTION,
     DATA_HELP,
     JOBS_OPTION,
     SCHEDULER_OPTION,
@@ -78,6 +79,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     help="Time each input of performance mode for so long; 10 unless told, and less does not conform.",
 )
 @THREADS_OPTION
+@BACKEND_OPTION
 @JOBS_OPTION
 @SCHEDULER_OPTION
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")

@@ -304,6 +304,22 @@ LIMIT_OPTION = click.option(
 )
 
 
+def _apply_backend(ctx: click.Context, _option: click.Parameter, name: str | None) -> None:
+    """Put a backend in force until the command ends."""
+    if name is not None:
+        from tflq.interpreter.execution.backend import backend
+
+        ctx.with_resource(backend(name))
+
+
+BACKEND_OPTION = click.option(
+    "--backend",
+    type=click.Choice(("numpy", "c")),
+    expose_value=False,
+    callback=_apply_backend,
+    help="c: layers of 8 bits run in C, compiled once by this machine's cc; results are the same (docs/c99.md). numpy "
+    "unless told, or unless TFLQ_BACKEND is set.",
+)
 DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 

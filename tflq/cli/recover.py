@@ -11,6 +11,7 @@ from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.recover import RecoverOptions, RecoverResult, recover
 from tflq.cli import output
 from tflq.cli.options import (
+    BACKEND_OPTION,
     JOBS_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
@@ -28,6 +29,7 @@ from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 @target_options("Whose integers the weights are for.", required=True)
 @calibration_options
 @DATA_OPTION
+@BACKEND_OPTION
 @GIVEN_SAMPLES
 @click.option(
     "-n", "--samples", "span", callback=read_span, metavar="START:STOP", help="Which of the samples to fit to; all."

@@ -12,6 +12,7 @@ from tflq.api.run import RunOptions, RunResult, run
 from tflq.cli import output
 from tflq.cli.options import (
     ARITHMETIC_OPTION,
+    BACKEND_OPTION,
     JOBS_OPTION,
     MODEL_ARGUMENT,
     SCHEDULER_OPTION,
@@ -40,6 +41,7 @@ _VALUES = 12
 @calibration_options
 @STATE_OPTION
 @THREADS_OPTION
+@BACKEND_OPTION
 @JOBS_OPTION
 @SCHEDULER_OPTION
 @click.option("--all-tensors", is_flag=True, help="Return every tensor that an operator writes, not the outputs alone.")

@@ -14,6 +14,7 @@ from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.search import OBJECTIVES, SearchOptions, SearchResult, search
 from tflq.cli import output
 from tflq.cli.options import (
+    BACKEND_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
     output_option,
@@ -49,6 +50,7 @@ template_option = output_option(
 
 @click.command("search")
 @MODEL_ARGUMENT
+@BACKEND_OPTION
 @target_options("A target with a choice of bits.", required=True)
 @click.option("--at-least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Accuracy to keep; needs --data.")
 @click.option("--min-sqnr", type=float, metavar="DB", help="Ratio of the outputs to keep, against the model as it is.")

@@ -14,6 +14,7 @@ from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, VerifyResult, verify
 from tflq.cli import output
 from tflq.cli.options import (
+    BACKEND_OPTION,
     JOBS_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     help="TFLite's reference kernels, its optimised ones, or what it uses by default (with XNNPACK).",
 )
 @STATE_OPTION
+@BACKEND_OPTION
 @JOBS_OPTION
 @SCHEDULER_OPTION
 @click.option("--strict", is_flag=True, help="Exit status 1 for differences that are known, too.")

@@ -10,6 +10,7 @@ import numpy as np
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph, Node
 from tflq.interpreter.compiled.compiler import kernels_or_none
+from tflq.interpreter.execution.backend import Backend, backend_in_force, require_backend
 from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.library import Library
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
@@ -27,7 +28,6 @@ Larger chunks share the cost of calls, smaller ones stay in the cache; kernels w
 """
 
 State = Literal["independent", "stream"]
-Backend = Literal["numpy", "c"]
 
 
 class Engine:
@@ -49,7 +49,7 @@ class Engine:
         session: Session | None = None,
         limits: Limits | None = None,
         threads: int = 1,
-        backend: Backend = "numpy",
+        backend: Backend | None = None,
     ) -> None:
         """Lower the graph where it is not lowered yet, and prepare it.
 
@@ -65,17 +65,19 @@ class Engine:
             threads: chunks that run at the same time, unless samples follow each other (a stream) or listeners watch.
                 It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
             backend: "c" to run the layers of 8 bits that tflq.interpreter.compiled takes in compiled C, but for
-                listeners; results are the same. Where no compiler is found a warning says so, and numpy runs.
+                listeners; results are the same. Where no compiler is found a warning says so, and numpy runs. None for
+                the one in force (tflq/interpreter/execution/backend.py).
 
         Raises:
-            OptionError: less than one thread.
+            OptionError: less than one thread; a backend that does not exist.
             UnsupportedError: an operator or type without a kernel, or more of something than `limits` allow.
         """
         family = [graph] if graphs is None else list(graphs)
         number = next(i for i, g in enumerate(family) if g is graph)
         with applied(limits) as self._limits, enough_memory():
             require_memory(family)
-            library = Library(family, arithmetic, None if backend == "numpy" else kernels_or_none())
+            chosen = backend_in_force() if backend is None else require_backend(backend)
+            library = Library(family, arithmetic, None if chosen == "numpy" else kernels_or_none())
             self._program = library.program(number)
             reachable = [library.program(i) for i in sorted(library.reachable(number))]
             require_live_memory(family, number)
