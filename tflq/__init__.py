@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from tflq.errors import TflqError as TflqError
     from tflq.interpreter import Engine as Engine, lower as lower
-    from tflq.interpreter.execution.backend import backend as backend
+    from tflq.backends import backend as backend
     from tflq.tflite_interpreter import Interpreter as Interpreter
 
 __version__ = "0.1.0"
@@ -109,7 +109,7 @@ _HOMES = {
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
     "tflq.interpreter": ("Engine", "lower"),
-    "tflq.interpreter.execution.backend": ("backend",),
+    "tflq.backends": ("backend",),
     "tflq.tflite_interpreter": ("Interpreter",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -307,7 +307,7 @@ LIMIT_OPTION = click.option(
 def _apply_backend(ctx: click.Context, _option: click.Parameter, name: str | None) -> None:
     """Put a backend in force until the command ends."""
     if name is not None:
-        from tflq.interpreter.execution.backend import backend
+        from tflq.backends import backend
 
         ctx.with_resource(backend(name))
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from tflq.backends import Backend, backend_in_force, require_backend
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph, Node
 from tflq.interpreter.compiled.compiler import kernels_or_none
-from tflq.interpreter.execution.backend import Backend, backend_in_force, require_backend
 from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.library import Library
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
@@ -66,7 +66,7 @@ class Engine:
                 It pays where numpy's BLAS uses one thread (OPENBLAS_NUM_THREADS=1).
             backend: "c" to run the layers of 8 bits that tflq.interpreter.compiled takes in compiled C, but for
                 listeners; results are the same. Where no compiler is found a warning says so, and numpy runs. None for
-                the one in force (tflq/interpreter/execution/backend.py).
+                the one in force (tflq/backends.py).
 
         Raises:
             OptionError: less than one thread; a backend that does not exist.
