@@ -24,6 +24,27 @@ def test_the_keyword_clips_as_they_are() -> None:
     assert (done.status, row["right"], row["samples"]) == (0, 901, 1000)
 
 
+def test_a_target_beside_the_model_as_it_is(tmp_path: Path) -> None:
+    folder = data_path("datasets", "kws01")
+    options = ("--samples", 60, "-t", "gap9-ne16", "-s", "weight_bits=2")
+    first, second = bench(folder, *options, "--json").json["rows"]
+    assert "paired" not in first
+    found = second["paired"]
+    assert found["against"] == "as is"
+    assert second["right"] - first["right"] == found["gained"] - found["lost"]
+    assert found["lost"] > 20
+    assert not found["is_noise"]
+    low, high = second["interval_percent"]
+    assert low < second["accuracy_percent"] < high
+    text = bench(folder, *options, "--report", tmp_path / "r.html")
+    words = f"{found['gained']} gained, {found['lost']} lost, p = "
+    assert words in text.out
+    assert f"{low:.1f}..{high:.1f} %" in text.out
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert words in page
+    assert f"{low:.1f}..{high:.1f} %" in page
+
+
 def test_at_least_is_a_check() -> None:
     folder = data_path("datasets", "kws01")
     done = bench(folder, "--samples", 20, "--at-least", "90")

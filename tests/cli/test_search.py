@@ -40,6 +40,10 @@ def test_the_setting_that_is_found_converts(digits: Path, tmp_path: Path) -> Non
     found = done.json
     assert found["chosen"]["accuracy_percent"] >= 95
     assert found["verified"]["samples"] == 40
+    low, high = found["chosen"]["interval_percent"]
+    assert low < 95 <= found["chosen"]["accuracy_percent"] <= high
+    assert found["required_within_interval"]
+    assert [pair["against"] for pair in found["paired"]][:1] == ["the widest"]
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + len(found["points"])
     converted = tflq("convert", MODEL, "--target", "gap9-ne16", "--settings", path, "-o", tmp_path / "out", "--json")
     assert (converted.status, converted.err) == (0, "")

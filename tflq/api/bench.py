@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Literal
 
 from tflq import __version__
+from tflq.analysis.significance import Paired
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
-from tflq.benchmarks.accuracy import Accuracy
+from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
 from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
-from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance
+from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
 from tflq.benchmarks.tasks import Quality, Task, find_task, require_unit
 from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
@@ -142,7 +143,18 @@ class BenchResult(PageResult, TableResult):
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for the model as it is and for each target, or for the board."""
-        return [_row(row) for row in self.measured]
+        pairs, first = self.pairs, self.measured[0].name
+        return [
+            _row(row) | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
+            for row in self.measured
+        ]
+
+    @property
+    def pairs(self) -> Mapping[str, Paired]:
+        """Name of a target -> its right answers beside those of the model as it is, sample by sample."""
+        if self.mode != "accuracy" or self.board is not None or not isinstance(self.data, LabelledSamples):
+            return {}
+        return pairs(self.measured, self.data.labels)
 
     def page(self) -> Page:
         """Return the page: every row's score."""
@@ -150,7 +162,7 @@ class BenchResult(PageResult, TableResult):
         facts += [("source", self.source)]
         facts += [("settings", " ".join(self.settings))] if self.settings else []
         quality = self.quality if self.mode == "accuracy" else None
-        return bench_page(f"{self.title}: {self.model}", facts, self.measured, quality)
+        return bench_page(f"{self.title}: {self.model}", facts, self.measured, quality, self.pairs)
 
     def write_results(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write each row in the layout of mlcommons' published results; one that was refused has nothing to write.
@@ -285,7 +297,8 @@ def _row(row: Row) -> dict[str, Json]:
     if isinstance(found, Accuracy):
         classes = [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
         scores = {"right": found.right, "samples": found.total, "accuracy_percent": found.percent, "auc": found.auc}
-        return {"name": row.name, **scores, "classes": classes}
+        interval = {"interval_percent": list(found.interval_percent)}
+        return {"name": row.name, **scores, **interval, "classes": classes}
     if isinstance(found, WakeWords):
         counts = ("words", "true_positives", "false_negatives", "false_positives", "seconds")
         rates = ("false_accepts_per_hour", "false_rejects_per_hour")

@@ -14,6 +14,7 @@ from tflq.errors import MissingExtraError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tflq.analysis.significance import Paired
     from tflq.api.run_record import RunRecord
     from tflq.report import Page
 
@@ -90,6 +91,11 @@ class TableResult(Result):
         except ImportError:
             raise MissingExtraError("to_pandas needs pandas: pip install 'tflq[pandas]'") from None
         return pd.DataFrame([dict(row) for row in self.rows()])
+
+
+def paired_report(found: Paired, against: str) -> dict[str, Json]:
+    """Return two settings on the same samples, of which the second one is called `against`."""
+    return {"against": against, **picked(found, "gained", "lost", "p_value", "is_noise")}
 
 
 def picked(source: object, *names: str) -> dict[str, Json]:

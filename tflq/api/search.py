@@ -14,7 +14,7 @@ from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.estimate import figure
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
@@ -25,6 +25,7 @@ from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.precision import search as precision
 from tflq.precision.evaluate import evaluate
+from tflq.precision.noise import Beside, beside_others, is_required_accuracy_within
 from tflq.precision.objective import OBJECTIVES as OBJECTIVES
 from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
@@ -87,6 +88,7 @@ class SearchResult(PageResult, TableResult):
         problem: what was searched.
         span: of the samples that decided; None for all.
         verified: the chosen setting on other samples; None where it was not tried.
+        beside: the chosen setting beside others on the same samples; nothing without labels.
     """
 
     model: str
@@ -94,6 +96,7 @@ class SearchResult(PageResult, TableResult):
     problem: Problem
     span: Span | None
     verified: Result | None
+    beside: tuple[Beside, ...] = ()
 
     @property
     def is_kept(self) -> bool:
@@ -110,17 +113,20 @@ class SearchResult(PageResult, TableResult):
     def report(self) -> Mapping[str, Json]:
         """Return the setting and all points of a plot of cost against quality."""
         found, best = self.found, self.found.best
+        chosen, asked = found.chosen, found.requirement
         return {
             "model": self.model,
             **picked(found, "target", "samples"),
-            "required": asdict(self.found.requirement),
+            "required": asdict(asked),
             "objective": found.objective.name,
             **picked(found, "slack_db", "least_sqnr_db"),
             **picked(found.plan, "counted", "fixed_bytes"),
             "layers": [layer_report(layer) for layer in found.plan.layers],
-            "chosen": None if found.chosen is None else _point(found.chosen),
+            "chosen": None if chosen is None else _point(chosen),
             "best": None if best is None else _point(best),
             "verified": None if self.verified is None else result_report(self.verified),
+            "required_within_interval": None if chosen is None else is_required_accuracy_within(asked, chosen.result),
+            "paired": [paired_report(b.pair, b.what) | {"bits": list(b.point.bits)} for b in self.beside],
             "points": self.rows(),
             **picked(found, "evaluated", "known"),
         }
@@ -131,7 +137,7 @@ class SearchResult(PageResult, TableResult):
 
     def page(self) -> Page:
         """Return the page: the Pareto front and the setting."""
-        return search_page(self.model, self.found, self.verified)
+        return search_page(self.model, self.found, self.verified, self.beside)
 
     def write_settings(self, path: str | Path) -> None:
         """Write the setting for `TargetOptions.file` and --settings; nothing where none was found.
@@ -231,7 +237,8 @@ def search(
     with open_evaluator(problem, options, progress) as evaluator:
         wanted_quality = Requirement(options.at_least, options.min_sqnr)
         found = precision.search(evaluator, wanted_quality, options.slack, objective)
-    return SearchResult(name_of(model), found, problem, options.span, _verified(subject, found, options.verify))
+    verified = _verified(subject, found, options.verify)
+    return SearchResult(name_of(model), found, problem, options.span, verified, beside_others(problem, found))
 
 
 def _verified(subject: Subject, found: PrecisionSearch, span: Span | None) -> Result | None:
@@ -245,7 +252,7 @@ def _point(point: Point) -> dict[str, Json]:
         "size_bytes": point.size_bytes,
         "cost": figure(point.cost),
         "bits": list(point.bits),
-        **picked(point.result, "right", "accuracy_percent", "sqnr_db"),
+        **picked(point.result, "right", "accuracy_percent", "interval_percent", "sqnr_db"),
         "pareto": point.is_pareto,
         "equal_bits": point.is_uniform,
     }

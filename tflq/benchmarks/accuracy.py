@@ -13,6 +13,7 @@ from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import FileSamples, Samples, legal_values
 from tflq.analysis.inputs.files import read_exact, require_files, require_samples
 from tflq.analysis.inputs.fit import fit
+from tflq.analysis.significance import wilson_percent
 from tflq.benchmarks.labels import Label, read_labels
 from tflq.benchmarks.roc import one_against_rest
 from tflq.benchmarks.tasks import Quality, Task
@@ -67,6 +68,11 @@ class Accuracy:
     def percent(self) -> float:
         """100 * right / total."""
         return 100.0 * self.right / self.total
+
+    @property
+    def interval_percent(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of `percent`."""
+        return wilson_percent(self.right, self.total)
 
     def meets(self, quality: Quality) -> bool:
         """Whether the benchmark's quality is reached."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflq.analysis.executions import Execution, as_is, for_target, spread
+from tflq.analysis.significance import Paired, paired
+from tflq.benchmarks.accuracy import predictions
 from tflq.benchmarks.performance import SECONDS, Performance, time_inputs
 from tflq.benchmarks.scoring import DataSet, Score, run_data, score
 from tflq.converters.settings import Settings
@@ -69,6 +74,19 @@ def candidates(
                 raise
             found.append(Candidate(target.name, None, str(error)))
     return found
+
+
+def pairs(rows: Sequence[Row], labels: NDArray[np.int64]) -> dict[str, Paired]:
+    """Return name -> the right answers of each row beside those of the first one, which are its reference.
+
+    Args:
+        rows: with the answers of a classifier, the first one's as well; others are left out.
+        labels: int64[S].
+    """
+    right = {row.name: predictions(row.values) == labels for row in rows if row.values is not None}
+    if rows[0].name not in right:
+        return {}
+    return {row.name: paired(right[row.name], right[rows[0].name]) for row in rows[1:] if row.name in right}
 
 
 def measure_accuracy(

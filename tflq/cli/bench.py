@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tflq.analysis.significance import interval_text
 from tflq.api.bench import BenchOptions, BenchResult, bench
 from tflq.api.options import changed
 from tflq.benchmarks.accuracy import Accuracy
@@ -33,7 +34,7 @@ from tflq.report.bench import class_table
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
 _COLUMNS: dict[type[Score], tuple[str, ...]] = {
-    Accuracy: ("right", "of", "accuracy", "AUC"),
+    Accuracy: ("right", "of", "accuracy", "95 % interval", "AUC"),
     Detection: ("normal", "anomalies", "windows", "AUC"),
     WakeWords: ("found", "of", "missed", "an hour", "false alarms", "an hour"),
 }
@@ -189,9 +190,11 @@ def _print_scores(found: BenchResult, per_class: bool) -> None:
     last = (f"MLPerf Tiny's {quality}",) if quality else ()
     scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection, WakeWords))]
     verdicts = [(("met" if s.meets(quality) else "missed"),) if quality else () for s in scores]
-    counts = _COLUMNS[type(scores[0])]
-    cells = [(*_score(s), *verdict) for s, verdict in zip(scores, verdicts, strict=True)]
-    output.table(("as", *counts, *last), cells, right=counts)
+    counts, pairs = _COLUMNS[type(scores[0])], found.pairs
+    beside = (f"beside {scores[0].name} (McNemar)",) if pairs else ()
+    paired = [(str(pairs.get(s.name, "")),) if pairs else () for s in scores]
+    cells = [(*_score(s), *more, *verdict) for s, more, verdict in zip(scores, paired, verdicts, strict=True)]
+    output.table(("as", *counts, *beside, *last), cells, right=counts, least=(*beside, "AUC", "95 % interval"))
     if found.task is not None and quality is None:
         output.line(STREAM)
     classes = class_table(found.measured) if per_class else None
@@ -207,7 +210,8 @@ def _score(found: Score) -> tuple[str, ...]:
         return found.name, str(found.true_positives), str(found.words), *counted
     auc = "" if found.auc is None else f"{found.auc:.3f}"
     if isinstance(found, Accuracy):
-        return found.name, str(found.right), str(found.total), f"{found.percent:.1f} %", auc
+        counts = (str(found.right), str(found.total), f"{found.percent:.1f} %")
+        return found.name, *counts, interval_text(found.right, found.total), auc
     return found.name, str(found.normal), str(found.anomalies), str(found.windows), auc
 
 

@@ -25,7 +25,16 @@ from tflq.cli.options import (
 from tflq.cli.outputs import writing
 from tflq.cli.precision_options import accuracy_text, read_span, trials
 from tflq.errors import OutputError
-from tflq.report.precision import cost_columns, cost_text, costs, layer_table, requirement_text, result_text
+from tflq.report.precision import (
+    cost_columns,
+    cost_text,
+    costs,
+    layer_table,
+    noise_texts,
+    requirement_text,
+    result_text,
+    verdict_text,
+)
 
 if TYPE_CHECKING:
     from tflq.precision.search import Point, PrecisionSearch
@@ -187,9 +196,9 @@ def _print(result: SearchResult, path: Path | None) -> None:
         output.table(layers.columns, rows, right=layers.numbers)
         output.line()
         output.line(_sentence(found, point))
+        output.lines(noise_texts(found, result.beside))
     if verified is not None:
-        kept = "kept" if found.requirement.holds(verified) else "NOT kept"
-        output.line(f"on the samples of --verify: {result_text(verified)}: {kept}")
+        output.line(f"on the samples of --verify: {result_text(verified)}: {verdict_text(found.requirement, verified)}")
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
     if path is not None:
         output.line(f"written: {path}" if found.chosen else f"{path} was not written")

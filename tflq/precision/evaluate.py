@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import for_target
@@ -30,6 +31,16 @@ def evaluate(problem: Problem, trial: Trial) -> Result:
     except (UnsupportedError, OptionError) as error:
         return Result(trial, problem.count, None, math.nan, str(error))
     return _score(problem, trial, outputs)
+
+
+def right_samples(problem: Problem, trial: Trial) -> NDArray[np.bool_]:
+    """Return which samples a trial classifies right, bool[S].
+
+    Raises:
+        UnsupportedError, OptionError: the target refuses the setting.
+    """
+    assert problem.labels is not None
+    return np.asarray(_outputs(problem, trial).argmax(axis=1) == problem.labels)
 
 
 def reference_result(problem: Problem) -> Result:

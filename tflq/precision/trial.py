@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from tflq.analysis.significance import wilson_percent
+
 Bits = tuple[int, ...]
 """Of each layer of a plan, in its order."""
 
@@ -62,6 +64,11 @@ class Result:
     def accuracy_percent(self) -> float | None:
         """100 * right / samples."""
         return None if self.right is None else 100.0 * self.right / self.samples
+
+    @property
+    def interval_percent(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval of the accuracy."""
+        return None if self.right is None else wilson_percent(self.right, self.samples)
 
     @property
     def noise_ratio(self) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
+from tflq.analysis.significance import Paired, interval_text
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.performance import Performance
@@ -17,7 +19,13 @@ from tflq.units import short
 _RATE = "inferences a second"
 
 
-def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row], quality: Quality | None) -> Page:
+def bench_page(
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    rows: Sequence[Row],
+    quality: Quality | None,
+    pairs: Mapping[str, Paired] = MappingProxyType({}),
+) -> Page:
     """Return the page.
 
     Args:
@@ -25,6 +33,7 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
         facts: what was run.
         rows: of the model as it is, first, and of each target.
         quality: what the benchmark asks; None where it asks nothing.
+        pairs: name of a row -> its right answers beside those of the first row.
     """
     measured = [row for row in rows if row.found is not None]
     blocks: list[Block] = []
@@ -36,13 +45,29 @@ def bench_page(title: str, facts: Sequence[tuple[str, str]], rows: Sequence[Row]
         limit = (quality.at_least, f"MLPerf Tiny: {quality}") if quality and is_score else None
         names = {n: short(row.name, TICKS // len(measured)) for n, row in enumerate(measured)}
         blocks.append(Chart(bars(marks, kind, "", names, limit), caption))
-    table = [(row.name, _text(row) if row.found is not None else f"refused: {row.refusal}") for row in rows]
-    blocks.append(
-        Table(("as", "result"), table, (), frozenset(n for n, row in enumerate(rows) if _misses(row, quality)))
-    )
+    blocks.append(_results(rows, quality, pairs))
     classes = class_table(measured)
     sections = [Section("Results", blocks), *([Section("Classes", [classes])] if classes else [])]
     return Page(title, _headline(measured, quality), facts, sections)
+
+
+def _results(rows: Sequence[Row], quality: Quality | None, pairs: Mapping[str, Paired]) -> Table:
+    columns, table = ["as", "result"], [[row.name, _result(row)] for row in rows]
+    if any(isinstance(row.found, Accuracy) for row in rows):
+        columns.append("95 % interval (Wilson)")
+        for row, cells in zip(rows, table, strict=True):
+            found = row.found
+            cells.append(interval_text(found.right, found.total) if isinstance(found, Accuracy) else "")
+    if pairs:
+        columns.append(f"beside {rows[0].name} (McNemar)")
+        for row, cells in zip(rows, table, strict=True):
+            cells.append(str(pairs.get(row.name, "")))
+    missed = frozenset(n for n, row in enumerate(rows) if _misses(row, quality))
+    return Table(tuple(columns), [tuple(cells) for cells in table], (), missed)
+
+
+def _result(row: Row) -> str:
+    return _text(row) if row.found is not None else f"refused: {row.refusal}"
 
 
 def _kind(row: Row) -> str:

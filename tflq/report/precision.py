@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from tflq.analysis.significance import interval_text
+from tflq.precision.noise import Beside, is_required_accuracy_within
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.sensitivity import Sensitivity
 from tflq.precision.trial import Requirement, Result
@@ -25,7 +29,7 @@ def sensitivity_page(model: str, found: Sensitivity) -> Page:
     return Page(f"Sensitivity of {model} for {found.target}", _sensitive(found), facts, sections)
 
 
-def search_page(model: str, found: PrecisionSearch, verified: Result | None) -> Page:
+def search_page(model: str, found: PrecisionSearch, verified: Result | None, beside: Sequence[Beside] = ()) -> Page:
     """Return the page of a search: the Pareto front and the setting."""
     asked = found.requirement
     wanted = [f"{asked.accuracy_percent:g} %"] if asked.accuracy_percent is not None else []
@@ -37,7 +41,8 @@ def search_page(model: str, found: PrecisionSearch, verified: Result | None) -> 
         ("settings tried", str(len(found.points))),
     ]
     if verified is not None:
-        facts.append(("on samples kept apart", _cell(verified)))
+        facts.append(("on samples kept apart", result_text(verified)))
+    facts += [("noise", text) for text in noise_texts(found, beside)]
     sections = [_front(found), *_setting(found)]
     return Page(f"Precision of {model} for {found.target}", _chosen(found), facts, sections)
 
@@ -60,7 +65,27 @@ def result_text(result: Result) -> str:
     ratio = f"SQNR {result.sqnr_db:.1f} dB"
     if result.right is None:
         return ratio
-    return f"{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {ratio}"
+    interval = f"95 % interval {interval_text(result.right, result.samples)}"
+    return f"{result.accuracy_percent:.1f} % ({result.right} of {result.samples}), {interval}, {ratio}"
+
+
+def verdict_text(requirement: Requirement, result: Result) -> str:
+    """Say whether a result on other samples keeps what is required, and whether these could say otherwise by luck."""
+    kept = "kept" if requirement.holds(result) else "NOT kept"
+    return f"{kept}, within the noise" if is_required_accuracy_within(requirement, result) else kept
+
+
+def noise_texts(found: PrecisionSearch, beside: Sequence[Beside]) -> Iterator[str]:
+    """Say where the samples do not tell the chosen setting's accuracy from the required one, or from another's."""
+    chosen = found.chosen
+    if chosen is not None and is_required_accuracy_within(found.requirement, chosen.result):
+        yield (
+            f"within the noise: {found.requirement.accuracy_percent:g} % lies in the 95 % interval of the chosen "
+            "setting; other samples may give less"
+        )
+    for other in beside:
+        accuracy = f"{other.point.result.right} right, {cost_text(found, other.point)}"
+        yield f"chosen beside {other.what} ({accuracy}): {other.pair} (McNemar)"
 
 
 def _sensitive(found: Sensitivity) -> str:
@@ -97,7 +122,7 @@ def _chosen(found: PrecisionSearch) -> str:
     point = found.chosen or found.best
     if point is None:
         return f"{found.target} refuses every setting."
-    facts = f"{cost_text(found, point)}, {_cell(point.result)}"
+    facts = f"{cost_text(found, point)}, {result_text(point.result)}"
     if found.chosen is None:
         return f"No setting keeps what is asked; the best found has {facts}."
     even = found.cheapest_uniform

@@ -1,0 +1,75 @@
+"""What counts of right answers say: Wilson's interval of an accuracy, and McNemar's test of two settings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Z_95 = 1.959963984540054
+"""Quantile 0.975 of the normal distribution: 95 % of it lie within +-Z_95."""
+LEVEL = 0.05
+"""A p-value below it is called a difference."""
+
+
+def wilson_percent(right: int, total: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of an accuracy, in percent.
+
+    (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), with p = right / n and n = total, without
+    continuity correction (E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927).
+    """
+    share, square = right / total, Z_95**2 / total
+    middle = share + square / 2
+    half = Z_95 * math.sqrt(share * (1 - share) / total + square / (4 * total))
+    low, high = (middle - half) / (1 + square), (middle + half) / (1 + square)
+    return (100 * low if right else 0.0), (100 * high if right < total else 100.0)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two settings on the same samples.
+
+    Attributes:
+        gained: samples that the first alone has right.
+        lost: samples that the second alone has right.
+    """
+
+    gained: int
+    lost: int
+
+    @property
+    def p_value(self) -> float:
+        """McNemar's exact test, two-sided: min(1, 2 sum over k <= min(a, b) of C(n, k) / 2^n), n = a + b.
+
+        How likely the two counts are at least so far apart if each of the n samples that one alone has right is as
+        likely the one's as the other's (Q. McNemar, 1947; exact as the binomial test). 1 where n is 0.
+        """
+        n = self.gained + self.lost
+        tail = term = 1
+        for k in range(min(self.gained, self.lost)):
+            term = term * (n - k) // (k + 1)
+            tail += term
+        return min(1.0, 2 * tail / (1 << n))
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the samples do not tell the two apart: p >= 0.05."""
+        return self.p_value >= LEVEL
+
+    def __str__(self) -> str:
+        """Return the counts, the p-value and what it means."""
+        meaning = "within the noise" if self.is_noise else "more than noise"
+        return f"{self.gained} gained, {self.lost} lost, p = {self.p_value:.2g}: {meaning}"
+
+
+def paired(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Paired:
+    """Count the samples that one of two settings alone has right: bool[S] each."""
+    return Paired(int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first)))
+
+
+def interval_text(right: int, total: int) -> str:
+    """Return Wilson's interval as text."""
+    low, high = wilson_percent(right, total)
+    return f"{low:.1f}..{high:.1f} %"
