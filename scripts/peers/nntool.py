@@ -1,12 +1,13 @@
 """GAP9 against NNTool: every type, constant and tensor of random networks of the peer's generator.
 
     scripts/peer nntool [--networks 20] [--seed 1] [--jobs 1] [--json FILE] [--schemes ne16 ne16_w? sq8 ne16_16]
-        [--folder FILES] [--dumps FOLDER] [--every]
+        [--folder FILES] [--dumps FOLDER] [--every] [--expressions]
 
 A scheme is ne16 or sq8, then _w2 .. _w8 for the bits of the weights (_w?: drawn for each network), _16 for 16-bit
 features, or _mixed: engine and bits of each filter are drawn, and handed over as nntool.py does. tflq runs with
 numerics=nntool. --folder compares the .tflite files of a folder instead of drawing; --dumps keeps NNTool's answers and
-uses those that lie there. NNTool is run as it is, in its own process.
+uses those that lie there. --expressions draws networks of element-wise operators (expression_networks.py) and switches
+NNTool's expression matcher on. NNTool is run as it is, in its own process.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from random import Random
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
+from peers.expression_networks import write
 from peers.nntool_dump import Comparison, Dump, Scheme, converted
 from tflq.converters.gap9.emit.nntool_script import graph_options, node_options
 from tflq.converters.tflite import read_model
@@ -38,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--folder", type=Path, help="of .tflite files, instead of drawn ones")
     options.add_argument("--dumps", type=Path, help="keep NNTool's answers here, and use those that are there")
     options.add_argument("--every", action="store_true", help="tell every difference, not the first alone")
+    options.add_argument("--expressions", action="store_true", help="element-wise operators, with NNTool's matcher on")
     args = options.parse_args(list(arguments))
     peer = find("nntool")
     with tempfile.TemporaryDirectory() as scratch:
@@ -49,6 +52,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _drawn(peer: Peer, args: argparse.Namespace, scratch: Path) -> list[Path]:
     folder = (args.dumps or scratch) / f"networks_{args.seed}_{args.networks}"
+    if args.expressions:
+        return write(args.seed, args.networks, folder)
     if not folder.is_dir():
         _run(
             [
@@ -79,15 +84,16 @@ def _run(command: Sequence[object], **environment: str) -> int:
 
 
 def _rows(peer: Peer, models: Sequence[Path], dumps: Path, args: argparse.Namespace) -> Iterator[Row]:
-    pairs = [(model, _scheme(text, model)) for model in models for text in args.schemes]
+    pairs = [(model, _scheme(text, model, args.expressions)) for model in models for text in args.schemes]
     with ThreadPoolExecutor(args.jobs) as pool:
         yield from pool.map(lambda pair: _row(peer, pair[0], pair[1], dumps, args.every), pairs)
 
 
-def _scheme(text: str, model: Path) -> Scheme:
+def _scheme(text: str, model: Path, expressions: bool) -> Scheme:
+    settings = ("numerics=nntool", *("expressions=true",) * expressions)
     if text.endswith("_mixed"):
-        return replace(Scheme(text.partition("_")[0], settings=("numerics=nntool",)), layers=_drawn_layers(model))
-    return Scheme.of(text.replace("?", str(Random(model.stem).randint(2, 7))), "numerics=nntool")
+        return replace(Scheme(text.partition("_")[0], settings=settings), layers=_drawn_layers(model))
+    return Scheme.of(text.replace("?", str(Random(model.stem).randint(2, 7))), *settings)
 
 
 def _drawn_layers(model: Path) -> tuple[str, ...]:
@@ -116,7 +122,9 @@ def _row(peer: Peer, model: Path, scheme: Scheme, dumps: Path, every: bool) -> R
     prefix = dumps / f"{model.stem}.{scheme}"
     if Dump.file(prefix) is None:
         environment = _environment(peer)
-        command = [environment["NNTOOL_PYTHON"], peer.scripts / "quantise_and_dump.py", model, "-o", prefix]
+        worker = [Path(__file__).with_name("nntool_worker.py"), peer.scripts]
+        script = worker if "expressions=true" in scheme.settings else [peer.scripts / "quantise_and_dump.py"]
+        command = [environment["NNTOOL_PYTHON"], *script, model, "-o", prefix]
         widths = ["--scheme", scheme.engine, "--weight-bits", scheme.weight_bits, "--feature-bits", scheme.feature_bits]
         single = [o for text in _handed_over(model, scheme) for o in ("--node-option", text)] if scheme.layers else []
         _run([*command, *widths, *single], PYTHONPATH=environment["NNTOOL_SOURCE"])

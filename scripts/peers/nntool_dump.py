@@ -165,7 +165,8 @@ class Comparison:
             self._check_type(entry["name"], "type", index, entry["quant"]["out_qs"][0])
         for outer in nodes:
             if outer["op"] not in ("constant", "input", "output"):
-                for inner in outer.get("internal") or [outer]:
+                members = outer.get("internal") if outer["op"] != "Expression" else None
+                for inner in members or [outer]:
                     self._node(outer, inner)
         for i, index in enumerate(self.graph.outputs):
             self._check_tensor(f"graph output {i}", f"output_q#{i}" if i else "output_q", index)
@@ -180,20 +181,42 @@ class Comparison:
         if quant is None:
             return
         first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantisation is not None), None)
-        if quant["in_qs"] and quant["in_qs"][0] and first is not None:
+        if node.operator == "expression":
+            self._read_types(outer, node, quant)
+        elif quant["in_qs"] and quant["in_qs"][0] and first is not None:
             # Where NNTool types a filter for another input than the one of its fusion, M and N tell which.
             source = outer if "inside_scale" in node.attributes else inner
             self._check_type(name, "input type", first, source["quant"]["in_qs"][0])
         base = f"tensor/{name}" if outer is inner else f"tensor/{outer['name']}//{name}"
-        for k, (index, out) in enumerate(zip(node.outputs, quant["out_qs"], strict=False)):
+        outputs = self._in_their_order(node, quant, base) if node.operator == "expression" else node.outputs
+        for k, (index, out) in enumerate(zip(outputs, quant["out_qs"], strict=False)):
             if out:
                 self._check_type(name, f"output type {k}", index, out)
         if node.operator in FILTERS:
             self._filter_constants(outer, inner, node)
         else:
             self._other_constants(inner, node)
-        for k, index in enumerate(node.outputs):
+        for k, index in enumerate(outputs):
             self._check_tensor(name, f"{base}#{k}" if k else base, index)
+
+    def _read_types(self, outer: Fields, node: Node, quant: Fields) -> None:
+        """What an expression reads, in whatever order: NNTool's follows no rule that is known."""
+        theirs = sorted(_vendor_text(q) for q in quant["in_qs"] if q)
+        ours = sorted(_text(self.graph.tensors[t].affine) for t in node.inputs)
+        self._check(theirs == ours, f"{outer['name']}, {node.name}", "input types", f"tflq {ours}, NNTool {theirs}")
+
+    def _in_their_order(self, node: Node, quant: Fields, base: str) -> tuple[int, ...]:
+        """The outputs of an expression as NNTool has them: its order differs from run to run."""
+        left, found = list(node.outputs), []
+        for k, out in enumerate(quant["out_qs"]):
+            values = self.dump.arrays[f"{base}#{k}" if k else base].reshape(-1)
+            same = [
+                t for t in left if _same_type(self.graph.tensors[t].affine, out) and self.values[t].size == values.size
+            ]
+            equal = [t for t in same if np.array_equal(self.values[t].reshape(-1), values)]
+            found.append((equal or same or left)[0])
+            left.remove(found[-1])
+        return tuple(found)
 
     def _ours(self, name: str) -> Node | None:
         name = re.sub(r"_trans(_in\d)?_qin", "_qin", name)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tflq.converters.gap9.affine_types import real_range
 from tflq.converters.gap9.expressions.build import Expression
 from tflq.converters.gap9.expressions.groups import Group, groups_of
 from tflq.converters.gap9.expressions.operators import NEEDING, is_matching
-from tflq.converters.gap9.operators import FILTERS, POOLS, RECTIFIERS, layer_of
+from tflq.converters.gap9.operators import FILTERS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.converters.passes.patterns import computed_inputs, only_reader
@@ -32,7 +32,7 @@ def match_expressions(graph: Graph, options: Mapping[str, LayerOptions]) -> Grap
     made: list[Node] = []
     needs = sorted({n.operator.upper() for n in graph.nodes if n.operator in NEEDING})
     groups = groups_of(graph)
-    _rectify_ranges(result, groups)
+    _activation_ranges(result, groups)
     _turn_squares(result, options)
     for number, group in enumerate(groups):
         gone.update(group)
@@ -42,18 +42,30 @@ def match_expressions(graph: Graph, options: Mapping[str, LayerOptions]) -> Grap
     return _with_filters(result)
 
 
-def _rectify_ranges(graph: Graph, groups: Sequence[Group]) -> None:
-    """Of an int8 file a ReLU has the range [0, max], a ReLU6 [0, 6], and so has the operator in front of it."""
+def _activation_ranges(graph: Graph, groups: Sequence[Group]) -> None:
+    """Give activations of an int8 file, and the operators in front of them, the ranges that NNTool has for them.
+
+    ReLU [0, max], ReLU6 [0, 6], both with what is in front; tanh [-1, 1], sigmoid [0, 1], behind [-8, 8].
+    """
     for group in groups:
         written = {graph.nodes[i].outputs[0] for i in group}
         for index in group:
             node = graph.nodes[index]
             tensor = graph.tensors[node.outputs[0]]
-            if node.operator not in RECTIFIERS or tensor.dtype.is_floating or tensor.range is None:
+            if node.operator not in _RANGES or tensor.dtype.is_floating or tensor.range is None:
                 continue
-            found = real_range(0.0, 6.0 if node.operator == "relu6" else float(tensor.range.maximum[0]))
-            for t in (node.outputs[0], *(s for s in node.inputs if s in written)):
-                graph.tensors[t] = replace(graph.tensors[t], range=found)
+            own, before = _RANGES[node.operator](float(tensor.range.maximum[0]))
+            graph.tensors[node.outputs[0]] = replace(tensor, range=real_range(*own))
+            for t in written.intersection(node.inputs):
+                graph.tensors[t] = replace(graph.tensors[t], range=real_range(*before))
+
+
+_RANGES: dict[str, Callable[[float], tuple[tuple[float, float], tuple[float, float]]]] = {
+    "relu": lambda top: ((0.0, top), (0.0, top)),
+    "relu6": lambda _: ((0.0, 6.0), (0.0, 6.0)),
+    "tanh": lambda _: ((-1.0, 1.0), (-8.0, 8.0)),
+    "logistic": lambda _: ((0.0, 1.0), (-8.0, 8.0)),
+}
 
 
 def _turn_squares(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
