@@ -1,0 +1,113 @@
+"""The command lines in README and docs, with what stands under them, and a folder in which they run.
+
+A block without a language whose lines begin with "$ " is a session: what follows a command is what it prints. An
+indented line that begins with "tflq " is a command without output. "..." stands for anything in a line, or for lines.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+_BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"^(?: {4}.*\n)+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One command line.
+
+    Attributes:
+        place: page and line.
+        command: as a shell takes it.
+        printed: the lines that stand under it; empty where nothing is said.
+    """
+
+    place: str
+    command: str
+    printed: tuple[str, ...]
+
+
+def examples_of(page: Path) -> list[Example]:
+    """Return the commands of a page, from top to bottom."""
+    text = page.read_text("utf-8")
+    found: list[tuple[int, Example]] = []
+    for match in (*_BLOCK.finditer(text), *_INDENTED.finditer(text)):
+        lines = [line.removeprefix("    ") if text[match.start()] == " " else line for line in match[0].splitlines()]
+        first = text[: match.start()].count("\n") + 1
+        found += [(n, Example(f"{page.name}:{n}", *e)) for n, e in _commands(lines, first, lines[0] != "```")]
+    return [example for _, example in sorted(found, key=lambda item: item[0])]
+
+
+def _commands(lines: list[str], first: int, is_bare: bool) -> list[tuple[int, tuple[str, tuple[str, ...]]]]:
+    found: list[tuple[int, list[str], list[str]]] = []
+    for n, line in enumerate(lines, first):
+        is_command = line.startswith("$ ") or (is_bare and re.match(r"tflq [a-z]", line))
+        if is_command:
+            found.append((n, [line.removeprefix("$ ")], []))
+        elif found and found[-1][1][-1].endswith("\\") and not found[-1][2]:
+            found[-1][1].append(line.strip())
+        elif found and line.strip("`"):
+            found[-1][2].append(line)
+    return [(n, (" ".join(p.rstrip("\\ ") for p in parts), tuple(printed))) for n, parts, printed in found]
+
+
+def holds(printed: str, expected: tuple[str, ...]) -> bool:
+    """Return whether a text has the expected lines, in order and without others but where "..." stands.
+
+    Empty lines do not count, and any run of spaces is as good as another: columns are as wide as what stands in them.
+    """
+    text = "".join(f"{' '.join(line.split())}\n" for line in printed.splitlines() if line.strip())
+    parts = ["(?:.*\n)*?" if line.strip() == "..." else f"{_pattern(line)}\n" for line in expected if line.strip()]
+    return re.fullmatch("".join(parts), text) is not None
+
+
+def _pattern(line: str) -> str:
+    return ".*".join(re.escape(" ".join(part.split())) for part in line.split("..."))
+
+
+def is_synopsis(command: str) -> bool:
+    """Return whether a line shows a form and is not meant to run: it has MODEL, DIR or brackets."""
+    return re.search(r"\b(?:MODEL|DIR|DUMP|HOST|SOUNDS)\b|\[", command) is not None
+
+
+def make_folder(folder: Path, data: Path, clips: int = 1000) -> None:
+    """Put what the examples name into a folder: the keyword models and their clips, and a dump of a board.
+
+    Args:
+        folder: empty.
+        data: what TFLQ_DATA names.
+        clips: how many of them.
+    """
+    source, target = data / "datasets" / "kws01", folder / "kws01"
+    for name in ("kws_ref_model.tflite", "kws_ref_model_float32.tflite", "str_ww_ref_model.tflite"):
+        shutil.copy(data / "models" / name, folder)
+    shutil.copy(folder / "kws_ref_model.tflite", folder / "model.tflite")
+    target.mkdir()
+    lines = (source / "y_labels.csv").read_text().splitlines()[:clips]
+    (target / "y_labels.csv").write_text("".join(f"{line}\n" for line in lines))
+    for line in lines:
+        shutil.copy(source / line.split(",")[0], target)
+    some = [np.fromfile(target / line.split(",")[0], np.int8).reshape(1, 49, 10, 1) for line in lines[:2]]
+    np.save(folder / "clips.npy", np.stack(some))
+
+
+def plant_dump(folder: Path, environment: Mapping[str, str]) -> None:
+    """Write board.npz, the dump of a board whose layer CONV_2D_0_4 has channel 20 by 12 too low."""
+    run("tflq run kws_ref_model.tflite -t gap9-ne16 -i clips.npy --all-tensors -o board.npz", folder, environment)
+    arrays = dict(np.load(folder / "board.npz"))
+    name = next(name for name in arrays if name.endswith("CONV_2D_0_4"))
+    arrays[name][..., 20] = np.maximum(arrays[name][..., 20].astype(np.int16) - 12, 0)
+    np.savez(folder / "board.npz", **arrays)
+
+
+def run(command: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a shell, without a terminal."""
+    done = ["bash", "-c", command]
+    return subprocess.run(done, cwd=folder, env=dict(environment), capture_output=True, text=True, check=False)
