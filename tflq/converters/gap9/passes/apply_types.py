@@ -34,7 +34,10 @@ def _typed(tensor: Tensor, affine: Affine) -> Tensor:
 
 
 def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
-    """Put one Quantize node for each tensor and type, in front of its first reader; named after it."""
+    """Put one Quantize node for each tensor and type, in front of its first reader; named after it.
+
+    Where another reader takes the tensor as it is, each has a node of its own.
+    """
     names = _names(graph, plan)
     nodes, graph.nodes = graph.nodes, []
     conversions = Conversions(graph)
@@ -43,7 +46,8 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
         for position, source in enumerate(reader.inputs):
             affine = plan.conversions.get((index, position))
             if affine is not None:
-                made = _converted(conversions, source, affine, names[index, position], reader.name)
+                maker = Conversions(graph) if (index, position) in plan.alone else conversions
+                made = _converted(maker, source, affine, names[index, position], reader.name)
                 node = with_input(node, position, made)
         # Of several in front of one node, that of the last operand runs first, as in NNTool's graphs.
         graph.nodes[first:] = [*reversed(graph.nodes[first:]), node]
@@ -60,13 +64,17 @@ def _names(graph: Graph, plan: TypePlan) -> dict[tuple[int, int], str]:
     """Name each conversion after the first of the nodes that share it, global pools last: a transpose parts them."""
     names: dict[tuple[int, int], str] = {}
     shared: dict[tuple[int, DType, Affine], list[tuple[int, int]]] = {}
+    alone: list[list[tuple[int, int]]] = []
     for (index, position), affine in sorted(plan.conversions.items(), key=lambda item: item[0]):
         if index == GRAPH_OUTPUT:
+            continue
+        if (index, position) in plan.alone:
+            alone.append([(index, position)])
             continue
         source = graph.nodes[index].inputs[position]
         key = next((k for k in shared if k[0] == source and k[2] == affine), (source, code_type(affine), affine))
         shared.setdefault(key, []).append((index, position))
-    for places in shared.values():
+    for places in [*shared.values(), *alone]:
         index, position = min(places, key=lambda place: (graph.nodes[place[0]].operator in GLOBAL_POOLS, place))
         reader = graph.nodes[index]
         number = [p for p, _ in computed_inputs(graph, reader)].index(position)

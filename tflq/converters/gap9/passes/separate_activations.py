@@ -11,9 +11,8 @@ from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Tensor, pruned
 
-_IMPLIED = ("conv_2d", "depthwise_conv_2d", *POOLS, "add", "sub", "mul", "div")
-
-"""Operators whose range from 0 on counts as a ReLU; never a fully connected layer, a mean or a concatenation."""
+_IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "sub", "mul", "div")
+"""Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
 _KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
 _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
 
@@ -21,12 +20,15 @@ _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
 def separate_activations(graph: Graph) -> Graph:
     """Return the graph with each fused or implied activation as a node `<layer>_activation`.
 
-    The activation writes the tensor that the layer wrote; the layer writes a new one with the same range.
+    The activation writes the tensor that the layer wrote; the layer writes a new one with the same range. A fully
+    connected layer that no operator reads has no implied one.
     """
     result = graph.copy()
     result.nodes = []
+    read = graph.consumers()
     for node in graph.nodes:
-        activation = _activation(node, graph.tensors[node.outputs[0]])
+        is_last = node.operator == "fully_connected" and node.outputs[0] not in read
+        activation = _activation(node, graph.tensors[node.outputs[0]], is_last)
         if activation is None:
             result.nodes.append(node)
             continue
@@ -71,14 +73,14 @@ def _take_name(graph: Graph, kept: int, removed: int) -> None:
         graph.tensors[kept] = replace(graph.tensors[kept], name=graph.tensors[removed].name)
 
 
-def _activation(node: Node, written: Tensor) -> str | None:
+def _activation(node: Node, written: Tensor, is_last: bool) -> str | None:
     """The fused one; of a quantised file a range that begins at 0 implies one."""
     fused = fused_activation(node)
     if node.operator == "unidirectional_sequence_lstm":
         return None
     if fused != "none":
         return fused
-    range_ = None if written.dtype.is_floating else written.range
+    range_ = None if written.dtype.is_floating or is_last else written.range
     if node.operator in _IMPLIED and range_ is not None and range_.minimum[0] == 0:
         return "relu6" if np.round(range_.maximum[0]) == 6 else "relu"
     return None

@@ -34,12 +34,14 @@ class TypePlan:
         units: the units that it was made for.
         types: computed tensor -> type, those inside fusions included.
         conversions: input of a node -> type that a Quantize node in front of it writes.
+        alone: those of them whose Quantize node nobody shares.
         inside: filter -> the type of input that NNTool computes its M and N for, where that is another one.
     """
 
     units: tuple[Unit, ...]
     types: Mapping[int, Affine]
     conversions: Mapping[InputPlace, Affine]
+    alone: frozenset[InputPlace]
     inside: Mapping[int, Affine]
 
 
@@ -62,6 +64,7 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     eliminate(network, order)
     types: dict[int, Affine] = {}
     conversions: dict[InputPlace, Affine] = {}
+    alone: set[InputPlace] = set()
     for edge in network.edges():
         assert edge.state.written is not None
         types[edge.tensor] = edge.state.written.affine
@@ -72,11 +75,13 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
         if edge.consumer != GRAPH_OUTPUT:
             place = units[edge.consumer].nodes[0], units[edge.consumer].inputs[edge.position][0]
         conversions[place] = edge.state.wanted.affine
+        if not all(other.in_conflict for other in network.edges_out[edge.tensor]):
+            alone.add(place)
     for number, found in network.resolved.items():
         for index, member in zip(units[number].nodes, found.members, strict=True):
             types.update(zip(graph.nodes[index].outputs, (c.affine for c in member.outputs), strict=True))
     types.update({t: types[source] for t, source in flat.items()})
-    return TypePlan(tuple(units), types, conversions, _inside(units, network))
+    return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network))
 
 
 def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
