@@ -84,14 +84,12 @@ def _sq8_filter(r: Request) -> Decision:
 
 
 def _pool(r: Request) -> Decision | None:
-    """Int8: input and output have one type, symmetric if the pool pads."""
-    source = r.demands[0] or r.first(INT8, r.operator.pads)
-    if r.operator.pads:
-        found = source.symmetric()
-        if found is None or (r.demands[0] is not None and not r.demands[0].is_symmetric):
-            return None
-        source = found
-    return Decision((source,), (source,))
+    """Int8: input and output have one type: a demand's, else symmetric if the pool pads."""
+    if r.demands[0] is not None:
+        return Decision((r.demands[0],), (r.demands[0],))
+    source = r.first(INT8, r.operator.pads)
+    found = source.symmetric() if r.operator.pads else source
+    return None if found is None else Decision((found,), (found,))
 
 
 def _unsigned_pool(r: Request) -> Decision | None:

@@ -128,12 +128,12 @@ class _Attempt:
         if edge.consumer in self.visited:
             return
         unit = edge.consumer
-        self.visited.add(unit)
         resolver = self.network.resolvers[unit]
         if resolver.is_filter and resolver.is_fusion:
             self.network.open_constants[unit] = 0
             self.network.resolved[unit] = resolver.inside(self.network.resolved[unit], self._arrived(unit))
             return
+        self.visited.add(unit)
         tensors = self.network.tensors_out[unit]
         demands = [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
         found = resolver.forward(self._arrived(unit), demands)
