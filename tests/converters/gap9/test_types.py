@@ -350,3 +350,52 @@ def test_global_pools(operator: str) -> None:
     # A maximum asks for no symmetry: the filter keeps its own asymmetric type, in int8.
     check(graph, "CONV_2D_0_0", "int8", 8 / 255 if operator == "reduce_max" else 4 / 127, 0)
     assert shown(output_of(graph, f"{operator.upper()}_0_1"))[::2] == ("int8", 0)
+
+
+def test_a_fully_connected_layer_that_is_read_has_the_relu_of_its_range() -> None:
+    net = Net()
+    last = net.dense(net.dense(net.x, RECTIFIED), RECTIFIED)
+    graph = convert(net, last, NE16)
+    assert [n.name for n in graph.nodes if n.operator == "relu"] == ["FULLY_CONNECTED_0_0_activation"]
+
+
+def test_equal_quantize_nodes_stay_apart_beside_a_direct_reader() -> None:
+    for direct in (False, True):
+        net = Net()
+        x = net.conv(net.x, RECTIFIED, activation="relu")
+        outputs = [net.mean(x, RECTIFIED), net.mean(x, WIDE)] + [net.conv(x, WIDE)] * direct
+        graph = lower(quantised(net.model(*outputs), NE16, [], []), "gap9")
+        found = [n for n in graph.nodes if n.operator == "quantize" and n.name.startswith("MEAN")]
+        assert [n.name for n in found] == ["MEAN_0_1_qin0", "MEAN_0_2_qin0"][: 1 + direct]
+
+
+@pytest.mark.parametrize(("activation", "follows"), [("relu", True), ("relu6", False)])
+def test_only_a_filter_that_keeps_its_output_follows_inside_a_fusion(activation: str, follows: bool) -> None:
+    """The concatenation widens what the second filter reads; NNTool's M and N follow where a ReLU stands behind it."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 1.0), activation="relu")
+    inside = net.conv(x, (0.0, 2.0), activation=activation)
+    joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
+    ends = net.conv(inside, WIDE), net.conv(joined, WIDE)
+    graph = lower(quantised(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
+    node = next(n for n in graph.nodes if n.name == "CONV_2D_0_1")
+    assert ("inside_scale" in node.attributes) == follows
+
+
+def test_a_padded_pool_takes_an_asymmetric_demand() -> None:
+    net = Net()
+    x = net.conv(net.x, (-2.0, 1.0))
+    pooled = net.add(
+        "max_pool_2d",
+        [x],
+        (1, 8, 8, 4),
+        (-2.0, 1.0),
+        padding="same",
+        stride_h=1,
+        stride_w=1,
+        filter_height=3,
+        filter_width=3,
+    )
+    joined = net.join([pooled, net.conv(net.x, (-4.0, 2.0))], (-4.0, 2.0))
+    graph = convert(net, net.conv(joined, WIDE), SQ8)
+    check(graph, "MAX_POOL_2D_0_1", "int8", 6 / 255, 42)

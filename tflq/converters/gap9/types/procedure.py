@@ -120,7 +120,7 @@ class _Attempt:
         self._go_up(unit, None)
 
     def down(self, edge: Edge) -> None:
-        """Let the consumer follow what the producer writes."""
+        """Let the consumer follow what the producer writes, and its readers; its other producers are not asked."""
         if edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
             edge.set_wanted(self.network.output_choice(edge.state.written))
@@ -140,7 +140,6 @@ class _Attempt:
         if found is None:
             return
         self._set(unit, found)
-        self._go_up(unit, edge)
         self._go_down(unit, None)
 
     def _arrived(self, unit: int) -> list[Choice]:
