@@ -19,6 +19,7 @@ from tests.support.faults import (
 from tests.support.tracked import ROOT
 from tflq.analysis.compare import Comparison, Running, compare_sides, dump_of, match
 from tflq.analysis.compare.tally import Tally
+from tflq.analysis.compare.weights import weight_figures
 from tflq.analysis.dumps.wanted import Archive, Stored
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.analysis.explain import Explainer, side_by_side
@@ -111,6 +112,29 @@ def test_a_range_that_does_not_fit_is_named(factor: float, kind: str, words: str
         assert worst.node == NODE
         assert worst.cause is not None
         assert (worst.cause.kind, worst.cause.words.startswith(words)) == (kind, True)
+
+
+def test_weights_times_a_factor_are_named_before_bits() -> None:
+    worst = compare(as_is(wrong_multiplier()), in_float(digits()), isolated=True).ranking[0]
+    assert worst.cause is not None
+    assert (worst.node, worst.cause.kind) == (NODE, "factors")
+    assert worst.cause.words.startswith(f"the weights of channel {CHANNEL} are 1.5 times the reference's")
+
+
+def test_channels_that_one_scale_leaves_no_steps() -> None:
+    rng = np.random.default_rng(5)
+    real = rng.normal(0, 1, (6, 30)) * np.array([1, 1, 0.01, 1, 1, 0.02])[:, None]
+    scale = np.abs(real).max() / 127
+    data = np.rint(real / scale).astype(np.int8)
+    ours = Tensor("w", real.shape, DType.INT8, quantisation=Affine.per_tensor(scale, 0), data=data)
+    theirs = Tensor("w", real.shape, DType.FLOAT32, data=real.astype(np.float32))
+    found = weight_figures(ours, theirs, 0)
+    assert found is not None
+    assert (found.narrow, found.factors) == ((2, 5), ())
+    doubled = replace(ours, quantisation=Affine.per_tensor(2.1 * scale, 0))
+    found = weight_figures(doubled, theirs, 0)
+    assert found is not None
+    assert {c for c, r in found.factors if abs(r - 2.1) < 0.05} >= {0, 1, 3, 4}
 
 
 def test_few_weight_bits_are_named() -> None:

@@ -121,3 +121,16 @@ def test_refusals(files: Path) -> None:
 
 def _refused(files: Path, *arguments: str) -> str:
     return tflq("compare", DIGITS, *arguments, "-i", "x.npy", cwd=files).refused()
+
+
+def test_an_input_beyond_its_calibrated_range_is_the_first_cause(tmp_path: Path) -> None:
+    assert tflq("dequantize", DIGITS, "-o", "float.tflite", cwd=tmp_path).status == 0
+    affine = digits().main.tensors[digits().main.inputs[0]].affine
+    real = (IMAGES.astype(np.float32) - np.float32(affine.zero_point[0])) * affine.scale[0]
+    np.save(tmp_path / "few.npy", real / 4)
+    np.save(tmp_path / "x.npy", real)
+    given = ("--calibrate", "few.npy", "-i", "x.npy", "--real")
+    done = tflq("compare", "float.tflite@gap9-ne16", *given, "--json", cwd=tmp_path)
+    worst = done.json["ranking"][0]
+    assert worst["cause"] == "saturation"
+    assert f"the samples reach {real.min():.4g}..{real.max():.4g}" in worst["words"]

@@ -109,7 +109,7 @@ def _print(result: CompareResult, top: int) -> None:
         for number, tensor in enumerate(ranked, 1):
             channel = "" if tensor.channel is None else f", channel {tensor.channel}"
             cause = "" if tensor.cause is None else f"{tensor.cause.words}. Try: {tensor.cause.advice}."
-            output.line(f"{number:>3}. {tensor.node} ({tensor.operator}){channel}: {cause}")
+            output.line(f"{number:>3}. {tensor.place} ({tensor.operator}){channel}: {cause}")
     output.line()
     output.table(("tensor", *_FIGURES, "-8..8 LSB"), [_row(t) for t in found.tensors], right=_FIGURES, least=_LEAST)
 

@@ -56,7 +56,7 @@ def verdict(found: Comparison) -> str:
         return f"{text}{'' if first.channel is None else f', most in channel {first.channel}'}"
     worst = found.ranking[0]
     channel = "" if worst.channel is None else f", channel {worst.channel}"
-    return f"{text}; look at {worst.node}{channel} first{_cause(worst)}"
+    return f"{text}; look at {worst.place}{channel} first{_cause(worst)}"
 
 
 def headline(found: Comparison) -> str:
@@ -66,7 +66,7 @@ def headline(found: Comparison) -> str:
     if found.ranking:
         worst = found.ranking[0]
         channel = "" if worst.channel is None else f", channel {worst.channel}"
-        return f"Look at {worst.node} ({worst.operator}{channel}) first{_cause(worst)}."
+        return f"Look at {worst.place} ({worst.operator}{channel}) first{_cause(worst)}."
     first = found.diverging[0]
     return f"{len(found.diverging)} of {count(len(found.tensors), 'tensor')} differ, the first is '{first.name}'."
 
@@ -82,7 +82,7 @@ def _ranking(found: Comparison) -> Section:
         if cause is None:
             continue
         channel = "" if tensor.channel is None else str(tensor.channel)
-        rows.append((str(number), tensor.node, tensor.operator, channel, cause.words, cause.advice))
+        rows.append((str(number), tensor.place, tensor.operator, channel, cause.words, cause.advice))
     columns = ("#", "layer", "operator", "channel", "likely cause", "what to try")
     blocks = [Table(columns, rows, ("#", "channel"), frozenset({0}))] if rows else []
     return Section("Layers, the one to look at first in front", blocks)

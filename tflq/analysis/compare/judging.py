@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tflq.analysis.compare.causes import (
+    CLIPPED_INPUT,
     OWN_SHARE,
     RANGE_KINDS,
+    clipped_cause,
     given_input_cause,
     input_cause,
     likely_cause,
@@ -18,6 +20,7 @@ from tflq.analysis.compare.result import ComparedTensor
 from tflq.analysis.compare.segments import Segment, segment
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.graph import Graph
+from tflq.units import short
 
 
 def judged(
@@ -50,10 +53,7 @@ def judged(
         if not found.elements:  # inputs are what isolated layers are fed with
             continue
         if m.first.index not in writers:
-            differs = other is None and found.differing
-            cause = given_input_cause(m.first.name) if differs else None
-            group = 0 if differs else 2
-            result.append(ComparedTensor(m, found, "", "input" * bool(differs), _worst(found), cause, group))
+            result.append(_given(m, found, other is None))
             continue
         part = segment(graph, m.first.index, there, other, back)
         read = [figures[names[t]] for t in part.inputs if t in names]
@@ -63,12 +63,23 @@ def judged(
     return tuple(result)
 
 
+def _given(match: Match, figures: TensorFigures, is_dump: bool) -> ComparedTensor:
+    """Judge an input of the model: a dump's that differs is the first suspect, a range too small for it a layer's."""
+    if is_dump and figures.differing:
+        cause = given_input_cause(match.first.name)
+        return ComparedTensor(match, figures, "", "input", _worst(figures), cause, 0)
+    if not is_dump and figures.clipped > CLIPPED_INPUT:
+        added = noise_ratio(figures)
+        return ComparedTensor(match, figures, "", "input", _worst(figures), clipped_cause(figures), 2, added, added)
+    return ComparedTensor(match, figures, "", "", _worst(figures))
+
+
 def _after_its_inputs(layer: ComparedTensor, inputs: Sequence[ComparedTensor]) -> ComparedTensor:
     """Put a layer behind the one whose range spoils its input, wherever it was fed from."""
     for t in inputs:
         spoiled = t.cause is not None and t.cause.kind in RANGE_KINDS and t.own >= OWN_SHARE * layer.own
         if spoiled and layer.group == 2 and layer.cause is not None:
-            return replace(layer, cause=input_cause(t.node), added=0.0)
+            return replace(layer, cause=input_cause(t.node or f"'{short(t.name)}'"), added=0.0)
     return layer
 
 

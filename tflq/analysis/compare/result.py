@@ -8,6 +8,7 @@ from tflq.analysis.compare.causes import Cause
 from tflq.analysis.compare.matching import Match, Matching
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.known_differences import KnownElements, summed
+from tflq.units import short
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class ComparedTensor:
     def name(self) -> str:
         """Name of the tensor on the first side."""
         return self.match.first.name
+
+    @property
+    def place(self) -> str:
+        """What to look at: the node, or the input of the model."""
+        return self.node or short(self.name)
 
     @property
     def is_explained(self) -> bool:

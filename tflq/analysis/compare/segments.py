@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.compare.params import IntegerDifference, integer_differences
-from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import real_values
+from tflq.analysis.compare.weights import WeightFigures, weight_figures
 from tflq.graph import ABSENT, Graph, Node, Tensor
-
-Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,7 +23,7 @@ class Segment:
         differences: of the integers of both graphs' nodes, where they are of one kind.
         multiplier_error: largest relative error of the multipliers against the scales that they stand for; None
             where the integers do not say.
-        weight_sqnr_db: of the first side's weights against the second's; None without weights or with equal ones.
+        weights: how they stand to the second side's; None without weights or with equal ones.
     """
 
     nodes: tuple[int, ...]
@@ -35,7 +31,7 @@ class Segment:
     main: Node
     differences: tuple[IntegerDifference, ...]
     multiplier_error: float | None
-    weight_sqnr_db: float | None
+    weights: WeightFigures | None
 
 
 def segment(
@@ -59,8 +55,8 @@ def segment(
     if len(nodes) == len(theirs):
         for a, b in zip(nodes, theirs, strict=True):
             differences += integer_differences(first.nodes[a].params, second.nodes[b].params)
-    sqnr = _weight_sqnr(first, main, second, _main(second, theirs)) if theirs else None
-    return Segment(nodes, inputs, main, differences, _multiplier_error(first, nodes), sqnr)
+    weights = _compared_weights(first, main, second, _main(second, theirs)) if theirs else None
+    return Segment(nodes, inputs, main, differences, _multiplier_error(first, nodes), weights)
 
 
 def _behind(graph: Graph, tensor: int, matched: Mapping[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -101,19 +97,11 @@ def _weights(graph: Graph, node: Node) -> Tensor | None:
     return tensor if tensor.data is not None else None
 
 
-def _weight_sqnr(first: Graph, a: Node, second: Graph, b: Node) -> float | None:
+def _compared_weights(first: Graph, a: Node, second: Graph, b: Node) -> WeightFigures | None:
     ours, theirs = _weights(first, a), _weights(second, b)
     if ours is None or theirs is None or ours.shape != theirs.shape:
         return None
-    x, y = (_real_constant(t) for t in (ours, theirs))
-    noise = float(np.square(x - y).sum())
-    return sqnr_db(float(np.square(y).sum()), noise) if noise else None
-
-
-def _real_constant(tensor: Tensor) -> Reals:
-    assert tensor.data is not None
-    real: Reals = real_values(tensor.data[None], tensor)
-    return real.reshape(tensor.data.shape)
+    return weight_figures(ours, theirs, len(ours.shape) - 1 if a.operator == "depthwise_conv_2d" else 0)
 
 
 def _multiplier_error(graph: Graph, nodes: tuple[int, ...]) -> float | None:

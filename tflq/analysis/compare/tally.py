@@ -57,6 +57,8 @@ class TensorFigures:
         channels: (channel of the last axis, largest |difference|, differing elements), worst first, those that differ.
         first_place: the first element that differs, by sample and place.
         worst_place: the element of the largest difference.
+        limits: real numbers that the first side's encoding holds, (least, greatest); None without one for all channels.
+        reach: least and greatest finite number of the reference.
     """
 
     elements: int
@@ -76,6 +78,8 @@ class TensorFigures:
     channels: tuple[tuple[int, float, int], ...]
     first_place: Place | None
     worst_place: Place | None
+    limits: tuple[float, float] | None
+    reach: tuple[float, float]
 
 
 _SUMS = (
@@ -110,6 +114,7 @@ class Tally:
         self._channel_count = np.zeros(0, np.int64)
         self._first_place: Place | None = None
         self._worst_place: Place | None = None
+        self._least, self._greatest = np.inf, -np.inf
 
     def add(self, first: Array, second: Array, start: int) -> None:
         """Add a chunk of samples, dtype[S, *shape] each, the first of which has the number `start`."""
@@ -127,6 +132,7 @@ class Tally:
         self._differing += int(np.count_nonzero(unequal))
         self._count_steps(steps, unequal, first, stored, start)
         a, b, finite = np.nan_to_num(a), np.nan_to_num(b), np.nan_to_num(noise)
+        self._least, self._greatest = min(self._least, float(b.min())), max(self._greatest, float(b.max()))
         self._product += float(np.vdot(a, b))
         self._first += float(np.vdot(a, a))
         self._second += float(np.vdot(b, b))
@@ -148,6 +154,7 @@ class Tally:
         if self._worst_place is None or following._largest > self._largest:
             self._worst_place = following._worst_place
         self._largest = max(self._largest, following._largest)
+        self._least, self._greatest = min(self._least, following._least), max(self._greatest, following._greatest)
 
     def figures(self) -> TensorFigures:
         """Return what the chunks add up to."""
@@ -176,6 +183,8 @@ class Tally:
             ),
             self._first_place,
             self._worst_place,
+            _limits(self._tensors[0]),
+            (self._least, self._greatest),
         )
 
     def _unequal(self, first: Array, second: Array, a: Reals, b: Reals) -> NDArray[np.bool_]:
@@ -254,6 +263,15 @@ def sqnr_db(signal: float, noise: float) -> float:
     if noise == 0.0:
         return float("inf")
     return float(10.0 * np.log10(signal / noise)) if signal > 0.0 else float("-inf")
+
+
+def _limits(tensor: Tensor | None) -> tuple[float, float] | None:
+    if tensor is None or not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis:
+        return None
+    affine = tensor.quantisation
+    scale, zero_point = float(affine.scale[0]), int(affine.zero_point[0])
+    low, high = max(affine.minimum_code, tensor.dtype.minimum), min(affine.maximum_code, tensor.dtype.maximum)
+    return (low - zero_point) * scale, (high - zero_point) * scale
 
 
 def _same_encoding(first: Tensor | None, second: Tensor | None) -> bool:
