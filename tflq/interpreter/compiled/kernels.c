@@ -19,11 +19,9 @@
 
 typedef float reals __attribute__((vector_size(4 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
-typedef uint8_t bytes __attribute__((vector_size(LANES)));
 /* The same in memory: at any place. */
 typedef reals reals_at __attribute__((aligned(4), may_alias));
 typedef ints ints_at __attribute__((aligned(4), may_alias));
-typedef bytes bytes_at __attribute__((aligned(1), may_alias));
 
 /* The one place where an instruction is named: four products of unsigned and signed bytes, added to each lane. Without it
  * dense layers multiply real numbers. */
@@ -129,28 +127,36 @@ INLINE reals load_values(const char *at, int32_t is_real, float least)
     if (is_real) {
         return *(const reals_at *)at;
     }
-    return __builtin_convertvector(__builtin_convertvector(*(const bytes_at *)at, ints), reals) + least;
+    ints wide;
+    for (int c = 0; c < LANES; c++) {
+        wide[c] = ((const uint8_t *)at)[c];
+    }
+    return __builtin_convertvector(wide, reals) + least;
 }
 
-INLINE void store_values(char *at, reals values, int32_t is_real, float least, int32_t count)
+/* Store the lowest byte of each lane. */
+INLINE void store_bytes(char *at, ints values)
 {
-    union {
-        reals wide;
-        bytes narrow;
-    } found;
-    size_t left = (size_t)count;
+    int32_t wide[LANES];
+    memcpy(wide, &values, sizeof wide);
+    for (int c = 0; c < LANES; c++) {
+        ((uint8_t *)at)[c] = (uint8_t)wide[c];
+    }
+}
+
+/* Store the first elements of a vector: float32 as they are, integers as bytes. */
+INLINE void store_part(char *at, ints values, int32_t is_real, int32_t count)
+{
+    char found[4 * LANES];
+    size_t left = (size_t)(count < LANES ? count : LANES);
     if (is_real) {
-        found.wide = values;
+        memcpy(found, &values, sizeof values);
         left *= 4;
     } else {
-        found.narrow = __builtin_convertvector(__builtin_convertvector(values - least, ints), bytes);
+        store_bytes(found, values);
     }
-    if (count >= LANES) {
-        memcpy(at, &found, is_real ? 4 * LANES : LANES);
-        return;
-    }
-    const char *from = (const char *)&found;
-    for (size_t part = 2 * LANES; part; part /= 2) {
+    const char *from = found;
+    for (size_t part = 4 * LANES; part; part /= 2) {
         if (left & part) {
             memcpy(at, from, part);
             at += part;
@@ -159,14 +165,14 @@ INLINE void store_values(char *at, reals values, int32_t is_real, float least, i
     }
 }
 
-INLINE reals mapped(ints sum, reals offset, reals scale, reals low, reals high, int corrected, float least, float most)
+INLINE void store_values(char *at, reals values, int32_t is_real, float least, int32_t count)
 {
-    reals u = (__builtin_convertvector(sum, reals) + offset) * scale;
-    if (corrected) {
-        u += smaller(larger(u, low), high);
-    }
-    return rounded(smaller(larger(u, all(least)), all(most)));
+    const ints found = is_real ? (ints)values : __builtin_convertvector(values - least, ints);
+    store_part(at, found, is_real, count);
 }
+
+/* What is added to whole numbers within 2^22 to read them off a float32's lowest bits; it rounds halves to even ones. */
+#define MAGIC 12582912.0f
 
 static void map_wide(const struct map *map, const int32_t *sums, int32_t channel, float *values)
 {
@@ -184,10 +190,13 @@ static void map_wide(const struct map *map, const int32_t *sums, int32_t channel
 
 /* Map sums[pixel][vector] of some channels, and store them at y[pixel]. */
 INLINE void finish_as(const struct layer *layer, const int32_t *sums, int32_t channel, int pixels, int vectors,
-                      char *const *y, int corrected, int listed, int wide, int is_real)
+                      char *const *y, int corrected, int listed, int wide, int is_real, int whole)
 {
     const struct map *map = &layer->map;
-    const int32_t size = is_real ? 4 : 1;
+    const int32_t size = is_real ? 4 : 1, rows = map->listed, stride = map->stride;
+    const int32_t least = layer->y_least, left = map->channels - channel;
+    const reals minimum = all(map->minimum), maximum = all(map->maximum);
+    const reals magic = all(is_real ? MAGIC : MAGIC - (float)least); /* least is even: ties stay what they are */
     for (int b = 0; b < vectors; b++, channel += LANES) {
         reals offset = {0}, scale = {0}, low = {0}, high = {0};
         if (!wide) {
@@ -200,20 +209,33 @@ INLINE void finish_as(const struct layer *layer, const int32_t *sums, int32_t ch
         }
         for (int p = 0; p < pixels; p++) {
             const ints sum = *(const ints_at *)(sums + (p * vectors + b) * LANES);
-            reals value;
+            reals u;
             if (wide) {
-                map_wide(map, sums + (p * vectors + b) * LANES, channel, (float *)&value);
+                float values[LANES];
+                map_wide(map, sums + (p * vectors + b) * LANES, channel, values);
+                u = *(const reals_at *)values;
             } else {
-                value = mapped(sum, offset, scale, low, high, corrected, map->minimum, map->maximum);
-            }
-            if (listed) {
-                for (int32_t k = 0; k < map->listed; k++) {
-                    const ints at = *(const ints_at *)(map->at + k * map->stride + channel);
-                    const ints other = *(const ints_at *)(map->value + k * map->stride + channel);
-                    value = chosen(sum == at, __builtin_convertvector(other, reals), value);
+                u = (__builtin_convertvector(sum, reals) + offset) * scale;
+                if (corrected) {
+                    u += smaller(larger(u, low), high);
                 }
+                u = smaller(larger(u, minimum), maximum);
             }
-            store_values(y[p] + channel * size, value, is_real, (float)layer->y_least, map->channels - channel);
+            ints found = (ints)(is_real ? (u + magic) - magic : u + magic);
+            for (int32_t k = 0; listed && k < rows; k++) {
+                const ints at = *(const ints_at *)(map->at + k * stride + channel);
+                const ints value = *(const ints_at *)(map->value + k * stride + channel);
+                const ints mask = sum == at;
+                found = (mask & (is_real ? (ints)__builtin_convertvector(value, reals) : value - least)) | (~mask & found);
+            }
+            char *to = y[p] + channel * size;
+            if (whole && is_real) {
+                *(ints_at *)to = found;
+            } else if (whole) {
+                store_bytes(to, found);
+            } else {
+                store_part(to, found, is_real, left - b * LANES);
+            }
         }
     }
 }
@@ -223,22 +245,25 @@ static void finish(const struct layer *layer, const int32_t *sums, int32_t chann
 {
     const struct map *map = &layer->map;
     const int how = (map->wide_scale ? 4 : map->low ? 1 : 0) + (map->listed ? 2 : 0);
-    const int is_real = layer->y_real;
+    const int is_real = layer->y_real, is_whole = map->channels - channel >= vectors * LANES;
 #define CASE(n, corrected, listed, wide)                                                               \
     case n:                                                                                            \
         if (is_real) {                                                                                 \
-            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 1);           \
+            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 1, 1);        \
         } else {                                                                                       \
-            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 0);           \
+            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 0, 1);        \
         }                                                                                              \
         break;
-    switch (how) {
+    switch (is_whole ? how : 8 + (how & 4)) {
         CASE(0, 0, 0, 0)
         CASE(1, 1, 0, 0)
         CASE(2, 0, 1, 0)
         CASE(3, 1, 1, 0)
+    case 8:
+        finish_as(layer, sums, channel, pixels, vectors, y, map->low != 0, 1, 0, is_real, 0);
+        break;
     default:
-        finish_as(layer, sums, channel, pixels, vectors, y, 0, 0, 1, is_real);
+        finish_as(layer, sums, channel, pixels, vectors, y, 0, 1, 1, is_real, 0);
     }
 #undef CASE
 }
@@ -329,26 +354,37 @@ static void dense(const struct layer *layer, char *arena, int32_t pixels)
     }
 }
 
-#define DEPTHWISE_PIXELS 8
+#define DEPTHWISE_PIXELS 16
+#define DEPTHWISE_TAPS 9
 
 INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels, int32_t taps, int32_t is_real)
 {
     int32_t sums_of[DEPTHWISE_PIXELS * LANES];
     char *y[DEPTHWISE_PIXELS];
     const reals_at *weights = layer->weights;
+    const int32_t *steps = layer->steps, *x_at = layer->x_at, *y_at = layer->y_at;
     const float least = (float)layer->x_least;
+    int64_t step[DEPTHWISE_TAPS] = {0};
+    reals w[DEPTHWISE_TAPS] = {{0}};
     for (int32_t channel = 0; channel < layer->map.channels; channel += LANES, weights += taps) {
+        UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
+            step[t] = steps[t] + (int64_t)channel * (is_real ? 4 : 1);
+            w[t] = weights[t];
+        }
         for (int32_t i = 0; i < pixels; i += DEPTHWISE_PIXELS) {
             const int32_t left = pixels - i;
             const int32_t size = left < DEPTHWISE_PIXELS ? left : DEPTHWISE_PIXELS;
             for (int32_t p = 0; p < size; p++) {
-                const char *x = arena + layer->x_at[i + p] + channel * (is_real ? 4 : 1);
+                const char *x = arena + x_at[i + p];
                 reals sum = {0};
-                UNROLL for (int32_t t = 0; t < taps; t++) {
-                    sum += load_values(x + layer->steps[t], is_real, least) * weights[t];
+                UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
+                    sum += load_values(x + step[t], is_real, least) * w[t];
+                }
+                for (int32_t t = DEPTHWISE_TAPS; t < taps; t++) {
+                    sum += load_values(x + steps[t] + channel * (is_real ? 4 : 1), is_real, least) * weights[t];
                 }
                 *(ints_at *)(sums_of + p * LANES) = __builtin_convertvector(sum, ints);
-                y[p] = arena + layer->y_at[i + p];
+                y[p] = arena + y_at[i + p];
             }
             finish(layer, sums_of, channel, size, 1, y);
         }
@@ -357,17 +393,17 @@ INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels,
 
 static void depthwise(const struct layer *layer, char *arena, int32_t pixels)
 {
-    if (layer->groups == 9 && layer->x_real) {
-        depthwise_as(layer, arena, pixels, 9, 1);
+    if (layer->groups == DEPTHWISE_TAPS && layer->x_real) {
+        depthwise_as(layer, arena, pixels, DEPTHWISE_TAPS, 1);
     } else {
         depthwise_as(layer, arena, pixels, layer->groups, layer->x_real);
     }
 }
 
 /* Averages and maxima of windows: taps outside the image do not count. */
-static void pool(const struct layer *layer, char *arena)
+INLINE void pool_as(const struct layer *layer, char *arena, int32_t is_largest, int32_t x_real)
 {
-    const int32_t channels = layer->map.channels, is_largest = layer->kind == LARGEST;
+    const int32_t channels = layer->map.channels, x_pixel = layer->x_pixel;
     const float least = (float)layer->x_least, out_least = (float)layer->y_least;
     for (int32_t i = 0; i < layer->pixels; i++) {
         int32_t row = i / layer->out_width * layer->stride_y - layer->top;
@@ -382,9 +418,9 @@ static void pool(const struct layer *layer, char *arena)
             reals found = {0};
             for (int32_t r = row; r < last_row; r++) {
                 const char *x = arena + layer->x + r * layer->x_row + column * layer->x_pixel;
-                x += channel * (layer->x_real ? 4 : 1);
-                for (int32_t c = column; c < last_column; c++, x += layer->x_pixel) {
-                    const reals value = load_values(x, layer->x_real, least) - least;
+                x += channel * (x_real ? 4 : 1);
+                for (int32_t c = column; c < last_column; c++, x += x_pixel) {
+                    const reals value = load_values(x, x_real, least) - least;
                     if (is_largest) {
                         found = larger(found, value);
                     } else {
@@ -401,6 +437,17 @@ static void pool(const struct layer *layer, char *arena)
             store_values(arena + layer->y_at[i] + channel * (layer->y_real ? 4 : 1), value + out_least, layer->y_real,
                          out_least, left);
         }
+    }
+}
+
+static void pool(const struct layer *layer, char *arena)
+{
+    if (layer->kind == LARGEST) {
+        pool_as(layer, arena, 1, layer->x_real);
+    } else if (layer->x_real) {
+        pool_as(layer, arena, 0, 1);
+    } else {
+        pool_as(layer, arena, 0, 0);
     }
 }
 
@@ -452,30 +499,38 @@ static void elements(const struct layer *layer, char *arena)
     }
 }
 
-static void read_array(const struct layer *layer, char *arena, const uint8_t *from)
+static void read_array(const struct layer *layer, char *restrict arena, const uint8_t *restrict from)
 {
-    const uint8_t flip = layer->y_least ? 128 : 0; /* int8: byte - 128 as unsigned */
-    for (int32_t r = 0; r < layer->rows; r++, from += layer->length) {
-        char *y = arena + layer->y + (int64_t)r * layer->y_row;
-        for (int32_t i = 0; layer->y_real && i < layer->length; i++) {
-            ((float *)y)[i] = (float)((int32_t)(from[i] ^ flip) + layer->y_least);
-        }
-        for (int32_t i = 0; !layer->y_real && i < layer->length; i++) {
-            ((uint8_t *)y)[i] = from[i] ^ flip;
+    const int32_t least = layer->y_least, rows = layer->rows, length = layer->length, row = layer->y_row;
+    const uint8_t flip = least ? 128 : 0; /* int8: byte - 128 as unsigned */
+    char *y = arena + layer->y;
+    for (int32_t r = 0; r < rows; r++, from += length, y += row) {
+        if (layer->y_real) {
+            for (int32_t i = 0; i < length; i++) {
+                ((float *)y)[i] = (float)((int32_t)(from[i] ^ flip) + least);
+            }
+        } else {
+            for (int32_t i = 0; i < length; i++) {
+                ((uint8_t *)y)[i] = from[i] ^ flip;
+            }
         }
     }
 }
 
-static void write_array(const struct layer *layer, const char *arena, uint8_t *to)
+static void write_array(const struct layer *layer, const char *restrict arena, uint8_t *restrict to)
 {
+    const int32_t rows = layer->rows, length = layer->length, row = layer->x_row;
     const uint8_t flip = layer->x_least ? 128 : 0;
-    for (int32_t r = 0; r < layer->rows; r++, to += layer->length) {
-        const char *x = arena + layer->x + (int64_t)r * layer->x_row;
-        for (int32_t i = 0; layer->x_real && i < layer->length; i++) {
-            to[i] = (uint8_t)(int32_t)((const float *)x)[i];
-        }
-        for (int32_t i = 0; !layer->x_real && i < layer->length; i++) {
-            to[i] = ((const uint8_t *)x)[i] ^ flip;
+    const char *x = arena + layer->x;
+    for (int32_t r = 0; r < rows; r++, to += length, x += row) {
+        if (layer->x_real) {
+            for (int32_t i = 0; i < length; i++) {
+                to[i] = (uint8_t)(int32_t)((const float *)x)[i];
+            }
+        } else {
+            for (int32_t i = 0; i < length; i++) {
+                to[i] = ((const uint8_t *)x)[i] ^ flip;
+            }
         }
     }
 }
