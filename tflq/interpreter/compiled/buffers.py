@@ -112,20 +112,28 @@ def joined(margins: Iterable[Margins]) -> Margins:
     return top, bottom, left, right
 
 
-def placed(sizes: Sequence[tuple[int, int, int]]) -> list[int]:
+def placed(buffers: Sequence[tuple[Buffer, int, int]]) -> list[int]:
     """Return where buffers begin, each at the first gap that is free while it is needed.
 
+    A border is filled once: buffers with one share their place only with those of the same form.
+
     Args:
-        sizes: bytes, first and last turn in which a buffer is needed.
+        buffers: each with the first and the last turn in which it is needed.
     """
     found: list[tuple[int, int]] = []
-    for n, (size, first, last) in enumerate(sizes):
-        busy = sorted(found[m] for m in range(n) if sizes[m][1] <= last and first <= sizes[m][2])
-        at, length = 0, _aligned(size + SLACK)
-        for begin, end in busy:
-            if at + length <= begin:
-                break
-            at = max(at, end)
+    for n, (buffer, first, last) in enumerate(buffers):
+        at, length = 0, _aligned(buffer.size + SLACK)
+        shared = [] if buffer.is_flat else [m for m in range(n) if buffers[m][0] == buffer]
+        apart = [m for m in range(n) if buffers[m][1] > last or buffers[m][2] < first]
+        free = {m for m in apart if buffer.is_flat and buffers[m][0].is_flat}
+        places = sorted({found[m][0] for m in shared if all(k in apart for k in shared if found[k] == found[m])})
+        if places:
+            at = places[0]
+        else:
+            for begin, end in sorted(found[m] for m in range(n) if m not in free):
+                if at + length <= begin:
+                    break
+                at = max(at, end)
         found.append((at, at + length))
     return [begin for begin, _ in found]
 

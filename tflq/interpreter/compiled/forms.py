@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
+from tflq.interpreter.compiled.pairs import AffinePair, affine_pair
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
@@ -59,9 +60,17 @@ class Pool:
 
 @dataclass(frozen=True, eq=False)
 class ByTable:
-    """A function of one or two quantized values: 256 or 65536 results."""
+    """A function of one or two quantized values.
+
+    Attributes:
+        table: 256 or 65536 results.
+        pair: the same as a sum with factors, where two operands have one.
+        clamp: the same as a clamp of one operand: smallest and largest quantized value.
+    """
 
     table: Bytes
+    pair: AffinePair | None = None
+    clamp: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,12 @@ def _table(step: Step, x: Tensor, y: Tensor) -> ByTable | None:
     shape = (256, *(1,) * len(x.shape))
     (found,) = step.kernel.run(step.node.params, _codes(x).reshape(shape))
     table = _results(found, shape, y)
-    return None if table is None else ByTable(table)
+    if table is None:
+        return None
+    values = table.astype(np.int64) + y.dtype.minimum
+    low, high = int(values[0]), int(values[-1])
+    is_clamp = x.dtype is y.dtype and np.array_equal(np.clip(_codes(x), low, high), values)
+    return ByTable(table, clamp=(low, high) if is_clamp else None)
 
 
 def _pair_table(step: Step, tensors: list[Tensor]) -> ByTable | None:
@@ -159,7 +173,10 @@ def _pair_table(step: Step, tensors: list[Tensor]) -> ByTable | None:
     operands = np.repeat(_codes(first), 256).reshape(shape), np.tile(_codes(second), 256).reshape(shape)
     (found,) = step.kernel.run(step.node.params, *operands)
     table = _results(found, shape, y)
-    return None if table is None else ByTable(table)
+    if table is None:
+        return None
+    values = table.reshape(256, 256).astype(np.float64) + y.dtype.minimum
+    return ByTable(table, affine_pair(values, _codes(first).astype(np.float64), _codes(second).astype(np.float64)))
 
 
 def _average(window: Window, average: Average, counts: Array, x: Tensor, y: Tensor) -> Pool | None:

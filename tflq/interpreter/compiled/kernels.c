@@ -78,7 +78,7 @@ struct layer {
     const void *weights;
     const uint8_t *table;
     const int32_t *table_at;                /* where the table of so many taps begins */
-    float first_scale, second_scale, offset; /* of PAIR without a table */
+    double first_scale, second_scale, offset; /* of PAIR without a table: y = first * x + (second * x' + offset) */
     struct map map;
 };
 
@@ -173,6 +173,7 @@ INLINE void store_values(char *at, reals values, int32_t is_real, float least, i
 
 /* What is added to whole numbers within 2^22 to read them off a float32's lowest bits; it rounds halves to even ones. */
 #define MAGIC 12582912.0f
+#define WIDE_MAGIC 6755399441055744.0 /* the same within 2^51 */
 
 static void map_wide(const struct map *map, const int32_t *sums, int32_t channel, float *values)
 {
@@ -184,7 +185,7 @@ static void map_wide(const struct map *map, const int32_t *sums, int32_t channel
         }
         u = u > map->minimum ? u : map->minimum;
         u = u < map->maximum ? u : map->maximum;
-        values[c] = (float)((u + 6755399441055744.0) - 6755399441055744.0);
+        values[c] = (float)((u + WIDE_MAGIC) - WIDE_MAGIC);
     }
 }
 
@@ -465,10 +466,14 @@ INLINE void set_byte(char *row, int32_t i, int32_t is_real, int32_t least, uint3
     }
 }
 
-/* Values one by one: a table of one operand, or of two, or the sum of two with factors. */
+/* Values one by one: a table of one operand, or of two, or the sum of two with factors, in double. */
 INLINE void elements_as(const struct layer *layer, char *arena, int32_t x_real, int32_t second_real, int32_t y_real)
 {
-    const float least = layer->map.minimum, most = layer->map.maximum, out_least = (float)layer->y_least;
+    const double least = layer->map.minimum, most = layer->map.maximum, offset = layer->offset;
+    const double first_scale = layer->first_scale, second_scale = layer->second_scale;
+    const float out_least = (float)layer->y_least, x_least = (float)layer->x_least;
+    const float second_least = (float)layer->second_least;
+    const int32_t length = layer->length;
     for (int32_t r = 0; r < layer->rows; r++) {
         const char *x = arena + layer->x + (int64_t)r * layer->x_row;
         const char *second = arena + layer->second + (int64_t)r * layer->second_row;
@@ -480,12 +485,27 @@ INLINE void elements_as(const struct layer *layer, char *arena, int32_t x_real, 
             }
             set_byte(y, i, y_real, layer->y_least, layer->table[index]);
         }
-        for (int32_t i = 0; !layer->table && i < layer->length; i += LANES) {
-            const reals a = load_values(x + i * (x_real ? 4 : 1), x_real, (float)layer->x_least);
-            const reals b = load_values(second + i * (second_real ? 4 : 1), second_real, (float)layer->second_least);
-            const reals u = a * layer->first_scale + (b * layer->second_scale + layer->offset);
-            const reals value = rounded(smaller(larger(u, all(least)), all(most)));
-            store_values(y + i * (y_real ? 4 : 1), value, y_real, out_least, layer->length - i);
+        for (int32_t i = 0; !layer->table && i < length; i += LANES) {
+            const reals a = load_values(x + i * (x_real ? 4 : 1), x_real, x_least);
+            const reals b = load_values(second + i * (second_real ? 4 : 1), second_real, second_least);
+            float value[LANES], first[LANES], other[LANES];
+            memcpy(first, &a, sizeof first);
+            memcpy(other, &b, sizeof other);
+            for (int c = 0; c < LANES; c++) {
+                double u = first_scale * first[c] + (second_scale * other[c] + offset);
+                u = u > least ? u : least;
+                u = u < most ? u : most;
+                value[c] = (float)((u + WIDE_MAGIC) - WIDE_MAGIC);
+            }
+            char *to = y + i * (y_real ? 4 : 1);
+            const reals found = *(const reals_at *)value;
+            if (length - i >= LANES && y_real) {
+                *(reals_at *)to = found;
+            } else if (length - i >= LANES) {
+                store_bytes(to, __builtin_convertvector(found - out_least, ints));
+            } else {
+                store_values(to, found, y_real, out_least, length - i);
+            }
         }
     }
 }

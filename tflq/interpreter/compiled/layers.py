@@ -15,6 +15,8 @@ from tflq.interpreter.numerics.step_map import StepMap
 
 MOST_VECTORS = 4
 """Vectors of output channels whose sums are held at a time."""
+Clamp = tuple[int, int] | None
+"""Ends of a clamp behind a layer."""
 WIDEST = 8
 """Neighbouring pixels that a depthwise layer may see as one."""
 
@@ -49,7 +51,12 @@ class Packer:
         for name, buffer in zip(("x", "second"), inputs, strict=False):
             set_end(layer, name, buffer)
         set_end(layer, "y", y)
-        fill(layer, self.owned, table=form.table)
+        if form.pair is None:
+            fill(layer, self.owned, table=form.table)
+        else:
+            pair = form.pair
+            layer.first_scale, layer.second_scale, layer.offset = pair.first, pair.second, pair.offset
+            layer.map.minimum, layer.map.maximum = pair.minimum, pair.maximum
         return layer
 
     def copied(self, x: Buffer, y: Buffer) -> CLayer:
@@ -78,27 +85,28 @@ class Packer:
         fill(layer, self.owned, table=form.table, table_at=form.table_at, y_at=y.places(y.height, y.width))
         return layer
 
-    def product(self, form: Linear, x: Buffer, y: Buffer) -> CLayer:
+    def product(self, form: Linear, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a fully connected layer; both buffers are flat."""
         outputs, *_, depth = form.weights.shape
         rows = np.arange(x.height * x.width * x.channels // depth)
         element_x, element_y = x.pixel // x.channels, y.pixel // y.channels
-        layer = self._dense(form, x, y, np.zeros(1, np.int64), depth)
+        layer = self._dense(form, x, y, clamp, np.zeros(1, np.int64), depth)
         x_at = (x.first + rows * depth * element_x).astype(np.int32)
         self._set_pixels(layer, x_at, (y.first + rows * outputs * element_y).astype(np.int32))
         return layer
 
-    def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer) -> CLayer:
+    def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a dense convolution."""
         (height, width), (down, along) = window.kernel, window.dilation
         runs = np.arange(height)[:, None] * down * x.row
         if along > 1:  # taps of a row are not neighbours: each is a run of its own
             runs = runs + np.arange(width) * along * x.pixel
-        layer = self._dense(form, x, y, runs.reshape(-1), form.weights.shape[3] * (1 if along > 1 else width))
+        length = form.weights.shape[3] * (1 if along > 1 else width)
+        layer = self._dense(form, x, y, clamp, runs.reshape(-1), length)
         self._set_pixels(layer, *self._image(window, x, y))
         return layer
 
-    def depthwise(self, form: Linear, window: Window, x: Buffer, y: Buffer) -> CLayer:
+    def depthwise(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a depthwise convolution; neighbouring outputs may count as one pixel of more channels."""
         lanes = self.library.lanes
         wide = next((f for f in range(1, WIDEST + 1) if f * y.channels % lanes == 0 and y.width % f == 0), 1)
@@ -112,18 +120,19 @@ class Packer:
         weights = padded(taps, lanes).reshape(steps.size, -1, lanes).transpose(1, 0, 2)
         layer.groups = steps.size
         fill(layer, self.owned, steps=steps.astype(np.int32), weights=weights.astype(np.float32))
-        self._set_map(layer.map, form.maps.listed, wide)
+        self._set_map(layer.map, form.maps.listed, wide, clamp)
         x_at, y_at = self._image(window, x, y)
         self._set_pixels(layer, x_at[::wide], y_at[::wide])
         return layer
 
-    def _dense(self, form: Linear, x: Buffer, y: Buffer, runs: Array, length: int) -> CLayer:
+    def _dense(self, form: Linear, x: Buffer, y: Buffer, clamp: Clamp, runs: Array, length: int) -> CLayer:
         """Return a dense layer without its pixels.
 
         Args:
             form: the layer.
             x: what it reads.
             y: what it writes.
+            clamp: what its results are clamped to, beside the map's own ends.
             runs: where runs of neighbouring elements begin, from the first tap on.
             length: elements of a run.
         """
@@ -147,7 +156,7 @@ class Packer:
         kind = np.int8 if self.library.multiplies_bytes else np.float32
         arrays = {"weights": weights.astype(kind), "start": start.astype(np.int32), "steps": steps.astype(np.int32)}
         fill(layer, self.owned, **arrays)
-        self._set_map(layer.map, form.maps.listed, 1)
+        self._set_map(layer.map, form.maps.listed, 1, clamp)
         return layer
 
     def _image(self, window: Window, x: Buffer, y: Buffer) -> tuple[Offsets, Offsets]:
@@ -161,7 +170,7 @@ class Packer:
         at = {"x_at": samples + x_at, "y_at": samples + y_at}
         fill(layer, self.owned, **{name: places.astype(np.int32).reshape(-1) for name, places in at.items()})
 
-    def _set_map(self, target: CMap, found: StepMap | None, wide: int) -> None:
+    def _set_map(self, target: CMap, found: StepMap | None, wide: int, clamp: Clamp) -> None:
         """Set the constants of a map, whose channels are repeated `wide` times."""
         assert found is not None
         lanes = self.library.lanes
@@ -172,9 +181,12 @@ class Packer:
         prefix, dtype = ("", np.float32) if found.scale.dtype == np.float32 else ("wide_", np.float64)
         names = ("offset", "scale", "low", "high")
         fill(target, self.owned, **{prefix + name: ready(getattr(found, name), dtype) for name in names})
-        target.minimum, target.maximum = found.minimum, found.maximum
+        low, high = clamp or (found.minimum, found.maximum)
+        ends = np.clip((found.minimum, found.maximum), low, high)
+        target.minimum, target.maximum = map(float, ends)
         target.channels = found.scale.size * wide
         at, value = listed(found)
+        value = np.clip(value, *ends)
         target.stride, target.listed = padded(np.tile(at[:1], wide), lanes).shape[1], len(at)
         rows = (padded(np.tile(part, wide), lanes).astype(np.int32) for part in (at, value))
         fill(target, self.owned, **dict(zip(("at", "value"), rows, strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -57,6 +58,27 @@ class _Need:
             return False
         return NO_MARGINS in (self.margins, margins) or self.pad == pad
 
+    def add(self, margins: Margins, pad: int, is_flat: bool) -> None:
+        """Add another reader, which `meets` these."""
+        if margins != NO_MARGINS:
+            self.margins, self.pad = joined((self.margins, margins)), pad
+        self.is_flat |= is_flat
+
+
+@dataclass(frozen=True)
+class _Folded:
+    """What needs no layer of its own.
+
+    Attributes:
+        same: tensor -> the tensor whose buffer holds it.
+        clamps: turn of a linear layer -> what is clamped behind it.
+        needs: of buffers, for all tensors that lie in them.
+    """
+
+    same: dict[int, int]
+    clamps: dict[int, tuple[int, int]]
+    needs: dict[int, _Need]
+
 
 class Run:
     """Collects layers while they fit each other."""
@@ -74,10 +96,7 @@ class Run:
         if not all(self._needs.get(t, _Need()).meets(m, pad, is_flat) for t, m, pad, is_flat in wanted):
             return False
         for t, margins, pad, is_flat in wanted:
-            need = self._needs.setdefault(t, _Need())
-            if margins != NO_MARGINS:
-                need.margins, need.pad = joined((need.margins, margins)), pad
-            need.is_flat |= is_flat
+            self._needs.setdefault(t, _Need()).add(margins, pad, is_flat)
         self.steps.append(step)
         self.forms.append(form)
         return True
@@ -104,7 +123,8 @@ class Run:
         Args:
             kept: written tensors that are needed outside.
         """
-        buffers = self._buffers(kept)
+        folded = self._folded(kept)
+        buffers = self._buffers(kept, folded)
         sample_bytes = max(b.at + b.size for b in buffers.values()) + 128
         sample_bytes = -(-sample_bytes // 64) * 64
         if sample_bytes > MOST_ARENA_BYTES:
@@ -112,9 +132,11 @@ class Run:
         batch = min(max(BATCH_BYTES // sample_bytes, 1), MOST_TOGETHER)
         packer = Packer(self.library, sample_bytes, batch)
         layers = [packer.moved(LayerKind.READ, n, buffers[t]) for n, t in enumerate(self.reads)]
-        for step, form in zip(self.steps, self.forms, strict=True):
+        for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True)):
             inputs = [buffers[t] for t in self._computed(step)]
-            layers.append(_packed(packer, form, inputs, buffers[step.node.outputs[0]]))
+            y = step.node.outputs[0]
+            if y not in folded.same:
+                layers.append(_packed(packer, form, inputs, buffers[y], folded.clamps.get(turn)))
         first = len(self.reads)
         layers += [packer.moved(LayerKind.WRITE, first + n, buffers[t]) for n, t in enumerate(kept)]
         arena = np.zeros((batch, sample_bytes), np.uint8)
@@ -126,26 +148,53 @@ class Run:
     def _computed(self, step: Step) -> list[int]:
         return [t for t in step.node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant]
 
-    def _buffers(self, kept: Collection[int]) -> dict[int, Buffer]:
+    def _folded(self, kept: Collection[int]) -> _Folded:
+        """Find the functions that need no layer: those that change nothing, and clamps of what only they read."""
+        found, made = _Folded({}, {}, {t: replace(need) for t, need in self._needs.items()}), dict[int, int]()
+        readers = Counter(t for step in self.steps for t in self._computed(step))
+        for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True)):
+            y = step.node.outputs[0]
+            made[y] = turn
+            if not isinstance(form, ByTable) or form.clamp is None:
+                continue
+            x = self._computed(step)[0]
+            dtype, source = self.graph.tensors[x].dtype, made.get(x, -1)
+            is_idle = form.clamp == (dtype.minimum, dtype.maximum)
+            can_clamp = isinstance(self.forms[source], Linear) and source not in found.clamps
+            if not is_idle and not (source >= 0 and can_clamp and readers[x] == 1 and x not in kept):
+                continue
+            root, own = found.same.get(x, x), found.needs.get(y, _Need())
+            need = found.needs.setdefault(root, _Need())
+            if need.meets(own.margins, own.pad, own.is_flat):
+                need.add(own.margins, own.pad, own.is_flat)
+                found.same[y] = root
+                if is_idle:
+                    made[y] = source if readers[x] == 1 and x not in kept else -1
+                else:
+                    found.clamps[source] = form.clamp
+        return found
+
+    def _buffers(self, kept: Collection[int], folded: _Folded) -> dict[int, Buffer]:
+        same = folded.same
         readers: dict[int, list[Form]] = {t: [] for t in self.reads}
         turns = dict.fromkeys(self.reads, (0, 0))
         for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True), 1):
-            for t in self._computed(step):
+            y = step.node.outputs[0]
+            if y in same:
+                continue
+            for t in (same.get(t, t) for t in self._computed(step)):
                 readers[t].append(form)
                 turns[t] = (turns[t][0], turn)
-            for t in step.node.outputs:
-                readers[t], turns[t] = [], (turn, turn)
+            readers[y], turns[y] = [], (turn, turn)
         end = len(self.steps) + 1
-        turns |= {t: (turns[t][0], end) for t in kept}
-        buffers = {t: self._buffer(t, readers[t]) for t in readers}
-        for t, buffer in buffers.items():
-            if not buffer.is_flat:  # a border is filled once, so nothing else may lie there
-                turns[t] = (0, end)
-        at = placed([(buffer.size, *turns[t]) for t, buffer in buffers.items()])
-        return {t: replace(buffer, at=a) for (t, buffer), a in zip(buffers.items(), at, strict=True)}
+        turns |= {same.get(t, t): (turns[same.get(t, t)][0], end) for t in kept}
+        buffers = {t: self._buffer(t, readers[t], folded.needs.get(t, _Need())) for t in readers}
+        at = placed([(buffer, *turns[t]) for t, buffer in buffers.items()])
+        found = {t: replace(buffer, at=a) for (t, buffer), a in zip(buffers.items(), at, strict=True)}
+        return found | {t: found[root] for t, root in same.items()}
 
-    def _buffer(self, t: int, readers: Sequence[Form]) -> Buffer:
-        tensor, need = self.graph.tensors[t], self._needs.get(t, _Need())
+    def _buffer(self, t: int, readers: Sequence[Form], need: _Need) -> Buffer:
+        tensor = self.graph.tensors[t]
         only_depthwise = bool(readers) and all(_is_depthwise(form) for form in readers)
         is_real = only_depthwise or not self.library.multiplies_bytes
         return Buffer(*image_of(tensor), tensor.dtype.minimum, is_real, need.margins, need.pad)
@@ -170,7 +219,7 @@ def _is_depthwise(form: Form) -> bool:
     return isinstance(form, Linear) and form.groups > 1
 
 
-def _packed(packer: Packer, form: Form, inputs: list[Buffer], y: Buffer) -> CLayer:
+def _packed(packer: Packer, form: Form, inputs: list[Buffer], y: Buffer, clamp: tuple[int, int] | None) -> CLayer:
     if isinstance(form, Pool):
         return packer.pool(form, inputs[0], y)
     if isinstance(form, ByTable):
@@ -178,5 +227,5 @@ def _packed(packer: Packer, form: Form, inputs: list[Buffer], y: Buffer) -> CLay
     if isinstance(form, Move):
         return packer.copied(inputs[0], y)
     if form.window is None:
-        return packer.product(form, inputs[0], y)
-    return (packer.depthwise if _is_depthwise(form) else packer.convolution)(form, form.window, inputs[0], y)
+        return packer.product(form, inputs[0], y, clamp)
+    return (packer.depthwise if _is_depthwise(form) else packer.convolution)(form, form.window, inputs[0], y, clamp)

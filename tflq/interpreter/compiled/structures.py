@@ -27,7 +27,7 @@ class LayerKind(IntEnum):
 
 def _fields(text: str) -> list[tuple[str, type]]:
     """Return fields of lines "type: names"."""
-    kinds = {"int32": _INT32, "int64": _INT64, "float": _FLOAT, "pointer": _POINTER}
+    kinds = {"int32": _INT32, "int64": _INT64, "float": _FLOAT, "double": ctypes.c_double, "pointer": _POINTER}
     lines = [line.split(":") for line in text.strip().splitlines()]
     return [(name, kinds[kind.strip()]) for kind, names in lines for name in names.split()]
 
@@ -53,7 +53,7 @@ class CLayer(ctypes.Structure):
             int32: pixels blocks groups x_pixel y_pixel
             int32: height width out_width kernel_y kernel_x stride_y stride_x top left
             pointer: x_at y_at steps start weights table table_at
-            float: first_scale second_scale offset
+            double: first_scale second_scale offset
         """),
         ("map", CMap),
     ]
