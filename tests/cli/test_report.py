@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.command import tflq
 from tests.support.faults import CHANNEL, DIGITS, NODE, corrupted_weights, with_output_scale, wrong_multiplier
-from tests.support.html_page import in_chromium, read_page, too_wide
+from tests.support.html_page import in_chromium, numbers_missing, read_page, too_wide
 from tflq.converters.tflite import model_to_bytes, read_model
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: it comes with tflq[report]")
@@ -38,7 +38,9 @@ def test_the_first_sentence_names_the_worst_layer_and_the_cause(tmp_path: Path, 
     shown, console = in_chromium(tmp_path / "out.html")
     assert console == []
     assert NODE in shown
-    assert too_wide(tmp_path / "out.html", "paper") == []
+    assert too_wide(tmp_path / "out.html") == []
+    found = tflq("compare", "bad.tflite", reference, "-i", "x.npy", "--json", cwd=tmp_path).json
+    assert numbers_missing(tmp_path / "out.html", found) == []
 
 
 def test_model_explorer_gets_each_tensor_of_the_reference(tmp_path: Path) -> None:
@@ -76,6 +78,7 @@ COMMANDS = {
         "The smallest setting that keeps what is asked has ",
     ),
     "bench": (("bench", "-m", DIGITS, "-d", "digits", "-t", "gap9-ne16"), "the lowest target is gap9-ne16"),
+    "estimate": (("estimate", DIGITS, "-t", "gap9-ne16"), "cycles"),
     "convert to all": (("convert", DIGITS, "-t", "all", "-o", "out", "-n", "4"), " take the model"),
     "convert": (
         ("convert", DIGITS, "-t", "gap9-ne16", "-o", "out"),
@@ -92,8 +95,10 @@ def test_every_command_writes_a_page(labelled: Path, command: str) -> None:
     reading = read_page(labelled / "out.html")
     assert sentence in reading.verdict, reading.verdict
     assert "svg" in reading.tags
-    assert in_chromium(labelled / "out.html")[1] == []
-    assert too_wide(labelled / "out.html", "phone") == []
+    assert too_wide(labelled / "out.html") == []
+    again = ["again" if argument == "out" else argument for argument in arguments]
+    found = tflq(*again, "--json", cwd=labelled).json
+    assert numbers_missing(labelled / "out.html", found) == []
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -83,38 +83,55 @@ PAGE_WIDTHS = {"phone": 390, "screen": 1200, "paper": 718}
 """Pixels of CSS: a phone, a window, and A4 between margins of 10 mm."""
 
 _MEASURE = """
-const bad = [];
-const frame = document.querySelector("iframe");
-const wide = frame.contentWindow.innerWidth;
-for (const e of frame.contentDocument.body.querySelectorAll("*")) {
-  const box = e.getBoundingClientRect();
-  if (!box.width) continue;
-  const drawing = e.closest("svg");
-  const within = drawing && e !== drawing ? drawing.getBoundingClientRect() : { left: 0, right: wide };
-  if (box.left < within.left - 1 || box.right > within.right + 1)
-    bad.push(`${e.tagName} ${box.left.toFixed()}..${box.right.toFixed()} of ${wide}: ${e.textContent.slice(0, 40)}`);
+const bad = [], widths = [];
+for (const frame of document.querySelectorAll("iframe")) {
+  const wide = frame.contentWindow.innerWidth;
+  widths.push(wide);
+  for (const e of frame.contentDocument.querySelectorAll("details")) e.open = true;
+  for (const e of frame.contentDocument.body.querySelectorAll("*")) {
+    const box = e.getBoundingClientRect();
+    if (!box.width) continue;
+    const drawing = e.closest("svg");
+    const within = drawing && e !== drawing ? drawing.getBoundingClientRect() : { left: 0, right: wide };
+    if (box.left < within.left - 1 || box.right > within.right + 1)
+      bad.push(`${e.tagName} ${box.left.toFixed()}..${box.right.toFixed()} of ${wide}: ${e.textContent.slice(0, 40)}`);
+  }
+  if (frame.contentDocument.documentElement.scrollWidth > wide) bad.push(`at ${wide} the page scrolls sideways`);
 }
-if (frame.contentDocument.documentElement.scrollWidth > wide) bad.push("the page scrolls sideways");
-document.body.textContent = "measured" + wide + JSON.stringify(bad) + "end";
+document.body.textContent = "measured" + JSON.stringify([widths, bad]) + "end";
 """
 
 
-def too_wide(path: Path, medium: str) -> list[str]:
-    """Return the elements that a medium of `PAGE_WIDTHS` cuts: wider than the page, or than the drawing around them."""
-    width = PAGE_WIDTHS[medium]
+def too_wide(path: Path, *media: str) -> list[str]:
+    """Return the elements that media of `PAGE_WIDTHS` cut, all unless named: wider than the page, or than their drawing.
+
+    What is folded away is opened, and the console must stay empty.
+    """
     page = path.read_text("utf-8")
-    if medium == "paper":
-        page = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
-    frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{escape(page)}"></iframe>'
-    wrapper = path.with_name(f"{path.stem}_{medium}.html")
-    wrapper.write_text(f"<!doctype html><body>{frame}<script>onload = () => {{{_MEASURE}}}</script>", "utf-8")
+    on_paper = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
+    named = media or tuple(PAGE_WIDTHS)
+    frames = "".join(
+        f'<iframe style="border:0;width:{PAGE_WIDTHS[medium]}px;height:900px" '
+        f'srcdoc="{escape(on_paper if medium == "paper" else page)}"></iframe>'
+        for medium in named
+    )
+    wrapper = path.with_name(f"{path.stem}_measured.html")
+    wrapper.write_text(f"<!doctype html><body>{frames}<script>onload = () => {{{_MEASURE}}}</script>", "utf-8")
     shown, console = in_chromium(wrapper)
     assert console == []
-    found = re.search(r"measured(\d+)(.*)end", shown, re.DOTALL)
+    found = re.search(r"measured(.*)end", shown, re.DOTALL)
     assert found is not None, shown[-500:]
-    assert int(found[1]) == width
-    lines: list[str] = json.loads(unescape(found[2]))
-    return lines
+    widths, lines = json.loads(unescape(found[1]))
+    assert widths == [PAGE_WIDTHS[medium] for medium in named]
+    return [str(line) for line in lines]
+
+
+def numbers_missing(path: Path, report: object) -> list[str]:
+    """Return the numbers of a report of --json that its page does not show as they are."""
+    text = unescape(path.read_text("utf-8"))
+    shown = set(re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", text))
+    wanted = re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", json.dumps(report))
+    return [number for number in wanted if number not in shown]
 
 
 def in_chromium(path: Path) -> tuple[str, list[str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflq.errors import MissingExtraError
+from tflq.quoting import json_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,9 +68,9 @@ class PageResult(Result):
 
     def _html(self) -> bytes:
         from tflq.report import render
-        from tflq.report.what_was_run import with_run
+        from tflq.report.what_was_run import with_figures, with_run
 
-        page = self.page()
+        page = with_figures(self.page(), json_text(self.to_dict(), indent=2))
         return render(page if self.run is None else with_run(page, self.run.facts()))
 
 

@@ -38,6 +38,19 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Record:
+    """A long text that is folded away until it is asked for.
+
+    Attributes:
+        title: what it is.
+        text: whole, its lines as they are.
+    """
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """A drawing.
 
@@ -50,7 +63,7 @@ class Chart:
     caption: str
 
 
-Block = Prose | Table | Facts | Chart
+Block = Prose | Table | Facts | Record | Chart
 
 
 @dataclass(frozen=True)

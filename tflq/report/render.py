@@ -7,11 +7,11 @@ from importlib.resources import files
 from tflq import __version__
 from tflq.errors import MissingExtraError
 from tflq.quoting import shown
-from tflq.report.page import Chart, Facts, Page, Prose, Table
+from tflq.report.page import Chart, Facts, Page, Prose, Record, Table
 from tflq.units import LONGEST_NAME, short
 
 _TEMPLATE = "page.html.j2"
-_KINDS = {Prose: "prose", Table: "table", Facts: "facts", Chart: "chart"}
+_KINDS = {Prose: "prose", Table: "table", Facts: "facts", Record: "record", Chart: "chart"}
 
 
 def render(page: Page) -> bytes:

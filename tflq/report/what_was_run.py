@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tflq import __version__
-from tflq.report.page import Facts, Page, Prose, Section
+from tflq.report.page import Facts, Page, Prose, Record, Section
 from tflq.units import size
 
 
@@ -68,6 +68,12 @@ def with_run(page: Page, run: WhatWasRun) -> Page:
         Section("Environment", [Facts(run.environment)]),
     ]
     return replace(page, sections=[*page.sections, *sections])
+
+
+def with_figures(page: Page, report: str) -> Page:
+    """Return a page that holds every figure of the result, as --json prints them."""
+    folded = Record("as --json prints them", report)
+    return replace(page, sections=[*page.sections, Section("Every figure", [folded])])
 
 
 def _file(file: FileRead) -> str:
