@@ -103,7 +103,7 @@ document.body.textContent = "measured" + JSON.stringify([widths, bad]) + "end";
 
 
 def too_wide(path: Path, *media: str) -> list[str]:
-    """Return the elements that media of `PAGE_WIDTHS` cut, all unless named: wider than the page, or than their drawing.
+    """Return the elements that media of `PAGE_WIDTHS` cut, all unless named: wider than page or drawing.
 
     What is folded away is opened, and the console must stay empty.
     """
