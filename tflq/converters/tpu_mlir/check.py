@@ -8,9 +8,9 @@ from tflq.converters import onnx
 from tflq.converters.passes.fuse_activations import fusable_activation
 from tflq.converters.passes.patterns import constant_operand, fused_activation
 from tflq.converters.passes.requirements import collect_problems, refuse_custom
-from tflq.converters.tpu_mlir.passes.forms import Form, form_of
+from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of
 from tflq.converters.tpu_mlir.passes.unify import is_upsampled
-from tflq.graph import Graph, Node
+from tflq.graph import DType, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of, specification
 
 RECTIFIERS = ("relu", "relu6", "relu_0_to_1")
@@ -48,6 +48,11 @@ def _reason(graph: Graph, node: Node) -> str:
         return (
             f"fused activation {clamp}; TPU-MLIR fuses {' and '.join(RECTIFIERS)} into {', '.join(FUSING)} only: make "
             f"it an operator of its own"
+        )
+    truths = [t for t in node.inputs if t >= 0 and graph.tensors[t].dtype is DType.BOOL]
+    if truths and (node.operator != "logical_and" or any(graph.tensors[t].is_constant for t in truths)):
+        return (
+            f"it reads '{graph.tensors[truths[0]].name}', truth values; only LOGICAL_AND of two does, keep it outside"
         )
     return _RULES[node.operator](graph, node) if node.operator in _RULES else ""
 
@@ -114,7 +119,16 @@ def _prelu(graph: Graph, node: Node) -> str:
     return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
 
 
+def _comparison(graph: Graph, node: Node) -> str:
+    if any(graph.tensors[t].dtype is not DType.FLOAT32 for t in node.inputs):
+        return "it compares integers; only reals are compared, keep it outside"
+    if form_of(graph, node) in (Form.CHANNEL, Form.FULL):
+        return "a comparison with a constant of several numbers, whose form in TPU-MLIR is not known"
+    return ""
+
+
 _RULES: dict[str, Callable[[Graph, Node], str]] = {
+    **dict.fromkeys(COMPARISONS, _comparison),
     "div": _pair,
     "pow": _pair,
     "gelu": _exact_gelu,

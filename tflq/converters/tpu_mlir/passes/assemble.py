@@ -166,11 +166,27 @@ def _concatenation(assembly: Assembly, node: Node) -> None:
         rescaled = f"{arriving}_to_{name}"
         codes = assembly.integers(source, rescaled)
         if assembly.types[source] != affine:
+            _refuse_lost_product(assembly, source, codes, affine)
             new = assembly.add(source, code_type(affine), affine, rescaled)
             assembly.append("quantize", (codes,), new, rescaled, Engine(INT8, "another scale than the concatenation"))
             codes = new
         inputs.append(codes)
     assembly.append(node.operator, tuple(inputs), _output(assembly, node), node.name, Engine(INT8), node.attributes)
+
+
+def _refuse_lost_product(assembly: Assembly, source: int, codes: int, affine: Affine) -> None:
+    """TPU-MLIR puts a rescaling with zero points into the product in front of it, whose own multiplier it loses."""
+    writer = assembly.source.producers().get(source)
+    product = None if writer is None else assembly.source.nodes[writer]
+    has_zero_point = any(int(a.zero_point[0]) for a in (assembly.types[source], affine))
+    if product is None or product.operator != "fully_connected" or not has_zero_point:
+        return
+    if len(assembly.source.consumers().get(source, ())) == 1 and assembly.made[source][0] == codes:
+        raise UnsupportedError(
+            f"'{assembly.names[source]}' has another scale than the concatenation: TPU-MLIR would put the rescaling in "
+            f"place of the product's own multiplier, which is wrong; use the symmetric mode, or mode=F16 for "
+            f"{product.name}"
+        )
 
 
 def _filter(assembly: Assembly, node: Node) -> None:

@@ -15,6 +15,7 @@ CHANNELS_LAST = "channels_last"
 """Attribute of a node whose tensors of 4 axes have the model's own order in TPU-MLIR, too, not [N, C, H, W]."""
 
 PAIRS = ("add", "sub", "mul", "div", "maximum", "minimum")
+COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal")
 
 
 class Form(Enum):

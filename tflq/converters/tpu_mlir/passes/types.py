@@ -130,6 +130,8 @@ def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> 
             types[t] = Affine.per_tensor(np.float64(1) / 255, 0, 8, signed=False)
         elif t in spans:
             types[t] = type_of(spans[t], graph.tensors[t].name, options)
+        elif graph.tensors[t].dtype is DType.BOOL:
+            types[t] = Affine.per_tensor(np.float64(1), 0, 8, signed=False)
         elif graph.tensors[t].dtype is DType.FLOAT32:
             missing.append(t)
     if missing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tflq.converters.tpu_mlir.passes.forms import Form, form_of, is_constant_first, is_pool, scalar_of
+from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is_constant_first, is_pool, scalar_of
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of
@@ -59,6 +59,7 @@ def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: boo
         found.join,
         found.take_output,
         found.sum_of_products,
+        found.compare,
         found.take_input,
         found.keep_sign,
     ):
@@ -140,7 +141,7 @@ class _Unification:
         return node.operator in RESHAPES and self._give(node.outputs[0], self.spans.get(self._data(node)))
 
     def keep_sign(self, node: Node) -> bool:
-        """Steps 2 and 10: pools and absolute values have the sign of their input."""
+        """Steps 2 and 11: pools and absolute values have the sign of their input."""
         x, y = self.spans.get(self._data(node)), self.spans.get(node.outputs[0])
         if not (node.operator in POOLS or is_pool(self.graph, node)) or x is None or y is None:
             return False
@@ -200,6 +201,14 @@ class _Unification:
         if not all(self._alone(x) and self._is_product(x) for x in inputs):
             return False
         return self._set_all(inputs, y)
+
+    def compare(self, node: Node) -> bool:
+        """Step 8: two tensors that are compared have the range of both."""
+        inputs = self._computed(node)
+        if node.operator not in COMPARISONS or len(inputs) != 2 or not all(x in self.spans for x in inputs):
+            return False
+        low, high = (choose(self.spans[x][i] for x in inputs) for i, choose in enumerate((min, max)))
+        return self._set_all(inputs, Span(low, high))
 
     def take_input(self, node: Node) -> bool:
         """Step 9: what does not change values has the range of the input; times a number, the range times it."""

@@ -8,6 +8,7 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     "batch_matmul layer_normalization softmax",
+    comparisons="equal greater greater_equal less less_equal logical_and",
     conversions="quantize dequantize",
     curves="""
     abs ceil cos elu exp floor gelu hard_swish log logistic relu relu6 relu_0_to_1 round sign silu sin softsign sqrt
