@@ -25,9 +25,11 @@ import numpy as np
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from tflq.converters.aipu import AIPU, network_of
+from tflq.converters.aipu.check import problems_of
 from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
@@ -158,11 +160,9 @@ def _rows(folder: Path, mode: Mode, lines: int) -> Iterator[Row]:
             folder.name, "float", Verdict.REFUSED_BY_PEER, words="the converter of TensorFlow draws no such network"
         )
         return
-    source, refusal = float_view(read_model(folder / "model.tflite").main), ""
-    try:
-        graph = translate(source, "model")
-    except TflqError as error:
-        refusal = str(error)
+    source = float_view(settled_graph(read_model(folder / "model.tflite").main))
+    refusal = "; ".join(problems_of(source))
+    graph = source if refusal else translate(source, "model")
     for scheme, is_there in (("float", text.exists()), (mode.name, (folder / mode.name / "model_o.txt").exists())):
         if not is_there:
             verdict = Verdict.REFUSED_BY_BOTH if refusal else Verdict.REFUSED_BY_PEER
@@ -325,8 +325,9 @@ def _unequal_tensors(graph: Graph, dump: Path) -> tuple[list[Difference], int]:
     inputs = []
     for number in graph.inputs:
         tensor = graph.tensors[number]
-        values = samples[tensor.name.rpartition("_")[0]]
-        inputs.append(AIPU.encode(values.reshape(-1, *tensor.shape), tensor))
+        values = samples[tensor.name.rpartition("_")[0]].reshape(-1, *tensor.shape)
+        is_whole = tensor.quantisation is None
+        inputs.append(values.astype(tensor.dtype.storage) if is_whole else AIPU.encode(values, tensor))
     computed = {*graph.inputs, *(t for node in graph.nodes for t in node.outputs)}
     where = {graph.tensors[t].name: t for t in sorted(computed) if graph.tensors[t].name in golden}
     found = Engine(graph).run(inputs, list(where.values()))

@@ -56,7 +56,9 @@ KNOWN = (
 )
 
 TABLE_BITS = "lut_items_in_bits"
-REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS)
+CHANNEL_WISE = "channel_wise"
+"""Requested option of linear layers with one scale each channel: their multiplier is wide, even that of one channel."""
+REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS, CHANNEL_WISE)
 """What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
 PROMOTIONS = (

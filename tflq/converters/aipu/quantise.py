@@ -10,7 +10,7 @@ import numpy as np
 from tflq.converters.aipu.descriptor import ARITHMETIC, Layer, OutputType, by_range, code_type, like, says, typed
 from tflq.converters.aipu.function_ranges import with_function_ranges
 from tflq.converters.aipu.operators import LAYERS
-from tflq.converters.aipu.options import TABLE_BITS, LayerOptions
+from tflq.converters.aipu.options import CHANNEL_WISE, TABLE_BITS, LayerOptions
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
@@ -151,6 +151,8 @@ def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
     layer = LAYERS[node.operator]
     if layer.is_linear and options.remain_shift is not None:
         keys[REMAIN_SHIFT] = options.remain_shift
+    if layer.is_linear and (options.per_channel or node.operator == _DEPTHWISE):
+        keys[CHANNEL_WISE] = True
     if node.operator in _FLOAT_SUMS and options.float_sums:
         keys[FLOAT_SUMS] = True
     width = options.multiplier_bits or (options.activation_bits if node.operator == "concat" else 0)
@@ -162,10 +164,14 @@ def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
 def _whole_type(output: Tensor, inputs: Sequence[Tensor], signed: bool) -> Affine:
     """Return the type of whole numbers made of whole numbers: s = 1, as many bits as the range or an input needs.
 
+    Without a range, as indices that no calibration looks at, 32.
+
     Source: Compass Optimizer, ops/eltwise.py, where both inputs are quantisation-invariant.
     """
-    low, high = range_of(output)
-    needed = next((b for b in (8, 16) if _fits(low, high, b, signed)), 32)
+    needed = 32
+    if output.range is not None:
+        low, high = range_of(output)
+        needed = next((b for b in (8, 16) if _fits(low, high, b, signed)), needed)
     return affine_of(np.float32(1), 0, max(needed, *(bits_of(t) for t in inputs)), signed)
 
 
@@ -193,9 +199,14 @@ def _needs_range(node: Node) -> bool:
     return says(layer.needs_range, node) or (layer.signed is not None and not callable(layer.needs_range))
 
 
+def _is_whole(graph: Graph, node: Node, t: int) -> bool:
+    """Whether a layer makes whole numbers of whole numbers, which need no range."""
+    return LAYERS[node.operator].keeps_whole and graph.tensors[t].dtype.is_integer
+
+
 def _refuse_missing_ranges(graph: Graph) -> None:
     needed = [t for t in graph.inputs if not graph.tensors[t].dtype.is_integer]
-    needed += [t for node in graph.nodes if _needs_range(node) for t in node.outputs]
+    needed += [t for node in graph.nodes if _needs_range(node) for t in node.outputs if not _is_whole(graph, node, t)]
     needed += [t for node in graph.nodes for t in node.intermediates or ()]
     missing = [f"'{graph.tensors[t].name}'" for t in needed if graph.tensors[t].range is None]
     if missing:

@@ -10,7 +10,9 @@ from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.rewrite import with_attributes
-from tflq.graph import Graph, Node, pruned, validate
+from tflq.errors import TflqError
+from tflq.graph import Array, Graph, Node, pruned, validate
+from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
 
 
@@ -24,9 +26,14 @@ def translate(source: Graph, name: str) -> Graph:
     work = Translation(activations_apart(source))
     for t in source.inputs:
         work.input(t)
+    known = folded(source)
     for index, node in enumerate(work.source.nodes):
         work.current = index
-        SOURCES[node.operator].translate(work, node)
+        if not known.keys() >= set(node.outputs):
+            SOURCES[node.operator].translate(work, node)
+            continue
+        for t in node.outputs:
+            work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
     layers.outputs = [work.operand(t) for t in source.outputs]
     run_parser(layers)
@@ -45,6 +52,16 @@ def translate(source: Graph, name: str) -> Graph:
     )
     validate(graph, "Compass layers")
     return graph
+
+
+def folded(source: Graph) -> dict[int, Array]:
+    """Return the results that no input changes, by tensor, which the Parser makes Constant layers of."""
+    try:
+        found = settle(source).graph.tensors
+    except TflqError:
+        return {}
+    pairs = enumerate(zip(source.tensors, found, strict=True))
+    return {t: true.data for t, (old, true) in pairs if true.data is not None and old.data is None}
 
 
 def activations_apart(source: Graph) -> Graph:

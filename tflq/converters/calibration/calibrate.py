@@ -20,6 +20,9 @@ from tflq.interpreter import Engine
 from tflq.interpreter.execution.engine import State
 from tflq.interpreter.samples import align
 
+DIFFERENCE_RANGE = "difference_range"
+"""What a SQUARED_DIFFERENCE is told: the range of its operands' difference."""
+
 
 @dataclass(frozen=True, eq=False)
 class CalibrationSamples:
@@ -190,7 +193,7 @@ def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer,
         if node.name in observer.differences:
             bounds = bounds_of(observer.differences[node.name], options)
             ends = tuple(float(np.float32(end)) for end in bounds)
-            result.nodes[index] = with_attributes(node, difference_range=ends)
+            result.nodes[index] = with_attributes(node, **{DIFFERENCE_RANGE: ends})
     return result
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.converters.calibration import ranges_from_quantisation
+from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.passes.halves import widen_halves
 from tflq.errors import UnsupportedError
-from tflq.graph import DType, Graph, Node, Range, Tensor, float_view
+from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, float_view
 
 _MINUS_INFINITY = -1e30
 
@@ -54,7 +55,7 @@ def prepare(graph: Graph) -> Prepared:
         UnsupportedError: two FAKE_QUANT operators that contradict each other.
     """
     stated = _stated(graph)
-    known = ranges_from_quantisation(widen_halves(graph))
+    known = _without_differences(ranges_from_quantisation(widen_halves(graph)))
     for t, found in stated.items():
         bounds = (np.array([found.minimum], np.float32), np.array([found.maximum], np.float32))
         known.tensors[t] = replace(known.tensors[t], range=Range(*bounds))
@@ -63,6 +64,13 @@ def prepare(graph: Graph) -> Prepared:
             found_range = known.tensors[node.inputs[0]].range
             known.tensors[node.outputs[0]] = replace(known.tensors[node.outputs[0]], range=found_range)
     return Prepared(float_view(known), stated)
+
+
+def _without_differences(graph: Graph) -> Graph:
+    """Return the graph without the ranges of differences that a calibration leaves on nodes: no file has them."""
+    kept = [{k: v for k, v in node.attributes.items() if k != DIFFERENCE_RANGE} for node in graph.nodes]
+    nodes = [replace(node, attributes=Attributes(own)) for node, own in zip(graph.nodes, kept, strict=True)]
+    return replace(graph, nodes=nodes)
 
 
 def _stated(graph: Graph) -> dict[int, FakeQuantised]:

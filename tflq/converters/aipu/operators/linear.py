@@ -10,14 +10,14 @@ import numpy as np
 from tflq.converters.aipu.descriptor import Layer, Source, code_type, follows_input
 from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.operators.windows import window_keys
-from tflq.converters.aipu.options import LayerOptions
+from tflq.converters.aipu.options import CHANNEL_WISE, LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.rewrites import MERGED
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import ABSENT, Affine, Array, Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.activation import CLIP, LEAKY, PRELU, RECTIFIERS, SLOPE, SLOPE_SHIFT, Fused
-from tflq.interpreter.kernels.aipu.imported import multiplier_bits
+from tflq.interpreter.kernels.aipu.imported import imported_array, multiplier_bits
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT, FilterParams, requested_shift
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.scales import affine_of, encode, offset_of, required_constant, scale_of
@@ -55,7 +55,8 @@ def _emit(layer: Lowered) -> Emitted:
     constants: dict[str, Array] = {}
     keys: dict[str, Value] = {}
     if found.rescale.m.size == 1 and not weights.affine.is_per_axis:
-        kind = type_of_multiplier(multiplier_bits(node, layer.operands.output()))
+        wide = node.attributes.boolean(CHANNEL_WISE, False) or imported_array(node, CHANNEL_WISE) is not None
+        kind = type_of_multiplier(16 if wide else multiplier_bits(node, layer.operands.output()))
         keys = factor_keys(LINEAR, found.rescale, kind)
     else:
         constants = {"scale": found.rescale.m.astype(np.uint16), "shift": found.rescale.n.astype(np.int8)}
@@ -73,6 +74,8 @@ def _emit(layer: Lowered) -> Emitted:
 def _read(file: FromFile) -> Params:
     found, shift = file.multiplier(), file.numbers(REMAIN_SHIFT)
     given: Params = {} if found is None else {"rescale": found}
+    if file.keys.get("scale_type") == type_of_multiplier(16):
+        given[CHANNEL_WISE] = np.ones(1, np.int64)
     return given if shift is None else {**given, REMAIN_SHIFT: shift}
 
 

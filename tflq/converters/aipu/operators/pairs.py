@@ -75,6 +75,15 @@ def _eltwise(node: Node) -> Sequence[ir.Part]:
     return (ir.Factors(ir.LINEAR), _LEVELS) if method_of(node) == "MUL" else _COMMON
 
 
+_CHOICE = ir.Factors(ir.CURVED, name="rescales")
+
+
+def _emit_choice(layer: ir.Lowered) -> ir.Emitted:
+    """Both multipliers, whose type is the narrow one where nothing but whole numbers is chosen from."""
+    is_whole = all(is_plain(layer.operands.input(place)) for place in (1, 2))
+    return replace(_CHOICE, kind="uint8").emit(layer) if is_whole else _CHOICE.emit(layer)
+
+
 def _squared(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
     """Whole numbers give whole numbers of 32 bits."""
     if all(t is not None and is_plain(t) for t in operands.inputs):
@@ -283,11 +292,11 @@ LAYERS = {
         "SquaredDifference", types=_squared, emitted=(ir.Factors(ir.CURVED, "uint16", "rescales"),), needs_range=True
     ),
     "sub": _eltwise_layer("Sub"),
-    "where": Layer("Where", follows_input, emitted=(ir.Factors(ir.CURVED, name="rescales"),), keeps_whole=True),
+    "where": Layer("Where", follows_input, emitted=(ir.Computed(_emit_choice, _CHOICE.read),), keeps_whole=True),
 }
 
 SOURCES = {
-    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2)),
+    **dict.fromkeys(("add", "sub", "mul"), Source(_map_pair, 2, any_type=True)),
     **dict.fromkeys(("maximum", "minimum"), Source(_map_pair, 2)),
     "add_n": Source(_map_sum_of_many),
     **dict.fromkeys(_COMPARISONS, Source(_map_comparison, 2, any_type=True)),
@@ -295,6 +304,6 @@ SOURCES = {
     **dict.fromkeys(("div", "floor_div"), Source(_map_quotient, 2)),
     "floor_mod": Source(_map_remainder, 2, refuse=_refuse_remainder),
     "pow": Source(_map_pow, 2),
-    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1)),
+    **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1, any_type=True)),
     "squared_difference": Source(_map_squared_difference, 2),
 }

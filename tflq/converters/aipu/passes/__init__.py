@@ -22,6 +22,7 @@ class Step:
 
 PARSER = (
     Step(shapes.remove_unneeded, "what changes nothing goes"),
+    Step(linear.dilated_filters, "a convolution of pixels that lie apart is a dilated one"),
     Step(arithmetic.squares, "x * x and x^2 are one thing"),
     Step(activations.recognise, "SILU, SWISH, HARDSWISH, HARDSIGMOID, SOFTPLUS, MISH are written out"),
     Step(activations.clip_relu, "a minimum behind RELU is an upper limit"),

@@ -111,6 +111,29 @@ def between_reshapes(layers: Layers, node: Node) -> None:
         layers.insert_after(node, "reshape", "_post_reshape", (rows, features[0]), shape=wanted)
 
 
+def dilated_filters(layers: Layers) -> None:
+    """A convolution of the pixels that lie a block apart, between SpaceToBatch and BatchToSpace, is a dilated one.
+
+    Its padding is its own and SpaceToBatch's, without what BatchToSpace crops.
+    """
+    for node in list(layers.nodes.values()):
+        apart = layers.writer(node.inputs[0]) if node.operator in ("convolution", "depthwise_conv") else None
+        back = None if apart is None else layers.only_reader(node.outputs[0])
+        if apart is None or back is None or (apart.operator, back.operator) != ("space_to_batch", "batch_to_space"):
+            continue
+        block = apart.attributes.integer("block_size_x")
+        if block != back.attributes.integer("block_size_x"):
+            continue
+        keys = {f"dilation_{axis}": node.attributes.integer(f"dilation_{axis}") * block for axis in "xy"}
+        for side in ("left", "right", "top", "bottom"):
+            added = apart.attributes.integer(f"pad_{side}") - back.attributes.integer(f"crop_{side}")
+            keys[f"pad_{side}"] = node.attributes.integer(f"pad_{side}") + added
+        inputs = (apart.inputs[0], *node.inputs[1:])
+        layers.remove(back.name)
+        layers.put(replace(node, inputs=inputs, outputs=back.outputs, attributes=node.attributes.updated(**keys)))
+    layers.prune()
+
+
 def pads_into_filters(layers: Layers) -> None:
     """Zeros around height and width go into the convolution that alone reads them."""
     for node in list(layers.nodes.values()):

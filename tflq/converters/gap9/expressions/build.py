@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.gap9.affine_types import data_range
 from tflq.converters.gap9.expressions.groups import Group
 from tflq.converters.gap9.passes.constants import real_constant
@@ -62,7 +63,7 @@ class Expression:
     def _squared_difference(self, node: Node, a: int, b: int) -> int:
         """(a - b) (b - a), as NNTool reads it, or (a - b)^2."""
         self.departures.append("NNTool's SQUARED_DIFFERENCE has the wrong sign (22.1)")
-        low, high = node.attributes.reals("difference_range")
+        low, high = node.attributes.reals(DIFFERENCE_RANGE)
         first = self._add(Symbol("sub", node.name, (a, b), 0.0, (low, high)))
         second = self._add(Symbol("sub", node.name, (b, a), 0.0, (-high, -low))) if self.as_nntool else first
         return self._add(Symbol("mul", node.name, (first, second), 0.0, self._range(node)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.passes.patterns import constant_operand
 from tflq.graph import Graph, Node
@@ -28,7 +29,7 @@ def expression_problem(graph: Graph, node: Node, options: LayerOptions) -> str:
     """Say why an operator cannot become part of an expression; "" where it can."""
     if options.expressions == "false":
         return "NNTool takes it as a part of an expression only: set expressions=auto or true"
-    if node.operator == "squared_difference" and "difference_range" not in node.attributes:
+    if node.operator == "squared_difference" and DIFFERENCE_RANGE not in node.attributes:
         return (
             "NNTool computes it from two differences, and no file holds their range: give the float model, and "
             "calibrate it with samples"
