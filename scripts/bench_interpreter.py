@@ -4,13 +4,15 @@
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py [--samples 256] [--repeats 10] [MODEL ...]
     python scripts/bench_interpreter.py --samples 16 --repeats 3 FILE.tflite ...
     TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --targets
+    TFLQ_DATA=<folder with models/> python scripts/bench_interpreter.py --backend c [--targets]
     python scripts/bench_interpreter.py --costs
 
 Everything runs in one thread, one after the other. OpenBLAS's own choice of kernels is used: an environment that
 forces OPENBLAS_CORETYPE costs a factor, so this program starts itself again without it. The peers take turns, as often
 as `--repeats` says, and the best time of each counts: what else runs on the machine slows all of them down, in turn.
 tflq's is the processor's time, TFLite's that of a clock around invocations too short to be interrupted each time. A
-ratio above 1 says that tflq is faster.
+ratio above 1 says that tflq is faster. With --backend c compiled C takes part in the same turns, with shares of time
+below the table; TFLQ_WITHOUT_DOT=1 measures it without the dot product instruction.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -57,6 +59,16 @@ def restart_clean() -> None:
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """Figures with backend c: microseconds per sample, and milliseconds until the first sample is through."""
+
+    single_us: float
+    many_us: float
+    load_ms: float
+    in_numpy: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Row:
     """One model's figures in microseconds per sample."""
 
@@ -65,10 +77,11 @@ class Row:
     many_us: float
     load_ms: float
     tflite_us: dict[str, float]
+    compiled: Compiled | None = None
 
 
-def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
-    """Measure one model."""
+def measure(name: str, path: Path, samples: int, repeats: int, with_c: bool = False) -> Row:
+    """Measure one model, with compiled C beside numpy or not."""
     import numpy as np
 
     from tflq.analysis.oracle import Oracle
@@ -77,12 +90,19 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
 
     start = time.process_time()
     graph = read_model(path).main
-    engine = Engine(graph)
+    engine = Engine(graph, backend="numpy")
     load_ms = 1e3 * (time.process_time() - start)
     rng = np.random.default_rng(0)
     inputs = [random_values(rng, graph.tensors[t], samples) for t in graph.inputs]
     single = [x[:1] for x in inputs]
     actions = {"many": lambda: engine.run(inputs), "one": lambda: engine.run(single)}
+    compiled, compiled_ms = None, 0.0
+    if with_c:
+        start = time.perf_counter()
+        compiled = fast = Engine(graph, backend="c")
+        fast.run(single)
+        compiled_ms = 1e3 * (time.perf_counter() - start)
+        actions |= {"c many": lambda: fast.run(inputs), "c one": lambda: fast.run(single)}
     best = dict.fromkeys((*_KERNELS, *actions), float("inf"))
     content = path.read_bytes()
     with ExitStack() as stack:
@@ -91,9 +111,14 @@ def measure(name: str, path: Path, samples: int, repeats: int) -> Row:
             for label, oracle in oracles.items():
                 best[label] = min(best[label], oracle.time(content, single, repeats=20).min_s)
             for label, action in actions.items():
-                best[label] = min(best[label], *(timed(action) for _ in range(2 if label == "many" else 20)))
+                turns = {"many": 2, "c many": 10}.get(label, 20)
+                best[label] = min(best[label], *(timed(action) for _ in range(turns)))
     tflite = {label: 1e6 * best[label] for label in _KERNELS}
-    return Row(name, 1e6 * best["one"], 1e6 * best["many"] / samples, load_ms, tflite)
+    row = Row(name, 1e6 * best["one"], 1e6 * best["many"] / samples, load_ms, tflite)
+    if compiled is None:
+        return row
+    rest = tuple(node.operator for node in compiled.in_numpy())
+    return replace(row, compiled=Compiled(1e6 * best["c one"], 1e6 * best["c many"] / samples, compiled_ms, rest))
 
 
 def random_values(rng: np.random.Generator, tensor: Tensor, samples: int) -> Array:
@@ -126,8 +151,26 @@ def report(rows: Sequence[Row], samples: int) -> None:
         )
 
 
-def measure_targets(path: Path, clips: int, repeats: int) -> None:
-    """Print the time of KWS clips in each target's arithmetic beside the tflite arithmetic."""
+def report_compiled(rows: Sequence[Row], samples: int) -> None:
+    """Print what compiled C takes, in microseconds and as shares of the time of others in the same run."""
+    head = f"{samples} samples, us   of XNNPACK   of numpy   1 sample, us   of numpy   ready, ms   in numpy"
+    print(f"\nbackend c       {head}")
+    for row in rows:
+        if row.compiled is not None:
+            c = row.compiled
+            print(f"{row.name:16}{c.many_us:14.2f}{c.many_us / row.tflite_us['xnnpack']:13.2f}", end="")
+            print(f"{c.many_us / row.many_us:11.3f}{c.single_us:15.1f}{c.single_us / row.single_us:11.3f}", end="")
+            print(f"{c.load_ms:12.0f}   {' '.join(c.in_numpy) or 'nothing'}")
+
+
+def measure_targets(paths: Mapping[str, Path], samples: int, repeats: int) -> None:
+    """Print the time of each model's samples in each target's arithmetic beside the tflite arithmetic."""
+    for name, path in paths.items():
+        measure_in_targets(name, path, samples, repeats)
+
+
+def measure_in_targets(model_name: str, path: Path, samples: int, repeats: int) -> None:
+    """Print the same of one model."""
     import numpy as np
 
     from tflq.analysis.executions import as_is, for_target
@@ -138,7 +181,7 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
 
     model = read_model(path)
     shape = model.main.tensors[model.main.inputs[0]].shape
-    inputs = [np.random.default_rng(0).integers(-128, 128, (clips, *shape), np.int8)]
+    inputs = [np.random.default_rng(0).integers(-128, 128, (samples, *shape), np.int8)]
     runs = {"tflite": as_is(model)}
     for name in target_names():
         target = find_target(name)
@@ -151,7 +194,7 @@ def measure_targets(path: Path, clips: int, repeats: int) -> None:
     for _ in range(repeats):  # they take turns, so that none of them has the quiet minutes for itself
         for name, run in runs.items():
             times[name] = min(times[name], timed(lambda r=run, n=name: r.engine.run(encoded[n])))
-    print(f"\n{clips} KWS clips, seconds, and as a multiple of the tflite arithmetic")
+    print(f"\n{samples} samples of {model_name}, seconds, and as a multiple of the tflite arithmetic")
     for name, seconds in times.items():
         print(f"{name:12}{seconds:10.3f}{seconds / times['tflite']:10.2f}")
 
@@ -225,7 +268,10 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_models(parser)
-    parser.add_argument("--targets", action="store_true", help="measure KWS in every target's arithmetic instead")
+    parser.add_argument(
+        "--targets", action="store_true", help="measure models in every target's arithmetic instead, KWS unless told"
+    )
+    parser.add_argument("--backend", choices=("numpy", "c"), default="numpy", help="c: compiled C as well")
     parser.add_argument("--costs", action="store_true", help="measure what samples first and last cost instead")
     options = parser.parse_args()
     if options.costs:
@@ -236,11 +282,18 @@ def main() -> None:
     restart_clean()
     import numpy as np
 
+    from tflq.backends import backend
+
     print(f"numpy {np.__version__}, {options.samples} samples, best of {options.repeats}")
     if options.targets:
-        measure_targets(model_paths(parser, ["kws"])["kws"], 1000, options.repeats)
+        with backend(options.backend):
+            measure_targets(model_paths(parser, options.models or ["kws"]), 1000, options.repeats)
         return
-    report([measure(name, path, options.samples, options.repeats) for name, path in paths.items()], options.samples)
+    with_c = options.backend == "c"
+    rows = [measure(name, path, options.samples, options.repeats, with_c) for name, path in paths.items()]
+    report(rows, options.samples)
+    if with_c:
+        report_compiled(rows, options.samples)
 
 
 if __name__ == "__main__":
