@@ -54,8 +54,9 @@ typedef float element;
 struct map {
     const float *offset, *scale, *low, *high; /* low and high: NULL where there is no correction */
     const double *wide_offset, *wide_scale, *wide_low, *wide_high; /* instead of them, where not NULL */
-    const int32_t *at, *value; /* accumulators that the map gets wrong: `listed` rows of all channels */
-    int32_t channels, stride, listed;
+    const int32_t *at, *value; /* accumulators that the map gets wrong: rows of all channels */
+    const int32_t *rows;       /* how many of them each vector of channels needs */
+    int32_t channels, stride;
     float minimum, maximum;
 };
 
@@ -189,84 +190,78 @@ static void map_wide(const struct map *map, const int32_t *sums, int32_t channel
     }
 }
 
-/* Map sums[pixel][vector] of some channels, and store them at y[pixel]. */
-INLINE void finish_as(const struct layer *layer, const int32_t *sums, int32_t channel, int pixels, int vectors,
-                      char *const *y, int corrected, int listed, int wide, int is_real, int whole)
+/* Map the sums of one vector of channels, `apart` numbers from pixel to pixel, and store them at y[pixel] + at. */
+INLINE void finish_as(const struct layer *layer, const int32_t *sums, int apart, int32_t channel, int pixels,
+                      char *const *y, int corrected, int32_t rows, int wide, int is_real, int whole)
 {
     const struct map *map = &layer->map;
-    const int32_t size = is_real ? 4 : 1, rows = map->listed, stride = map->stride;
-    const int32_t least = layer->y_least, left = map->channels - channel;
+    const int64_t at = (int64_t)channel * (is_real ? 4 : 1);
+    const int32_t stride = map->stride, least = layer->y_least, left = map->channels - channel;
     const reals minimum = all(map->minimum), maximum = all(map->maximum);
     const reals magic = all(is_real ? MAGIC : MAGIC - (float)least); /* least is even: ties stay what they are */
-    for (int b = 0; b < vectors; b++, channel += LANES) {
-        reals offset = {0}, scale = {0}, low = {0}, high = {0};
-        if (!wide) {
-            offset = *(const reals_at *)(map->offset + channel);
-            scale = *(const reals_at *)(map->scale + channel);
+    reals offset = {0}, scale = {0}, low = {0}, high = {0};
+    if (!wide) {
+        offset = *(const reals_at *)(map->offset + channel);
+        scale = *(const reals_at *)(map->scale + channel);
+    }
+    if (corrected) {
+        low = *(const reals_at *)(map->low + channel);
+        high = *(const reals_at *)(map->high + channel);
+    }
+    for (int p = 0; p < pixels; p++, sums += apart) {
+        const ints sum = *(const ints_at *)sums;
+        reals u;
+        if (wide) {
+            float values[LANES];
+            map_wide(map, sums, channel, values);
+            u = *(const reals_at *)values;
+        } else {
+            u = (__builtin_convertvector(sum, reals) + offset) * scale;
+            if (corrected) {
+                u += smaller(larger(u, low), high);
+            }
+            u = smaller(larger(u, minimum), maximum);
         }
-        if (corrected) {
-            low = *(const reals_at *)(map->low + channel);
-            high = *(const reals_at *)(map->high + channel);
+        ints found = (ints)(is_real ? (u + magic) - magic : u + magic);
+        for (int32_t k = 0; k < rows; k++) {
+            const ints other = *(const ints_at *)(map->at + k * stride + channel);
+            const ints value = *(const ints_at *)(map->value + k * stride + channel);
+            const ints mask = sum == other;
+            found = (mask & (is_real ? (ints)__builtin_convertvector(value, reals) : value - least)) | (~mask & found);
         }
-        for (int p = 0; p < pixels; p++) {
-            const ints sum = *(const ints_at *)(sums + (p * vectors + b) * LANES);
-            reals u;
-            if (wide) {
-                float values[LANES];
-                map_wide(map, sums + (p * vectors + b) * LANES, channel, values);
-                u = *(const reals_at *)values;
-            } else {
-                u = (__builtin_convertvector(sum, reals) + offset) * scale;
-                if (corrected) {
-                    u += smaller(larger(u, low), high);
-                }
-                u = smaller(larger(u, minimum), maximum);
-            }
-            ints found = (ints)(is_real ? (u + magic) - magic : u + magic);
-            for (int32_t k = 0; listed && k < rows; k++) {
-                const ints at = *(const ints_at *)(map->at + k * stride + channel);
-                const ints value = *(const ints_at *)(map->value + k * stride + channel);
-                const ints mask = sum == at;
-                found = (mask & (is_real ? (ints)__builtin_convertvector(value, reals) : value - least)) | (~mask & found);
-            }
-            char *to = y[p] + channel * size;
-            if (whole && is_real) {
-                *(ints_at *)to = found;
-            } else if (whole) {
-                store_bytes(to, found);
-            } else {
-                store_part(to, found, is_real, left - b * LANES);
-            }
+        if (whole && is_real) {
+            *(ints_at *)(y[p] + at) = found;
+        } else if (whole) {
+            store_bytes(y[p] + at, found);
+        } else {
+            store_part(y[p] + at, found, is_real, left);
         }
     }
 }
 
+/* Map sums[pixel][vector], and store them at y[pixel]. */
 static void finish(const struct layer *layer, const int32_t *sums, int32_t channel, int pixels, int vectors,
                    char *const *y)
 {
     const struct map *map = &layer->map;
-    const int how = (map->wide_scale ? 4 : map->low ? 1 : 0) + (map->listed ? 2 : 0);
-    const int is_real = layer->y_real, is_whole = map->channels - channel >= vectors * LANES;
-#define CASE(n, corrected, listed, wide)                                                               \
-    case n:                                                                                            \
-        if (is_real) {                                                                                 \
-            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 1, 1);        \
-        } else {                                                                                       \
-            finish_as(layer, sums, channel, pixels, vectors, y, corrected, listed, wide, 0, 1);        \
-        }                                                                                              \
-        break;
-    switch (is_whole ? how : 8 + (how & 4)) {
-        CASE(0, 0, 0, 0)
-        CASE(1, 1, 0, 0)
-        CASE(2, 0, 1, 0)
-        CASE(3, 1, 1, 0)
-    case 8:
-        finish_as(layer, sums, channel, pixels, vectors, y, map->low != 0, 1, 0, is_real, 0);
-        break;
-    default:
-        finish_as(layer, sums, channel, pixels, vectors, y, 0, 1, 1, is_real, 0);
+    const int is_real = layer->y_real, apart = vectors * LANES;
+    for (int b = 0; b < vectors; b++, channel += LANES, sums += LANES) {
+        const int32_t rows = map->rows[channel / LANES];
+        const int corrected = map->low != 0, is_whole = map->channels - channel >= LANES;
+        if (map->wide_scale) {
+            finish_as(layer, sums, apart, channel, pixels, y, 0, rows, 1, is_real, 0);
+        } else if (!is_whole) {
+            finish_as(layer, sums, apart, channel, pixels, y, corrected, rows, 0, is_real, 0);
+        } else if (rows) {
+            finish_as(layer, sums, apart, channel, pixels, y, corrected, rows, 0, is_real, 1);
+        } else if (corrected) {
+            finish_as(layer, sums, apart, channel, pixels, y, 1, 0, 0, is_real, 1);
+        } else if (is_real) {
+            finish_as(layer, sums, apart, channel, pixels, y, 0, 0, 0, 1, 1);
+        } else {
+            finish_as(layer, sums, apart, channel, pixels, y, 0, 0, 0, 0, 1);
+        }
     }
-#undef CASE
 }
 
 /* sums[P][B] of P pixels and B vectors of channels: they stay in registers, each vector of weights serves P pixels. */
@@ -357,6 +352,7 @@ static void dense(const struct layer *layer, char *arena, int32_t pixels)
 
 #define DEPTHWISE_PIXELS 16
 #define DEPTHWISE_TAPS 9
+#define ABREAST 4 /* pixels whose sums run at the same time */
 
 INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels, int32_t taps, int32_t is_real)
 {
@@ -375,17 +371,29 @@ INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels,
         for (int32_t i = 0; i < pixels; i += DEPTHWISE_PIXELS) {
             const int32_t left = pixels - i;
             const int32_t size = left < DEPTHWISE_PIXELS ? left : DEPTHWISE_PIXELS;
-            for (int32_t p = 0; p < size; p++) {
-                const char *x = arena + x_at[i + p];
-                reals sum = {0};
+            for (int32_t p = 0; p < size; p += ABREAST) {
+                const char *x[ABREAST];
+                reals sum[ABREAST];
+                UNROLL for (int32_t k = 0; k < ABREAST; k++) {
+                    const int32_t n = i + p + k < pixels ? i + p + k : pixels - 1;
+                    x[k] = arena + x_at[n];
+                    y[p + k] = arena + y_at[n];
+                    sum[k] = (reals){0};
+                }
                 UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
-                    sum += load_values(x + step[t], is_real, least) * w[t];
+                    UNROLL for (int32_t k = 0; k < ABREAST; k++) {
+                        sum[k] += load_values(x[k] + step[t], is_real, least) * w[t];
+                    }
                 }
                 for (int32_t t = DEPTHWISE_TAPS; t < taps; t++) {
-                    sum += load_values(x + steps[t] + channel * (is_real ? 4 : 1), is_real, least) * weights[t];
+                    const int64_t far = steps[t] + (int64_t)channel * (is_real ? 4 : 1);
+                    UNROLL for (int32_t k = 0; k < ABREAST; k++) {
+                        sum[k] += load_values(x[k] + far, is_real, least) * weights[t];
+                    }
                 }
-                *(ints_at *)(sums_of + p * LANES) = __builtin_convertvector(sum, ints);
-                y[p] = arena + y_at[i + p];
+                UNROLL for (int32_t k = 0; k < ABREAST; k++) {
+                    *(ints_at *)(sums_of + (p + k) * LANES) = __builtin_convertvector(sum[k], ints);
+                }
             }
             finish(layer, sums_of, channel, size, 1, y);
         }

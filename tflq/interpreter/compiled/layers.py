@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tflq.graph import Array
@@ -17,6 +19,8 @@ MOST_VECTORS = 4
 """Vectors of output channels whose sums are held at a time."""
 Clamp = tuple[int, int] | None
 """Ends of a clamp behind a layer."""
+NEVER = np.iinfo(np.int32).min
+"""No accumulator."""
 WIDEST = 8
 """Neighbouring pixels that a depthwise layer may see as one."""
 
@@ -98,19 +102,27 @@ class Packer:
     def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a dense convolution."""
         (height, width), (down, along) = window.kernel, window.dilation
-        runs = np.arange(height)[:, None] * down * x.row
         if along > 1:  # taps of a row are not neighbours: each is a run of its own
-            runs = runs + np.arange(width) * along * x.pixel
-        length = form.weights.shape[3] * (1 if along > 1 else width)
-        layer = self._dense(form, x, y, clamp, runs.reshape(-1), length)
-        self._set_pixels(layer, *self._image(window, x, y))
+            runs = np.arange(height)[:, None] * down * x.row + np.arange(width) * along * x.pixel
+            layer = self._dense(form, x, y, clamp, runs.reshape(-1), form.weights.shape[3])
+            self._set_pixels(layer, *self._image(window, x, y))
+            return layer
+        wide = self._abreast(y, self.library.lanes - 1)
+        run = (width + (wide - 1) * window.stride[1]) * x.channels
+        shared = np.zeros((wide, len(form.weights), height, run), np.int16)
+        for n in range(wide):  # outputs next to each other share a wider patch, with zeros beside their own taps
+            first = n * window.stride[1] * x.channels
+            shared[n, :, :, first : first + width * x.channels] = form.weights.reshape(len(form.weights), height, -1)
+        joined = replace(form, weights=shared.reshape(-1, height, 1, run))
+        layer = self._dense(joined, x, y, clamp, np.arange(height) * down * x.row, run, wide)
+        x_at, y_at = self._image(window, x, y)
+        self._set_pixels(layer, x_at[::wide], y_at[::wide])
         return layer
 
     def depthwise(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a depthwise convolution; neighbouring outputs may count as one pixel of more channels."""
         lanes = self.library.lanes
-        wide = next((f for f in range(1, WIDEST + 1) if f * y.channels % lanes == 0 and y.width % f == 0), 1)
-        wide = wide if window.stride[1] == 1 else 1
+        wide = self._abreast(y) if window.stride[1] == 1 else 1
         layer = CLayer(kind=LayerKind.DEPTHWISE)
         set_end(layer, "x", x)
         set_end(layer, "y", y)
@@ -125,7 +137,16 @@ class Packer:
         self._set_pixels(layer, x_at[::wide], y_at[::wide])
         return layer
 
-    def _dense(self, form: Linear, x: Buffer, y: Buffer, clamp: Clamp, runs: Array, length: int) -> CLayer:
+    def _abreast(self, y: Buffer, most: int | None = None) -> int:
+        """Return how many neighbouring outputs fill whole vectors: 1 where none do, or they have more channels."""
+        if most is not None and y.channels > most:
+            return 1
+        counts = range(1, WIDEST + 1)
+        return next((n for n in counts if n * y.channels % self.library.lanes == 0 and y.width % n == 0), 1)
+
+    def _dense(
+        self, form: Linear, x: Buffer, y: Buffer, clamp: Clamp, runs: Array, length: int, wide: int = 1
+    ) -> CLayer:
         """Return a dense layer without its pixels.
 
         Args:
@@ -135,6 +156,7 @@ class Packer:
             clamp: what its results are clamped to, beside the map's own ends.
             runs: where runs of neighbouring elements begin, from the first tap on.
             length: elements of a run.
+            wide: neighbouring outputs that count as one of more channels.
         """
         lanes, group = self.library.lanes, self.library.group
         layer = CLayer(kind=LayerKind.DENSE)
@@ -156,7 +178,7 @@ class Packer:
         kind = np.int8 if self.library.multiplies_bytes else np.float32
         arrays = {"weights": weights.astype(kind), "start": start.astype(np.int32), "steps": steps.astype(np.int32)}
         fill(layer, self.owned, **arrays)
-        self._set_map(layer.map, form.maps.listed, 1, clamp)
+        self._set_map(layer.map, form.maps.listed, wide, clamp)
         return layer
 
     def _image(self, window: Window, x: Buffer, y: Buffer) -> tuple[Offsets, Offsets]:
@@ -187,9 +209,11 @@ class Packer:
         target.channels = found.scale.size * wide
         at, value = listed(found)
         value = np.clip(value, *ends)
-        target.stride, target.listed = padded(np.tile(at[:1], wide), lanes).shape[1], len(at)
-        rows = (padded(np.tile(part, wide), lanes).astype(np.int32) for part in (at, value))
-        fill(target, self.owned, **dict(zip(("at", "value"), rows, strict=True)))
+        at = padded(np.tile(at, wide), lanes, NEVER).astype(np.int32)
+        value = padded(np.tile(value, wide), lanes).astype(np.int32)
+        target.stride = at.shape[1]
+        used = (at != NEVER).sum(axis=0).reshape(-1, lanes).max(axis=1)
+        fill(target, self.owned, at=at, value=value, rows=used.astype(np.int32))
 
 
 def listed(found: StepMap) -> tuple[Array, Array]:
@@ -197,16 +221,16 @@ def listed(found: StepMap) -> tuple[Array, Array]:
     channels = np.array([channel for channel, _, _ in found.exceptions], np.int64)
     rows = np.array([int((channels[:n] == channels[n]).sum()) for n in range(channels.size)], np.int64)
     shape = (int(rows.max()) + 1 if rows.size else 0, found.scale.size)
-    at, value = np.full(shape, np.iinfo(np.int32).min, np.int64), np.zeros(shape, np.int64)
+    at, value = np.full(shape, NEVER, np.int64), np.zeros(shape, np.int64)
     for row, (channel, accumulator, code) in zip(rows, found.exceptions, strict=True):
         at[row, channel], value[row, channel] = accumulator, code
     return at, value
 
 
-def padded(values: Array, multiple: int) -> Array:
-    """Return an array whose last axis is filled up with zeros to a multiple."""
+def padded(values: Array, multiple: int, filling: int = 0) -> Array:
+    """Return an array whose last axis is filled up to a multiple."""
     missing = -values.shape[-1] % multiple
-    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]) if missing else values
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)], constant_values=filling) if missing else values
 
 
 def set_end(layer: CLayer, name: str, buffer: Buffer) -> None:

@@ -36,8 +36,8 @@ class CMap(ctypes.Structure):
     """struct map."""
 
     _fields_ = _fields("""
-        pointer: offset scale low high wide_offset wide_scale wide_low wide_high at value
-        int32: channels stride listed
+        pointer: offset scale low high wide_offset wide_scale wide_low wide_high at value rows
+        int32: channels stride
         float: minimum maximum
     """)
 

@@ -83,8 +83,9 @@ class StepMaps:
     @cached_property
     def listed(self) -> StepMap | None:
         """The proven map in float32 with up to LISTED exceptions in each channel, else that in float64."""
-        wide = self.in_float64
-        return None if wide is None else fit_in_float32(self.steps(), wide, LISTED)
+        steps = self.steps()
+        wide = vars(self).get("in_float64") or fit_in_float64(steps)
+        return None if wide is None else fit_in_float32(steps, wide, LISTED)
 
     def serving(self, count: int) -> StepMap | None:
         """Return the map for so many more accumulators; None where the rule itself must run."""
