@@ -6,13 +6,13 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import overload
 
 from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.estimate import figure
-from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
+from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
 from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
@@ -29,6 +29,7 @@ from tflq.precision.noise import Beside, beside_others, is_required_accuracy_wit
 from tflq.precision.objective import OBJECTIVES as OBJECTIVES
 from tflq.precision.objective import objective_of
 from tflq.precision.problem import Problem
+from tflq.precision.recover import RecoverySettings
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.trial import Requirement, Result
 from tflq.report import Page
@@ -44,6 +45,7 @@ class SearchOptions(TrialOptions):
         min_sqnr: signal-to-noise ratio of the outputs to keep, in dB.
         slack: how much noisier than the first setting found a smaller one may be, in dB; inf lets the accuracy alone
             decide.
+        recover: recover every setting, with the samples that judge it; and search without that, too, to compare.
         objective: what to make small: "bytes", or "cycles" or "energy" as the target's estimate says.
         verify: try the setting on these other samples, too.
     """
@@ -51,6 +53,7 @@ class SearchOptions(TrialOptions):
     at_least: float | None = None
     min_sqnr: float | None = None
     slack: float = 3.0
+    recover: bool = False
     objective: str = "bytes"
     verify: Span | None = None
 
@@ -89,6 +92,7 @@ class SearchResult(PageResult, TableResult):
         span: of the samples that decided; None for all.
         verified: the chosen setting on other samples; None where it was not tried.
         beside: the chosen setting beside others on the same samples; nothing without labels.
+        plain: what a search without recovery finds; None where `found` is without.
     """
 
     model: str
@@ -97,6 +101,7 @@ class SearchResult(PageResult, TableResult):
     span: Span | None
     verified: Result | None
     beside: tuple[Beside, ...] = ()
+    plain: PrecisionSearch | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -128,6 +133,8 @@ class SearchResult(PageResult, TableResult):
             "required_within_interval": None if chosen is None else is_required_accuracy_within(asked, chosen.result),
             "paired": [paired_report(b.pair, b.what) | {"bits": list(b.point.bits)} for b in self.beside],
             "points": self.rows(),
+            "recovered": self.plain is not None,
+            "without_recovery": None if self.plain is None else _without(self.plain),
             **picked(found, "evaluated", "known"),
         }
 
@@ -137,7 +144,7 @@ class SearchResult(PageResult, TableResult):
 
     def page(self) -> Page:
         """Return the page: the Pareto front and the setting."""
-        return search_page(self.model, self.found, self.verified, self.beside)
+        return search_page(self.model, self.found, self.verified, self.beside, self.plain)
 
     def write_settings(self, path: str | Path) -> None:
         """Write the setting for `TargetOptions.file` and --settings; nothing where none was found.
@@ -155,6 +162,7 @@ class SearchResult(PageResult, TableResult):
             "samples": str(self.span) if self.span else f"0:{found.samples}",
             "required": asdict(self.found.requirement),
             "found": result_text(found.chosen.result),
+            "recovered": self.plain is not None,
             "verified": None if self.verified is None else result_text(self.verified),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
@@ -231,20 +239,44 @@ def search(
     if isinstance(options, BackwardOptions):
         return backward(model, wanted, samples, options, progress)
     options.check()
+    plain = None
+    if options.recover and options.data is None and (samples is None or _is_random(samples)):
+        raise UsageError(
+            "--recover fits weights to samples like those that the device will see: give --data or --input"
+        )
     subject = read_subject(model, wanted, samples, options, progress, options.span, options.verify)
+    if options.recover:
+        subject = subject.recovered(options.span, RecoverySettings())
+        unrecovered = replace(subject, recovering=None).problem(options.span)
+        plain = _found(unrecovered, replace(options, recover=False), progress)
     problem = subject.problem(options.span)
-    objective = objective_of(problem, options.objective)
-    with open_evaluator(problem, options, progress) as evaluator:
-        wanted_quality = Requirement(options.at_least, options.min_sqnr)
-        found = precision.search(evaluator, wanted_quality, options.slack, objective)
+    found = _found(problem, options, progress)
     verified = _verified(subject, found, options.verify)
-    return SearchResult(name_of(model), found, problem, options.span, verified, beside_others(problem, found))
+    return SearchResult(name_of(model), found, problem, options.span, verified, beside_others(problem, found), plain)
+
+
+def _is_random(samples: SampleSource) -> bool:
+    return isinstance(samples, SampleOptions) and samples.is_random
+
+
+def _found(problem: Problem, options: SearchOptions, progress: Progress) -> PrecisionSearch:
+    with open_evaluator(problem, options, progress) as evaluator:
+        asked = Requirement(options.at_least, options.min_sqnr)
+        return precision.search(evaluator, asked, options.slack, objective_of(problem, options.objective))
 
 
 def _verified(subject: Subject, found: PrecisionSearch, span: Span | None) -> Result | None:
     if span is None or found.chosen is None:
         return None
     return evaluate(subject.problem(span), found.chosen.result.trial)
+
+
+def _without(found: PrecisionSearch) -> dict[str, Json]:
+    return {
+        "chosen": None if found.chosen is None else _point(found.chosen),
+        "points": [_point(point) for point in found.points],
+        **picked(found, "evaluated", "known"),
+    }
 
 
 def _point(point: Point) -> dict[str, Json]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -18,11 +18,15 @@ from tflq.api.options import CalibrationOptions, Progress, SampleOptions, Sample
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.benchmarks.scoring import load_named
+from tflq.converters.dequantized import dequantized
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
 from tflq.precision.evaluate import evaluate
 from tflq.precision.evaluator import Evaluator
 from tflq.precision.problem import Problem, make_problem
+from tflq.precision.recover import RealSamples, RecoverySettings
+from tflq.precision.recover.aside import split
+from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import ResultsFile
 
 DEFAULT_SAMPLES = 64
@@ -95,6 +99,7 @@ class Subject:
         labels: their classes, or None.
         target: name and settings, complete.
         options: the user's.
+        recovering: recovers every setting before it is judged; None to round to nearest.
     """
 
     model: Model
@@ -103,6 +108,7 @@ class Subject:
     labels: NDArray[np.int64] | None
     target: TargetOptions
     options: TrialOptions
+    recovering: Recovering | None = None
 
     def problem(self, span: Span | None) -> Problem:
         """Return the problem for some of the samples.
@@ -121,7 +127,20 @@ class Subject:
             None if self.labels is None else self.labels[taken.start : taken.stop],
             against_float=self.options.in_float,
             widths=self.options.widths,
+            recovering=self.recovering,
         )
+
+    def recovered(self, span: Span | None, options: RecoverySettings) -> Subject:
+        """Return the network in floating point, every setting of which is recovered with some of the samples.
+
+        Raises:
+            InputError: there are not so many samples, or too few of them.
+        """
+        network = dequantized(replace(self.model, graphs=[self.ranged, *self.model.graphs[1:]]))
+        samples = RealSamples(self.samples, self.model.main, network.main)
+        fitted, aside = split((span or Span(0, samples.count)).of(samples))
+        recovering = Recovering(network, tuple(fitted.arrays), tuple(aside.arrays), options)
+        return replace(self, model=network, ranged=network.main, samples=samples, recovering=recovering)
 
 
 def read_subject(

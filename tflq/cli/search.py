@@ -77,7 +77,13 @@ template_option = output_option(
     default=SearchOptions.slack,
     show_default=True,
     metavar="DB",
-    help="How much noisier than the first setting found a smaller one may be; inf lets the accuracy alone decide.",
+    help="How much noisier than the first setting found a smaller one may be; inf lets the accuracy alone decide. "
+    "--recover has no use for it: there all settings tell what accuracy a ratio is worth.",
+)
+@click.option(
+    "--recover",
+    is_flag=True,
+    help="Recover every setting with the samples of the search (docs/recover.md), and compare.",
 )
 @click.option("--verify", callback=read_span, metavar="START:STOP", help="Try the setting on these other samples, too.")
 @output_option(
@@ -187,7 +193,9 @@ def _print(result: SearchResult, path: Path | None) -> None:
     output.line(f"required: {requirement_text(found.requirement)}; made small: {found.objective.name}")
     if point is not None and found.objective.name != "bytes":
         output.line(f"{found.objective.name}: {point.cost.basis}")
-    _print_points(found)
+    if result.plain is not None:
+        _print_points(result.plain, "without recovery: ")
+    _print_points(found, "recovered: " if result.plain is not None else "")
     if point is None:
         output.line("the target refuses every setting")
     else:
@@ -213,7 +221,7 @@ def _sentence(found: PrecisionSearch, point: Point) -> str:
     return f"chosen: {facts}{compared}"
 
 
-def _print_points(found: PrecisionSearch) -> None:
+def _print_points(found: PrecisionSearch, which: str = "") -> None:
     output.line()
     counted = cost_columns(found)
     columns = (*counted, "accuracy, %", "SQNR, dB", "bits of the layers", "")
@@ -229,7 +237,7 @@ def _print_points(found: PrecisionSearch) -> None:
         if _is_shown(found, p)
     ]
     shown = "the Pareto front, equal bits, and the setting"
-    title = f"{found.objective.name} against quality: {shown} ({len(found.points)} points in all)"
+    title = f"{which}{found.objective.name} against quality: {shown} ({len(found.points)} points in all)"
     output.table(columns, rows, right=columns[: len(counted) + 2], title=title)
     output.line()
 

@@ -56,7 +56,12 @@ def _score(problem: Problem, trial: Trial, outputs: Reals) -> Result:
 
 def _outputs(problem: Problem, trial: Trial) -> Reals:
     target = find_mixed_precision(problem.target)
-    execution = for_target(problem.graph, target, problem.settings(trial))
+    settings = problem.settings(trial)
+    if problem.recovering is None:
+        execution = for_target(problem.graph, target, settings)
+    else:
+        widths = {layer.index: bits for layer, bits in zip(problem.plan.layers, trial.bits, strict=True)}
+        execution = problem.recovering.execution(target, settings, widths)
     samples = GivenSamples(problem.samples)
     if trial.floating is Floating.NONE:
         return real_outputs(execution, samples)

@@ -18,6 +18,7 @@ from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
 from tflq.precision.digest import digest_of
+from tflq.precision.recovered import Recovering
 from tflq.precision.trial import Bits, Trial
 
 Reals = NDArray[np.float64]
@@ -37,6 +38,7 @@ class Problem:
         labels: int64[S] classes; None where there are none.
         reference: what the outputs should be: float64[S, elements of all outputs].
         in_float: whether the reference is the model in floating point; else it is the model as it is.
+        recovering: what every setting is recovered with before it is judged; None to round to nearest.
         version: of tflq, so that workers of another one do not take part.
         kernels: files with kernels that the user loaded; workers load them, too.
     """
@@ -50,6 +52,7 @@ class Problem:
     labels: NDArray[np.int64] | None
     reference: Reals
     in_float: bool
+    recovering: Recovering | None = None
     version: str = __version__
     kernels: tuple[KernelFile, ...] = field(default_factory=loaded_kernel_files)
 
@@ -64,6 +67,7 @@ class Problem:
         return digest_of(
             (self.graph, self.target, self.assignments, self.rules),
             (self.samples, self.labels, self.reference, self.in_float, self.version, *(k.text for k in self.kernels)),
+            *(() if self.recovering is None else (self.recovering,)),
         )
 
     @property
@@ -122,6 +126,7 @@ def make_problem(
     *,
     against_float: bool = False,
     widths: Collection[int] = (),
+    recovering: Recovering | None = None,
 ) -> Problem:
     """Make a problem: find the choices and run the reference.
 
@@ -134,6 +139,7 @@ def make_problem(
         labels: one class for each sample, or None.
         against_float: whether the model in floating point is the reference, instead of the model as it is.
         widths: only these bits; all that the target offers where none is given.
+        recovering: recovers every setting before it is judged.
 
     Raises:
         OptionError: the target offers no choice for this graph; settings that do not fit.
@@ -151,7 +157,7 @@ def make_problem(
         raise InputError(f"labels need a model with one output; this one has {len(ranged.outputs)}")
     arrays = tuple(np.ascontiguousarray(a) for a in samples.take(0, samples.count))
     reference = real_outputs(in_float(model) if against_float else as_is(model), GivenSamples(arrays))
-    return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float)
+    return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float, recovering)
 
 
 def real_outputs(execution: Execution, samples: Samples) -> Reals:

@@ -11,6 +11,7 @@ from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path
 from tflq.precision.evaluator import Evaluator
+from tflq.precision.isotonic import rising
 from tflq.precision.objective import Objective, objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.strategy import Proposal, Steps, follow
@@ -120,6 +121,10 @@ class Cheapest:
     requirement is the first found. 3. Exchanges between two layers make it cheaper, as long as they keep the
     requirement and at most `slack_db` more noise than the first found.
 
+    Settings that are recovered all come near to what is required, and among many one keeps an accuracy by chance. There
+    the accuracy that a setting's ratio is worth (`isotonic.rising`, of all that was tried) must keep it, too, and there
+    are no exchanges.
+
     Attributes:
         problem: its reference is what the ratio of signal to noise compares with.
         objective: what to make small.
@@ -138,11 +143,23 @@ class Cheapest:
         """Try each layer alone, the path from the widest to the narrowest, then exchanges."""
         model = yield from self._noise()
         yield from self._tried("path", path(model))
-        first = self._cheapest(list(self.results.values()), math.inf)
+        tried = list(self.results.values())
+        if self.problem.recovering is not None:
+            return self._report(None, self._cheapest(self._expected(tried), math.inf))
+        first = self._cheapest(tried, math.inf)
         if first is None:
             return self._report(None, None)
         chosen = yield from self._exchanged(model, first)
         return self._report(first.sqnr_db - self.slack_db, chosen)
+
+    def _expected(self, results: list[Result]) -> list[Result]:
+        """Return the results whose ratio is worth the accuracy that is required."""
+        least = self.requirement.accuracy_percent
+        known = [(r, r.accuracy_percent) for r in results if r.accuracy_percent is not None]
+        if least is None:
+            return results
+        worth = rising([(r.sqnr_db, accuracy) for r, accuracy in known])
+        return [r for (r, _), value in zip(known, worth, strict=True) if value >= least]
 
     def _tried(self, what: str, settings: Sequence[Bits]) -> _Steps[list[Result]]:
         trials = [Trial(bits) for bits in settings]

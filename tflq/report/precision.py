@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tflq.analysis.significance import interval_text
 from tflq.precision.noise import Beside, is_required_accuracy_within
@@ -29,8 +30,14 @@ def sensitivity_page(model: str, found: Sensitivity) -> Page:
     return Page(f"Sensitivity of {model} for {found.target}", _sensitive(found), facts, sections)
 
 
-def search_page(model: str, found: PrecisionSearch, verified: Result | None, beside: Sequence[Beside] = ()) -> Page:
-    """Return the page of a search: the Pareto front and the setting."""
+def search_page(
+    model: str,
+    found: PrecisionSearch,
+    verified: Result | None,
+    beside: Sequence[Beside] = (),
+    plain: PrecisionSearch | None = None,
+) -> Page:
+    """Return the page of a search: the Pareto front and the setting; of one with recovery the front without, too."""
     asked = found.requirement
     wanted = [f"{asked.accuracy_percent:g} %"] if asked.accuracy_percent is not None else []
     wanted += [f"{asked.sqnr_db:g} dB"] if asked.sqnr_db is not None else []
@@ -44,6 +51,9 @@ def search_page(model: str, found: PrecisionSearch, verified: Result | None, bes
         facts.append(("on samples kept apart", result_text(verified)))
     facts += [("noise", text) for text in noise_texts(found, beside)]
     sections = [_front(found), *_setting(found)]
+    if plain is not None:
+        facts.append(("recovered", "each setting, with these samples"))
+        sections.append(replace(_front(plain), title="Without recovery"))
     return Page(f"Precision of {model} for {found.target}", _chosen(found), facts, sections)
 
 

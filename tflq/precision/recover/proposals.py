@@ -32,10 +32,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Recovered:
-    """What was done to a filter, and its new constants; None where it keeps its own."""
+    """What was done to a filter.
+
+    Attributes:
+        layer: in figures.
+        constants: its new ones; None where it keeps its own.
+        is_local: whether nothing behind the layer took part: its own result judged it, not the network's outputs.
+    """
 
     layer: LayerRecovery
     constants: Constants | None
+    is_local: bool = True
 
 
 def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered]:
@@ -57,7 +64,8 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
     if not options.bias_only and placed.bits <= options.most_bits:
         proposals.append((ALL, find_rounding(moments, of.matrix(weights).astype(np.float64), grid)))
     before = after = judge.held_out_db(step.execution, node.outputs)
-    best, found, refused = step, Recovered(replace(nothing, reason=WORSE), None), ""
+    is_local = all(t in matched for t in node.outputs)
+    best, found, refused = step, Recovered(replace(nothing, reason=WORSE), None, is_local), ""
     for kept, rounding in proposals:
         constants = _constants(of, weights, rounding, moments)
         graph = with_constants(step.graph, of, constants)
@@ -72,7 +80,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
             share = float(np.mean(plain.q != rounding.q))
             steps = _in_steps(step, of, constants[1], matched.get(node.outputs[0]))
             layer = replace(nothing, kept=kept, fit_db=fit, changed=share, bias_steps=steps)
-            found = Recovered(layer, constants)
+            found = Recovered(layer, constants, is_local)
     reason = refused if refused and found.layer.kept != ALL else found.layer.reason
     return best, replace(found, layer=replace(found.layer, reason=reason, held_out_db=(before, after)))
 
