@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tflq.converters.calibration import StatisticsOptions, calibrate
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.tflite import model_to_bytes
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model, Tensor
 
@@ -107,9 +108,53 @@ class Drawer:
             dilation_h_factor=1,
             dilation_w_factor=1,
             fused_activation_function=act,
-            depth_multiplier=1,
         )
         return Drawn(written, (*x.shape[:3], out), act == "relu")
+
+    def dense(self, x: Drawn) -> Drawn:
+        """A fully connected layer on all elements."""
+        size, out = int(np.prod(x.shape)), int(self.rng.integers(3, 9))
+        flat = self.reshape(x, (1, size))
+        w, b = self.array(out, size, spread=0.4), self.array(out, spread=0.3)
+        operands = [flat.tensor, w.tensor, b.tensor]
+        written = self.builder.add("fully_connected", operands, (1, out), DType.FLOAT32, keep_num_dims=False)
+        return Drawn(written, (1, out))
+
+    def reshape(self, x: Drawn, shape: tuple[int, ...]) -> Drawn:
+        """The same elements in another shape."""
+        wanted = self.builder.constant(f"shape_{x.tensor}_{len(shape)}", np.array(shape, np.int32))
+        written = self.builder.add("reshape", [x.tensor, wanted], shape, DType.FLOAT32, new_shape=shape)
+        return Drawn(written, shape, x.positive)
+
+    def join(self, a: Drawn, b: Drawn) -> Drawn:
+        """A concatenation of channels, or softmax where shapes do not allow it."""
+        if a.shape[:-1] != b.shape[:-1]:
+            return Drawn(self.builder.add("softmax", [a.tensor], a.shape, DType.FLOAT32, beta=1.0), a.shape, True)
+        shape = (*a.shape[:-1], a.shape[-1] + b.shape[-1])
+        operands = [a.tensor, b.tensor]
+        return Drawn(
+            self.builder.add("concatenation", operands, shape, DType.FLOAT32, axis=len(shape) - 1),
+            shape,
+            a.positive and b.positive,
+        )
+
+    def pool(self, x: Drawn) -> Drawn:
+        """A largest value of 2x2."""
+        if len(x.shape) != 4 or min(x.shape[1:3]) < 2:
+            return self.apply("exp", self.bounded(x), positive=True)
+        shape = (x.shape[0], x.shape[1] // 2, x.shape[2] // 2, x.shape[3])
+        written = self.builder.add(
+            "max_pool_2d",
+            [x.tensor],
+            shape,
+            DType.FLOAT32,
+            padding="valid",
+            stride_h=2,
+            stride_w=2,
+            filter_height=2,
+            filter_width=2,
+        )
+        return Drawn(written, shape, x.positive)
 
 
 _Kind = Callable[[Drawer, Drawn, Drawn], Drawn]
@@ -128,7 +173,7 @@ def _root(operator: str) -> _Kind:
 def _pair(operator: str) -> _Kind:
     def draw(d: Drawer, a: Drawn, b: Drawn) -> Drawn:
         chance = d.rng.random()
-        other = d.number() if chance < 0.3 else d.array(4) if chance < 0.4 and a.shape[-1] == 4 else b
+        other = d.number() if chance < 0.3 or a is b else d.array(4) if chance < 0.4 and a.shape[-1] == 4 else b
         try:
             np.broadcast_shapes(a.shape, other.shape)
         except ValueError:
@@ -172,6 +217,10 @@ _KINDS: dict[str, _Kind] = {
     "hard_swish": _unary("hard_swish"),
     "filter": lambda d, a, _b: d.filter(a),
     "filter again": lambda d, a, _b: d.filter(a),
+    "pooled filter": lambda d, a, _b: d.pool(d.filter(a)),
+    "dense": lambda d, a, _b: d.dense(a),
+    "flat": lambda d, a, _b: d.reshape(a, (1, int(np.prod(a.shape)))),
+    "join": lambda d, a, b: d.join(a, b),
 }
 
 
@@ -219,8 +268,10 @@ def _quantised(graph: Graph) -> Graph:
     for t, tensor in enumerate(graph.tensors):
         if tensor.range is not None:
             result.tensors[t] = replace(tensor, dtype=DType.INT8, quantisation=_type(tensor), range=None)
-    for node in graph.nodes:
-        if node.operator in ("conv_2d", "depthwise_conv_2d"):
+    for index, node in enumerate(graph.nodes):
+        if node.operator == "depthwise_conv_2d":
+            result.nodes[index] = with_attributes(node, depth_multiplier=1)
+        if node.operator in ("conv_2d", "depthwise_conv_2d", "fully_connected"):
             axis = 3 if node.operator == "depthwise_conv_2d" else 0
             w, b = (graph.tensors[t] for t in node.inputs[1:])
             _weights(result, node.inputs[1], w, axis)
@@ -244,9 +295,9 @@ def _type(tensor: Tensor) -> Affine:
 
 def _weights(graph: Graph, t: int, weights: Tensor, axis: int) -> None:
     assert weights.data is not None
-    largest = np.abs(weights.data).max(axis=tuple(a for a in range(4) if a != axis))
+    largest = np.abs(weights.data).max(axis=tuple(a for a in range(weights.data.ndim) if a != axis))
     scale = (largest / 127).astype(np.float32)
-    shape = [-1 if a == axis else 1 for a in range(4)]
+    shape = [-1 if a == axis else 1 for a in range(weights.data.ndim)]
     data = np.clip(np.round(weights.data / scale.reshape(shape)), -127, 127).astype(np.int8)
     affine = Affine(scale, np.zeros(len(scale), np.int64), axis, 8, True)
     graph.tensors[t] = Tensor(weights.name, data.shape, DType.INT8, affine, data=data)

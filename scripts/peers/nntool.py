@@ -26,6 +26,7 @@ from random import Random
 from peers.campaign import Peer, Row, Verdict, find, parser, report
 from peers.expression_networks import write
 from peers.nntool_dump import Comparison, Dump, Scheme, converted
+from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.nntool_script import graph_options, node_options
 from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
@@ -141,7 +142,9 @@ def judged(model: Path, scheme: Scheme, dump: Dump, every: bool = False) -> Row:
             model.stem, str(scheme), verdict, 0, f"{error}"[-200:] + (f" | {dump.failed[:90]}" if dump.failed else "")
         )
     if dump.failed:
-        return Row(model.stem, str(scheme), Verdict.REFUSED_BY_PEER, 0, dump.failed[:150])
+        warned = [text for text in departures_of(ours[1]).values() if "own execution" in text]
+        verdict = Verdict.KNOWN if warned else Verdict.REFUSED_BY_PEER
+        return Row(model.stem, str(scheme), verdict, 0, f"{dump.failed[:150]} {'warned: '.join(['', *warned[:1]])}")
     comparison = Comparison.of(dump, ours)
     found = comparison.differences
     if not found:

@@ -209,6 +209,9 @@ class Comparison:
         """The outputs of an expression as NNTool has them: its order differs from run to run."""
         left, found = list(node.outputs), []
         for k, out in enumerate(quant["out_qs"]):
+            if not left:
+                self._check(False, node.name, "outputs", f"NNTool has {len(quant['out_qs'])}")
+                break
             values = self.dump.arrays[f"{base}#{k}" if k else base].reshape(-1)
             same = [
                 t for t in left if _same_type(self.graph.tensors[t].affine, out) and self.values[t].size == values.size

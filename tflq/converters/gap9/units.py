@@ -65,16 +65,16 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
 
 
 def _refuse_after_constant(graph: Graph, index: int) -> None:
-    """An addition of one number joins what follows as one of two tensors, and NNTool then fails, whatever is set."""
+    """An addition of a constant of rank 0 joins what follows, and NNTool then fails, whatever is set."""
     node = graph.nodes[index]
     place = constant_operand(graph, node) if node.operator == "add" else None
     reader = only_reader(graph, node.outputs[0])
-    if place is None or graph.tensors[node.inputs[place]].size != 1 or reader is None:
+    if place is None or graph.tensors[node.inputs[place]].shape != () or reader is None:
         return
     if graph.nodes[reader].operator in _AFTER_CONSTANT:
         raise UnsupportedError(
-            f"{graph.where(index)}: NNTool fails on the addition of a constant of one element in front of "
-            f"{graph.nodes[reader].operator.upper()}; add a constant of the tensor's shape"
+            f"{graph.where(index)}: NNTool fails on the addition of a constant of rank 0 in front of "
+            f"{graph.nodes[reader].operator.upper()}; give it the shape [1]"
         )
 
 

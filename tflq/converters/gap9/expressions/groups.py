@@ -99,5 +99,10 @@ def _stays_alone(graph: Graph, group: Group) -> bool:
     if len(group) > 1:
         return not group
     node = graph.nodes[group[0]]
-    shapes = {graph.tensors[t].shape for t in node.inputs}
+    shapes = {_without_leading_ones(graph.tensors[t].shape) for t in node.inputs}
     return node.operator in ACTIVATIONS or (node.operator == "add" and len(shapes) == 1)
+
+
+def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((place for place, size in enumerate(shape) if size != 1), len(shape))
+    return shape[first:]

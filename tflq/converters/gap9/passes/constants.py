@@ -185,14 +185,14 @@ def _bias_tensor(graph: Graph, node: Node, made: FilterConstants) -> Tensor:
 
 
 def _operands(graph: Graph, index: int) -> None:
-    """Constant operands: NE16's Add and expressions keep the file's quantized values.
+    """Constant operands: an Add of unsigned values and expressions keep the file's quantized values.
 
     All others are int8 symmetric on the constant's range.
     """
     node = graph.nodes[index]
     for position, t in enumerate(node.inputs):
         tensor = graph.tensors[t]
-        keeps = node.attributes.text("engine") == NE16 or node.operator == EXPRESSION
+        keeps = node.operator == EXPRESSION or not graph.tensors[node.outputs[0]].affine.signed
         keeps = keeps and isinstance(tensor.quantisation, Affine)
         if not tensor.is_constant or keeps:
             continue
