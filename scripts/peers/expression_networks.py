@@ -15,7 +15,7 @@ import numpy as np
 from tflq.converters.calibration import StatisticsOptions, calibrate
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.tflite import model_to_bytes
-from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model, Tensor
+from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model, Range, Tensor
 
 _SHAPE = (1, 6, 5, 4)
 _SMALL = ((1, 1, 1, 4), (1, 6, 5, 1), (1, 1, 5, 4))
@@ -265,6 +265,7 @@ def _network(rng: np.random.Generator) -> Graph | None:
 def _quantised(graph: Graph) -> Graph:
     """Give computed tensors int8 types of their ranges, filters int8 weights, constants of one element scale 1."""
     result = graph.copy()
+    graph = _with_shared_ranges(graph)
     for t, tensor in enumerate(graph.tensors):
         if tensor.range is not None:
             result.tensors[t] = replace(tensor, dtype=DType.INT8, quantisation=_type(tensor), range=None)
@@ -283,6 +284,21 @@ def _quantised(graph: Graph) -> Graph:
     for t, tensor in enumerate(result.tensors):
         if tensor.is_constant and tensor.dtype is DType.FLOAT32:
             result.tensors[t] = _constant(tensor)
+    return result
+
+
+def _with_shared_ranges(graph: Graph) -> Graph:
+    """What concatenations, pools and reshapes connect has one range, as TFLite's kernels want it."""
+    result = graph.copy()
+    for _ in graph.nodes:
+        for node in graph.nodes:
+            if node.operator not in ("concatenation", "max_pool_2d", "reshape"):
+                continue
+            joined = [t for t in (*node.inputs, *node.outputs) if result.tensors[t].range is not None]
+            ranges = [r for t in joined if (r := result.tensors[t].range) is not None]
+            low, high = np.min([r.minimum for r in ranges], axis=0), np.max([r.maximum for r in ranges], axis=0)
+            for t in joined:
+                result.tensors[t] = replace(result.tensors[t], range=Range(low, high))
     return result
 
 
