@@ -217,9 +217,81 @@ def slices(d: Drawer, x: Value) -> Value:
     return d.head(d.conv(a, 6))
 
 
+def dense_blocks(d: Drawer, x: Value) -> Value:
+    """Each layer reads all before it."""
+    a = d.layers.MaxPooling2D(3, 2)(d.layers.ZeroPadding2D(1)(d.conv(x, 6, stride=d.pick(1, 2), name="relu")))
+    for _ in range(d.pick(2, 3)):
+        b = d.layers.Activation("relu")(d.layers.BatchNormalization()(a))
+        a = d.layers.Concatenate()([a, d.layers.Conv2D(4, 3, padding="same", use_bias=False)(b)])
+    return d.head(d.layers.AveragePooling2D(2, padding=d.pick("same", "valid"))(d.conv(a, 6, 1)))
+
+
+def shuffled(d: Drawer, x: Value) -> Value:
+    """ShuffleNet's block: halves, and channels in another order."""
+    a = d.conv(x, 8, stride=2)
+    left, right = a[..., :4], a[..., 4:]
+    right = d.conv(d.depthwise(d.conv(right, 4, 1)), 4, 1)
+    if left.shape != right.shape:
+        return d.head(right)
+    y = d.layers.Concatenate()([left, right])
+    height, width = y.shape[1:3]
+    y = d.layers.Permute((1, 2, 4, 3))(d.layers.Reshape((height, width, 2, 4))(y))
+    return d.head(d.conv(d.layers.Reshape((height, width, 8))(y), 6, name="relu"))
+
+
+def normalised_inputs(d: Drawer, x: Value) -> Value:
+    """What Keras puts in front of a network, and dense layers over pixels."""
+    if d.rng.random() < 0.5:
+        x = d.layers.Normalization(mean=d.rng.normal(size=3).tolist(), variance=d.rng.uniform(0.5, 3, 3).tolist())(x)
+    else:
+        x = d.layers.Rescaling(float(d.rng.uniform(0.3, 2)), float(d.rng.normal()))(x)
+    a = d.layers.Dense(d.pick(4, 8), activation=d.pick("relu", "gelu", None))(d.conv(x, 6, stride=2))
+    a = d.layers.Dense(6, activation=d.pick("tanh", "relu"))(a)
+    return d.head(d.layers.Multiply()([a, d.layers.Dense(6, activation="sigmoid")(a)]))
+
+
+def transformer(d: Drawer, x: Value) -> Value:
+    """Patches, attention of several heads, a network for each row."""
+    a = d.layers.Conv2D(8, 4, 4)(x)
+    a = d.layers.Reshape((16, 8))(a)
+    for _ in range(d.pick(1, 2)):
+        b = d.layers.LayerNormalization()(a)
+        a = d.layers.Add()([a, d.layers.MultiHeadAttention(2, 4)(b, b)])
+        b = d.layers.Dense(12, activation=d.pick("gelu", "relu"))(d.layers.LayerNormalization()(a))
+        a = d.layers.Add()([a, d.layers.Dense(8)(b)])
+    a = d.layers.GlobalAveragePooling1D()(a) if d.rng.random() < 0.5 else d.layers.Flatten()(a)
+    return d.layers.Dense(5, activation=d.pick("softmax", None))(a)
+
+
+def dilated(d: Drawer, x: Value) -> Value:
+    """Causal convolutions over time with growing steps, and sums around them."""
+    a = d.layers.Reshape((x.shape[1] * x.shape[2], x.shape[3]))(x)
+    a = d.layers.Conv1D(6, 3, padding="causal", activation="relu")(a)
+    for step in (2, 4)[: d.pick(1, 2)]:
+        b = d.layers.Conv1D(6, 3, padding=d.pick("causal", "same"), dilation_rate=step, activation="relu")(a)
+        a = d.layers.Add()([a, d.layers.Conv1D(6, 1)(b)])
+    a = d.pick(d.layers.GlobalMaxPooling1D, d.layers.GlobalAveragePooling1D, d.layers.Flatten)()(a)
+    return d.layers.Dense(5)(a)
+
+
+def weighted(d: Drawer, x: Value) -> Value:
+    """Gates of channels and of pixels, differences and quotients of branches."""
+    a = d.conv(x, 8, stride=2)
+    gate = d.layers.Dense(4, activation="relu")(d.layers.GlobalAveragePooling2D()(a))
+    gate = d.layers.Reshape((1, 1, 8))(d.layers.Dense(8, activation=d.pick("sigmoid", "hard_sigmoid"))(gate))
+    a = d.layers.Multiply()([a, gate])
+    pixels = d.layers.Conv2D(1, 7, padding="same", activation="sigmoid")(a)
+    a = d.layers.Multiply()([a, pixels])
+    b = d.conv(a, 8, 1, name=d.pick("", "tanh"))
+    if b.shape == a.shape:
+        a = d.pick(d.layers.Subtract, d.layers.Maximum, d.layers.Minimum, d.layers.Average)()([a, b])
+    return d.head(d.layers.UpSampling2D(d.pick(2, 3), interpolation=d.pick("nearest", "bilinear"))(a))
+
+
 FAMILIES: tuple[Callable[[Drawer, Value], Value], ...] = (
     residual, preactivated, inverted, inception, unet, elementwise,
     sequence, autoencoder, normalised, attention, slices,
+    dense_blocks, shuffled, normalised_inputs, transformer, dilated, weighted,
 )  # fmt: skip
 
 

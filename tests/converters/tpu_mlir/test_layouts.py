@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,56 @@ def test_one_number_a_row_of_what_is_no_image_is_refused() -> None:
     graph = product((1, 4, 2, 5), (1, 4, 1, 1))
     with pytest.raises(UnsupportedError, match="one number for each place along axis 1 of a tensor that is no image"):
         quantised(graph)
+
+
+@pytest.mark.parametrize(("crop", "merged"), [((1, 1, 1, 1), True), ((0, 1, 1, 0), True), ((2, 0, 1, 1), False)])
+def test_what_a_slice_cuts_off_the_padding_is_not_computed(crop: tuple[int, ...], merged: bool) -> None:
+    rng = np.random.default_rng(4)
+    top, bottom, left, right = crop
+    b = GraphBuilder("crop")
+    x, y = b.input("x", (1, 6, 6, 2), FLOAT), b.tensor("y", (1, 6, 6, 3), FLOAT)
+    weights = b.constant("w", rng.standard_normal((3, 3, 3, 2)).astype(np.float32))
+    b.node("conv_2d", [x, weights, -1], [y], padding="same", stride_h=1, stride_w=1, **NONE)
+    z = b.tensor("z", (1, 6 - top - bottom, 6 - left - right, 3), FLOAT)
+    parts = [[0, top, left, 0], [1, 6 - bottom, 6 - right, 3], [1, 1, 1, 1]]
+    given = [b.constant(f"s{i}", np.array(part, np.int32)) for i, part in enumerate(parts)]
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    b.node("strided_slice", [y, *given], [z], **masks)
+    source = b.build([z])
+    whole = {"x": (-1.0, 1.0), "y": (-4.0, 4.0), "z": (-4.0, 4.0)}
+    graph = quantised(ranged(source, whole))
+    assert (kinds(graph) == ["conv_2d"]) is merged
+    image = rng.uniform(-1, 1, (2, 1, 6, 6, 2)).astype(np.float32)
+    found = run(graph, [image])["z_Slice_f32"]
+    full = run(quantised(ranged(replace(source, outputs=(y,), nodes=source.nodes[:1]), whole)), [image])["y_Conv_f32"]
+    assert np.array_equal(found, full[:, :, top : 6 - bottom, left : 6 - right])
+
+
+@pytest.mark.parametrize("align", [True, False])
+def test_bilinear_resizes_go_down_then_across(align: bool) -> None:
+    """With neither option positions are those of half-pixel centres, as TPU-MLIR has no other."""
+    rng = np.random.default_rng(6)
+    b = GraphBuilder("resize")
+    x, y = b.input("x", (1, 3, 4, 1), FLOAT), b.tensor("y", (1, 7, 5, 1), FLOAT)
+    b.node("resize_bilinear", [x, b.constant("size", np.array([7, 5], np.int32))], [y], align_corners=align)
+    graph = quantised(ranged(b.build([y]), {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}))
+    values = run(graph, [rng.uniform(-2, 2, (1, 1, 3, 4, 1)).astype(np.float32)])
+    source = next(value for name, value in values.items() if name.endswith("_f16"))[0, 0, :, :, 0].astype(np.float32)
+    found = next(value for name, value in values.items() if name == "y_Resize")[0, 0, :, :, 0]
+    one = np.float32
+
+    def place(i: int, old: int, new: int) -> tuple[int, np.float32]:
+        at = (
+            one(i) * one(one(old - 1) / one(new - 1))
+            if align
+            else (one(i) + one(0.5)) * one(one(old) / one(new)) - one(0.5)
+        )
+        at = min(max(at, one(0)), one(old - 1))
+        return int(at), one(at - one(int(at)))
+
+    for i, j in np.ndindex(7, 5):
+        (row, down), (column, across) = place(i, 3, 7), place(j, 4, 5)
+        low, high = (
+            source[row, c] + down * (source[min(row + 1, 2), c] - source[row, c]) for c in (column, min(column + 1, 3))
+        )
+        assert found[i, j] == low + across * (high - low)

@@ -14,6 +14,7 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.cli import main
+from tflq.converters.tpu_mlir.check import problems_of
 from tflq.errors import FormatError, InputError, OptionError, TflqError, UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import lower
@@ -210,3 +211,27 @@ def test_the_command_refuses_a_float_model_without_calibration(tmp_path: Path) -
 def test_ranges_of_one_tensor_only() -> None:
     graph = ranged(binary("mul", {}), {"a": (-1, 1), "b": (-1, 1), "y": (-1, 1)})
     assert quantised(graph, ["asymmetric=true"])
+
+
+@pytest.mark.parametrize("is_biased_behind", [False, True])
+def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool) -> None:
+    """TPU-MLIR's simulator ends there; with the biases behind the reshapes it keeps the layers."""
+    rng = np.random.default_rng(8)
+    b = GraphBuilder("heads")
+    x = b.input("x", (4, 6), FLOAT)
+    found = []
+    for name in "qk":
+        weights = b.constant(f"w{name}", rng.standard_normal((6, 6)).astype(np.float32))
+        bias = b.constant(name, np.ones(6, np.float32))
+        given = [x, weights, -1 if is_biased_behind else bias]
+        t = b.add("fully_connected", given, (4, 6), FLOAT, fused_activation_function="none")
+        t = b.add("reshape", [t, b.constant(f"s{name}", np.array([1, 4, 2, 3], np.int32))], (1, 4, 2, 3), FLOAT)
+        if is_biased_behind:
+            ones = b.constant(f"b{name}", rng.standard_normal((2, 3)).astype(np.float32))
+            t = b.add("add", [t, ones], (1, 4, 2, 3), FLOAT, fused_activation_function="none")
+        order = np.array([0, 2, 1, 3], np.int32)
+        found.append(b.add("transpose", [t, b.constant(f"o{name}", order)], (1, 2, 4, 3), FLOAT))
+    scores = b.add("batch_matmul", found, (1, 2, 4, 4), FLOAT, adj_x=False, adj_y=True)
+    y = b.add("softmax", [scores], (1, 2, 4, 4), FLOAT, beta=1.0)
+    problems = "; ".join(problems_of(b.build([y])))
+    assert ("attention of several heads" in problems) is not is_biased_behind

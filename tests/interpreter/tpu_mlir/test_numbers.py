@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from math import floor
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
+from tflq.interpreter.kernels.tpu_mlir.curves import by_c_library
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
@@ -94,3 +96,10 @@ def test_proven_maps_equal_the_rule(scales: list[float], zero_point: int, bias: 
 
 def test_ties_round_away_from_zero() -> None:
     assert round_half_away([-1.5, -0.5, 0.5, 1.5, 0.49999999999999994]).tolist() == [-2, -1, 1, 2, 0]
+
+
+def test_tables_follow_the_c_library() -> None:
+    """tanh(19.0016) is the number below 1 there, so that 127.5 steps of it are no tie; numpy's is 1."""
+    x = np.array([[19.0016, -19.0016], [0.5, 800.0]])
+    assert by_c_library(math.tanh)(x).tolist() == [[math.tanh(v) for v in row] for row in x.tolist()]
+    assert by_c_library(math.exp)(x)[1, 1] == math.inf

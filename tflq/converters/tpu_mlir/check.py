@@ -119,6 +119,34 @@ def _prelu(graph: Graph, node: Node) -> str:
     return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
 
 
+def _heads(graph: Graph, node: Node) -> str:
+    """Softmax of four axes between products of reshaped products: heads of attention."""
+    if len(graph.tensors[node.inputs[0]].shape) != 4 or _origin(graph, node.inputs[0], ("mul",)) != "batch_matmul":
+        return ""
+    writers = graph.producers()
+    t = node.inputs[0]
+    while graph.nodes[writers[t]].operator != "batch_matmul":
+        t = next(x for x in graph.nodes[writers[t]].inputs if not graph.tensors[x].is_constant)
+    scores = graph.nodes[writers[t]]
+    if {_origin(graph, x, ("transpose", "reshape", "mul")) for x in scores.inputs} != {"fully_connected"}:
+        return ""
+    return (
+        "attention of several heads, each from a product with a bias: TPU-MLIR makes one layer of it, which its own "
+        "simulator does not run; keep it outside, or add the biases behind the reshapes"
+    )
+
+
+def _origin(graph: Graph, t: int, through: tuple[str, ...]) -> str:
+    """Return the operator that writes a tensor, in front of those that are looked through; empty for an input."""
+    writers = graph.producers()
+    while t in writers and graph.nodes[writers[t]].operator in through:
+        found = [x for x in graph.nodes[writers[t]].inputs if not graph.tensors[x].is_constant]
+        if len(found) != 1:
+            break
+        t = found[0]
+    return graph.nodes[writers[t]].operator if t in writers else ""
+
+
 def _comparison(graph: Graph, node: Node) -> str:
     if any(graph.tensors[t].dtype is not DType.FLOAT32 for t in node.inputs):
         return "it compares integers; only reals are compared, keep it outside"
@@ -140,6 +168,7 @@ _RULES: dict[str, Callable[[Graph, Node], str]] = {
     "depthwise_conv_2d": _filter,
     "fully_connected": _filter,
     "prelu": _prelu,
+    "softmax": _heads,
     "relu": _rectifier,
     "relu6": _rectifier,
 }

@@ -15,12 +15,12 @@ from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
 from tflq.converters.tpu_mlir.options import Deployment, LayerOptions
+from tflq.converters.tpu_mlir.passes.absorb import fold_bias, fold_crops
 from tflq.converters.tpu_mlir.passes.assemble import assemble
 from tflq.converters.tpu_mlir.passes.assembly import Ranges
 from tflq.converters.tpu_mlir.passes.expand import expand
 from tflq.converters.tpu_mlir.passes.forms import CHANNELS_LAST
 from tflq.converters.tpu_mlir.passes.fusions import (
-    fold_bias,
     fold_constants,
     fold_factors,
     fuse_silu,
@@ -43,6 +43,7 @@ _PASSES = (
         "the clamp of a rectifier is the saturation of an unsigned output",
     ),
     Pass(fold_bias, "a sum behind a reshaped product is its bias, where what follows shapes it back"),
+    Pass(fold_crops, "what a slice cuts off the padding of a convolution is not computed"),
     Pass(lambda graph: with_padding(graph, ("max_pool_2d",)), "zeros in front of a pool of maxima are its padding"),
     Pass(fold_factors, "a positive number goes through the rectifier of a convolution into its weights"),
 )

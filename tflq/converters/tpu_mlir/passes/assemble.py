@@ -19,8 +19,8 @@ from tflq.interpreter.numerics.fixed_point import round_half_away
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
 OWN_KERNELS = {
-    F16: ("add", "batch_matmul", "sub", "layer_normalization", "leaky_relu", "mean", "prelu"),
-    F32: ("batch_matmul",),
+    F16: ("add", "batch_matmul", "sub", "layer_normalization", "leaky_relu", "mean", "prelu", "resize_bilinear"),
+    F32: ("batch_matmul", "resize_bilinear"),
 }
 """Operators with a kernel of their own in reals; others run in float32, in float16 between two roundings."""
 

@@ -54,10 +54,10 @@ def fuse_softsign(graph: Graph) -> Graph:
     for index, node in enumerate(graph.nodes):
         if node.operator != "div" or fused_activation(node) != "none":
             continue
-        total = _writer(graph, node.inputs[1], "add")
+        total = only_writer(graph, node.inputs[1], "add")
         if total is None or form_of(graph, graph.nodes[total]) is not Form.SCALAR:
             continue
-        magnitude = _writer(
+        magnitude = only_writer(
             graph, graph.nodes[total].inputs[1 - (constant_operand(graph, graph.nodes[total]) or 0)], "abs"
         )
         if magnitude is None or scalar_of(graph, graph.nodes[total]) != 1:
@@ -68,7 +68,7 @@ def fuse_softsign(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
-def _writer(graph: Graph, t: int, operator: str, is_rectified: bool = False) -> int | None:
+def only_writer(graph: Graph, t: int, operator: str, is_rectified: bool = False) -> int | None:
     """Return the node of an operator that writes a tensor which one node alone reads; a rectifier where it may be."""
     found = graph.producers().get(t)
     if found is None or graph.nodes[found].operator != operator or only_reader(graph, t) is None:
@@ -111,7 +111,7 @@ def merge_pointwise(graph: Graph) -> Graph:
         host = result.nodes[writer]
         if fused_activation(host) != "none" or only_reader(result, node.inputs[0]) is None:
             continue
-        (w1, b1), (w2, b2) = (_parameters(result, n) for n in (host, node))
+        (w1, b1), (w2, b2) = (filter_parameters(result, n) for n in (host, node))
         rows = w2.reshape(len(w2), -1)
         weights = _in_order(rows, w1.reshape(len(w1), -1)).reshape(len(w2), 1, 1, -1)
         first = None if b1 is None else _in_order(rows, b1[:, None])[:, 0]
@@ -143,58 +143,14 @@ def _is_pointwise(graph: Graph, node: Node) -> bool:
     return shape[1:3] == (1, 1) and strides == (1, 1) and shape[3] == x[3]
 
 
-def _parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
+def filter_parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
+    """Return weights and bias of a filter, which are constants; None where it has no bias."""
     found = []
     for t in (*node.inputs[1:], ABSENT)[:2]:
         data = None if t == ABSENT else graph.tensors[t].data
         found.append(None if data is None else data.astype(np.float32))
     assert found[0] is not None
     return found[0], found[1]
-
-
-def fold_bias(graph: Graph) -> Graph:
-    """Return the graph with x w, reshaped, + c, reshaped back, as x w + c: what one reader each reads, c a constant.
-
-    The sum's shape is that of the product behind a leading 1; or c has as many numbers as the sum, and a product or a
-    normalisation follows. In the first case TPU-MLIR calls the result as the sum, else as what shapes it back.
-    """
-    result, gone = graph.copy(), set[int]()
-    for index, node in enumerate(graph.nodes):
-        if node.operator != "reshape":
-            continue
-        add = _writer(graph, node.inputs[0], "add", True)
-        position = None if add is None else constant_operand(graph, graph.nodes[add])
-        if add is None or position is None:
-            continue
-        total, (value, c) = graph.nodes[add], (graph.nodes[add].inputs[p] for p in (1 - position, position))
-        between = _writer(graph, value, "reshape")
-        product = None if between is None else _writer(graph, graph.nodes[between].inputs[0], "fully_connected")
-        if between is None or product is None or _parameters(graph, graph.nodes[product])[1] is not None:
-            continue
-        shape, old = (graph.tensors[n.outputs[0]].shape for n in (total, node))
-        data = graph.tensors[c].data
-        assert data is not None
-        wide = np.broadcast_to(data.astype(np.float32), shape).reshape(-1, old[-1])
-        if graph.tensors[graph.nodes[product].outputs[0]].shape != old or np.any(wide != wide[0]):
-            continue
-        is_named_sum = shape == (1, *old)
-        readers = {graph.nodes[r].operator for r in graph.consumers().get(node.outputs[0], ())}
-        if not is_named_sum and (data.size != wide.size or not readers & set(_WIDE)):
-            continue
-        host = graph.nodes[product]
-        inputs = (*host.inputs[:2], result.add_tensor(constant(graph.tensors[c].name, wide[0].copy())))
-        attributes = host.attributes.updated(fused_activation_function=fused_activation(total))
-        target = total.outputs if is_named_sum else node.outputs
-        result.nodes[add] = replace(host, inputs=inputs, outputs=target, attributes=attributes, name=total.name)
-        gone.update((product, between))
-        if is_named_sum:
-            result.tensors[target[0]] = replace(graph.tensors[target[0]], shape=old)
-        else:
-            gone.add(index)
-    return without_nodes(result, gone)
-
-
-_WIDE = ("fully_connected", "batch_matmul", "layer_normalization")
 
 
 def fold_factors(graph: Graph) -> Graph:

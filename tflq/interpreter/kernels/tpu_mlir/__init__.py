@@ -7,7 +7,7 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "batch_matmul layer_normalization softmax",
+    "batch_matmul layer_normalization resize_bilinear softmax",
     comparisons="equal greater greater_equal less less_equal logical_and",
     conversions="quantize dequantize",
     curves="""

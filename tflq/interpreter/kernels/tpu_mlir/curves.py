@@ -73,33 +73,46 @@ def lower_abs(node: Node, operands: Operands) -> TableParams:  # noqa: ARG001
     return table_of(np.abs, operands)
 
 
-def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.nan_to_num(np.log(x), nan=0.0, neginf=-np.inf))
+def by_c_library(function: Callable[[float], float]) -> Function:
+    """Return a function of `math` over arrays: the C library's, whose last place decides ties.
+
+    tanh(19.0016) is the number below 1 there and 1 in numpy, and 127.5 steps are a tie.
+    """
+
+    def one(value: float) -> float:
+        try:
+            return function(value)
+        except OverflowError:
+            return math.inf
+
+    return lambda x: np.array([one(value) for value in x.reshape(-1).tolist()], np.float64).reshape(x.shape)
+
+
+_EXP = by_c_library(math.exp)
+_LOG = by_c_library(lambda x: math.log(x) if x > 0 else -math.inf if x == 0 else 0.0)
 
 
 def _gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    errors = np.array([math.erf(value / math.sqrt(2.0)) for value in x.reshape(-1)]).reshape(x.shape)
-    return 0.5 * x * (1.0 + errors)
+    return 0.5 * x * (1.0 + by_c_library(lambda value: math.erf(value / math.sqrt(2.0)))(x))
 
 
 _FUNCTIONS: dict[str, tuple[Function, str]] = {
     "ceil": (np.ceil, "the next integer above"),
-    "cos": (np.cos, "cos(x)"),
-    "elu": (lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0.0)), x), "x where x >= 0, else exp(x) - 1"),
-    "exp": (np.exp, "exp(x)"),
+    "cos": (by_c_library(math.cos), "cos(x)"),
+    "elu": (by_c_library(lambda x: math.expm1(x) if x < 0 else x), "x where x >= 0, else exp(x) - 1"),
+    "exp": (_EXP, "exp(x)"),
     "floor": (np.floor, "the next integer below"),
     "gelu": (_gelu, "x / 2 * (1 + erf(x / sqrt(2)))"),
     "hard_swish": (lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), "x * clip(x / 6 + 1 / 2, 0, 1)"),
-    "log": (_log, "log(x), 0 where x is negative"),
-    "logistic": (lambda x: 1.0 / (1.0 + np.exp(-x)), "1 / (1 + exp(-x))"),
+    "log": (_LOG, "log(x), 0 where x is negative"),
+    "logistic": (lambda x: 1.0 / (1.0 + _EXP(-x)), "1 / (1 + exp(-x))"),
     "round": (np.rint, "the nearest integer, ties to even"),
     "sign": (np.sign, "-1, 0 or 1"),
-    "silu": (lambda x: x / (1.0 + np.exp(-x)), "x / (1 + exp(-x))"),
-    "sin": (np.sin, "sin(x)"),
+    "silu": (lambda x: x / (1.0 + _EXP(-x)), "x / (1 + exp(-x))"),
+    "sin": (by_c_library(math.sin), "sin(x)"),
     "softsign": (lambda x: x / (1.0 + np.abs(x)), "x / (1 + |x|)"),
     "sqrt": (lambda x: np.sqrt(np.maximum(x, 0.0)), "sqrt(x), 0 where x is negative"),
-    "tanh": (np.tanh, "tanh(x)"),
+    "tanh": (by_c_library(math.tanh), "tanh(x)"),
 }
 _RECTIFIERS = ("relu", "relu6", "relu_0_to_1")
 KERNELS = {
