@@ -41,15 +41,17 @@ class Row:
 SQ8_FIRST = ("CONV_2D_0_0:use_ne16=false",)
 ROWS = (
     *(Row(f"gap9-ne16, {b} bits", "gap9-ne16", (f"weight_bits={b}",), SQ8_FIRST) for b in (4, 3, 2)),
+    Row("gap9-ne16, 2 bits, down to -2", "gap9-ne16", ("weight_bits=2", "weight_range=full"), SQ8_FIRST),
     Row("gap9-ne16, 4 bits, bias alone", "gap9-ne16", ("weight_bits=4",), SQ8_FIRST, bias_only=True),
     *(Row(f"gap9-ne16, {b} bits, 100 clips", "gap9-ne16", (f"weight_bits={b}",), SQ8_FIRST, 100) for b in (4, 3)),
     Row("gap9-ne16, 3 bits, all on NE16", "gap9-ne16", ("weight_bits=3",)),
     Row("gap9-ne16, 8 bits", "gap9-ne16", ("weight_bits=8",), SQ8_FIRST),
-    Row("aipu, 4 bits", "aipu", ("weight_bits=4",)),
+    *(Row(f"aipu, {b} bits", "aipu", (f"weight_bits={b}",)) for b in (4, 5, 6, 7)),
     Row("aipu, 4 bits, a scale each channel", "aipu", ("weight_bits=4", "weights=per_channel")),
     Row("aipu, 8 bits", "aipu", ("weight_bits=8",)),
     Row("openvino, 4 bits", "openvino", ("weight_bits=4",)),
     Row("tpu-mlir, 8 bits", "tpu-mlir", ()),
+    Row("tflite, 4 bits", "tflite", ("weight_bits=4",)),
     Row("tflite, 8 bits", "tflite", ()),
     Row("tflite, 8 bits, a scale each tensor", "tflite", ("per_channel=false",)),
 )

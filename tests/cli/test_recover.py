@@ -72,3 +72,31 @@ def test_random_samples_are_warned_of(tmp_path: Path) -> None:
     assert "30 samples" not in done.out
     assert "27 samples fitted to: SQNR" in done.out
     assert "3 samples kept aside: SQNR" in done.out
+
+
+def test_convert_and_bench_take_the_short_way(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    write_labelled(folder, 160)
+    done = tflq("convert", DIGITS, *THREE, "--recover", "-d", folder, "-n", 100, "-o", "out", cwd=tmp_path)
+    assert done.status == 0, done.err
+    about = json.loads((tmp_path / "out" / "recovered.json").read_text())
+    assert about["samples"] == 100
+    assert {layer["kept"] for layer in about["recovered"]} >= {"weights and bias"}
+    done = tflq("bench", "-m", DIGITS, "-d", folder, *THREE, "--recover", "0:100", "--json", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert [(row["name"], row["samples"]) for row in done.json["rows"]] == [
+        ("as is", 60),
+        ("gap9-ne16", 60),
+        ("gap9-ne16, recovered", 60),
+    ]
+    for arguments, words in (
+        (("convert", DIGITS, *THREE, "--recover", "-o", "new"), "name them"),
+        (("convert", DIGITS, "-t", "all", "--recover", "-d", folder, "-o", "new"), "--recover is for one target"),
+        (("bench", "-m", DIGITS, "-d", folder, "--recover", "0:100"), "accuracy of a --target"),
+        (("bench", "-m", DIGITS, "-d", folder, *THREE, "--recover", "0:160"), "leaves no samples"),
+    ):
+        refused = tflq(*arguments, cwd=tmp_path)
+        assert refused.status == 2
+        assert words in refused.err
+    assert not (tmp_path / "new").exists()

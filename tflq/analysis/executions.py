@@ -154,6 +154,11 @@ def for_target(graph: Graph, target: Target, settings: Settings) -> Execution:
     return Execution(target.name, engine, graph, target, recipe=(_for_named_target, (graph, target.name, settings)))
 
 
+def taking(execution: Execution, source: Graph) -> Execution:
+    """Return an execution that takes samples in another graph's encoding: the real numbers stay the same."""
+    return replace(execution, source=source, recipe=(taking, (execution, source)))
+
+
 def _for_named_target(graph: Graph, name: str, settings: Settings) -> Execution:
     """A target is a record of functions, which other processes find by its name."""
     return for_target(graph, find_target(name), settings)

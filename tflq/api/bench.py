@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from tflq import __version__
+from tflq.analysis.executions import taking
 from tflq.analysis.significance import Paired
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.recover import RecoverOptions, recover_ranged
 from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
+from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
 from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
@@ -28,6 +33,8 @@ from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, target_names
 from tflq.errors import UsageError
+from tflq.graph import Model
+from tflq.precision.recover.aside import taken
 from tflq.report import Page
 from tflq.report.bench import bench_page
 
@@ -52,6 +59,7 @@ class BenchOptions:
         jobs: processes that measure accuracy; those of more than one import the program that calls, which must not run
             then.
         scheduler: address of a dask scheduler whose workers are used instead.
+        recover: recover each target with these samples, too, and measure all on the others.
     """
 
     count: int | None = None
@@ -65,6 +73,7 @@ class BenchOptions:
     board: Board | None = None
     jobs: int = 1
     scheduler: str | None = None
+    recover: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -232,6 +241,9 @@ def bench(
     require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
     ranged = calibrate(original, options.calibration, progress=progress)
     chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
+    if options.recover is not None:
+        chosen += _recovered((original, ranged), targets, wanted, samples, options.recover)
+        samples = _without(samples, options.recover)
     for candidate in chosen:
         if candidate.execution is not None:
             candidate.execution.engine.threads = options.threads
@@ -267,8 +279,39 @@ def _refuse_contradictions(options: BenchOptions) -> None:
     is_spread = options.jobs > 1 or options.scheduler is not None
     if is_spread and (options.mode == "performance" or options.board is not None):
         raise UsageError("--jobs and --scheduler share out the samples of --mode accuracy; times are one process's own")
+    if options.recover is not None and (options.mode == "performance" or options.board or not options.targets):
+        raise UsageError("--recover is for the accuracy of a --target")
+    if options.recover is not None and ALL in options.targets:
+        raise UsageError("--recover takes some time for each target; name them instead of `all`")
     if options.mode == "performance" and options.at_least is not None:
         raise UsageError("--at-least is for --mode accuracy")
+
+
+def _recovered(
+    models: tuple[Model, Model],
+    targets: list[tuple[Target, Settings]],
+    wanted: TargetOptions,
+    data: DataSet,
+    span: Span,
+) -> list[Candidate]:
+    """Return each target with weights that were fitted to some of the samples."""
+    found = []
+    for target, settings in targets:
+        options = replace(wanted, name=target.name)
+        recovered = recover_ranged(models, target, settings, options, span.of(data.samples), RecoverOptions())
+        execution = taking(recovered.recovery.execution, models[0].main)
+        found.append(Candidate(f"{target.name}, recovered", execution))
+    return found
+
+
+def _without(data: DataSet, span: Span) -> LabelledSamples:
+    """Return the samples that nothing was fitted to."""
+    if not isinstance(data, LabelledSamples):
+        raise UsageError("--recover is for data sets of a classifier")
+    others = np.delete(np.arange(data.samples.count), np.arange(span.start, span.stop))
+    if not others.size:
+        raise UsageError(f"--recover {span} leaves no samples to measure on")
+    return replace(data, samples=taken(data.samples, others), labels=data.labels[others], files=())
 
 
 def _targets(names: tuple[str, ...], options: TargetOptions) -> list[tuple[Target, Settings]]:

@@ -17,6 +17,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.estimate import figure
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.recover import METADATA, RecoverOptions, recover_ranged, require_named
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
@@ -30,6 +31,7 @@ from tflq.converters.template import template_bytes
 from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
+from tflq.precision.recover import RealSamples
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
 
@@ -43,9 +45,11 @@ class ConvertOptions:
     Attributes:
         calibration: ranges of its tensors.
         engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
+        recover: first recover the weights with the samples, which must be named.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    recover: bool = False
     engine: Literal["auto"] | None = None
 
 
@@ -239,14 +243,16 @@ def convert(
     found, settings = choose_target(wanted.name or "", wanted)
     engines = None if options.engine is None else _choose_engines(options.engine, found, ranged.main, settings)
     settings = settings if engines is None else engines.settings
+    if options.recover:
+        ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
     execution = for_target(ranged.main, found, settings)
     artefacts: Artefacts
     if folder is None:
-        artefacts = found.emit(execution.graph, ranged)
+        artefacts = _artefacts(found, execution.graph, ranged)
         compared = check_emitted(execution, artefacts, chosen)
     else:
         with output_folder(folder) as scratch:
-            artefacts = found.emit(execution.graph, ranged)
+            artefacts = _artefacts(found, execution.graph, ranged)
             compared = check_emitted(execution, artefacts, chosen)
             _write(scratch, artefacts)
     with progress("compare", chosen.count) as advance:
@@ -292,6 +298,30 @@ def convert_all(
                     _write(scratch / row.target, row.artefacts)
     where = None if folder is None else Path(folder)
     return ConvertAllResult(name_of(model), where, tuple(rows), chosen.count, labelled is not None)
+
+
+def _artefacts(target: Target, graph: Graph, ranged: Model) -> Artefacts:
+    """Return the target's files; of a recovered model what was done to it, too."""
+    about = ranged.metadata.get(METADATA)
+    files = target.emit(graph, ranged)
+    return files if about is None else {**files, "recovered.json": bytes(about)}
+
+
+def _recovered(
+    original: Model,
+    ranged: Model,
+    target: tuple[Target, Settings],
+    wanted: TargetOptions,
+    samples: SampleSource,
+    options: ConvertOptions,
+) -> tuple[Model, Samples]:
+    """Return the recovered float model with its ranges, and the samples for it."""
+    require_named(samples, options.calibration.has_samples)
+    found = samples_or_calibration(original, samples, options.calibration, 0, all_given=True)
+    given = GivenSamples(found.take(0, found.count))
+    recovered = recover_ranged((original, ranged), *target, wanted, given, RecoverOptions())
+    floats = RealSamples(given, original.main, recovered.model.main)
+    return recovered.model, GivenSamples(floats.take(0, floats.count))
 
 
 def samples_or_calibration(

@@ -24,6 +24,8 @@ from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.dequantized import dequantized
+from tflq.converters.settings import Settings
+from tflq.converters.targets import Target
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
@@ -176,21 +178,67 @@ def recover(
     span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
     chosen = span.of(found)
     known, settings = choose_target(wanted.name or "", wanted)
-    network = dequantized(calibrate(source, options.calibration, progress=progress))
-    prepared = prepare(source, network, split(chosen), options.how)
-    tell(cost_text(prepared.reference.cost))
-    journal = None
-    if options.results is not None:
-        about = (__version__, network.main, wanted.settings, wanted.layers, tuple(chosen.arrays), _settings(options))
-        journal = JournalFile(options.results, digest_of(wanted.name, about))
-    recovery = recover_network(prepared, known, settings, lambda layer: tell(layer_text(layer)), journal)
-    content = _content(recovery, wanted, options, chosen)
+    ranged = calibrate(source, options.calibration, progress=progress)
+    recovered = recover_ranged((source, ranged), known, settings, wanted, chosen, options, tell)
+    recovery, content = recovered.recovery, model_to_bytes(recovered.model)
     _require_same(for_target(model_from_bytes(content).main, known, settings).graph, recovery.execution.graph)
     outcomes = _outcomes(recovery, source, found, labels, span, options.verify)
     if output is not None:
         write_bytes(Path(output), content)
     where = None if output is None else Path(output)
-    return RecoverResult(name_of(model), wanted, prepared.reference.cost, recovery, outcomes, content, where)
+    return RecoverResult(name_of(model), wanted, recovered.cost, recovery, outcomes, content, where)
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What recovery gave.
+
+    Attributes:
+        recovery: the network before and after.
+        model: the float network, with the entry of its metadata that says how it was made.
+        cost: what it took at most.
+    """
+
+    recovery: Recovery
+    model: Model
+    cost: Cost
+
+
+def recover_ranged(
+    models: tuple[Model, Model],
+    target: Target,
+    settings: Settings,
+    wanted: TargetOptions,
+    samples: GivenSamples,
+    options: RecoverOptions,
+    tell: Tell = quiet,
+) -> Recovered:
+    """Recover a model that has ranges: what every command with `--recover` does.
+
+    Args:
+        models: the one that the samples are for, and the same with ranges.
+        target: whose integers count.
+        settings: complete.
+        wanted: target and settings as the user gave them.
+        samples: to fit to; one of ten is kept aside.
+        options: how.
+        tell: as for `recover`.
+
+    Warns:
+        TflqWarning: fewer than 100 samples.
+
+    Raises:
+        InputError, UnsupportedError, OptionError, LimitError: as `recover`.
+    """
+    source, network = models[0], dequantized(models[1])
+    prepared = prepare(source, network, split(samples), options.how)
+    tell(cost_text(prepared.reference.cost))
+    journal = None
+    if options.results is not None:
+        about = (__version__, network.main, wanted.settings, wanted.layers, tuple(samples.arrays), _settings(options))
+        journal = JournalFile(options.results, digest_of(wanted.name, about))
+    recovery = recover_network(prepared, target, settings, lambda layer: tell(layer_text(layer)), journal)
+    return Recovered(recovery, _described(recovery, wanted, options, samples), prepared.reference.cost)
 
 
 def cost_text(cost: Cost) -> str:
@@ -253,8 +301,8 @@ def _read_samples(
     return choose_samples(model, samples, count=max(stops, default=_RANDOM_SAMPLES)), None
 
 
-def _content(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> bytes:
-    """Return the .tflite with the line that says how it was made."""
+def _described(recovery: Recovery, target: TargetOptions, options: RecoverOptions, samples: GivenSamples) -> Model:
+    """Return the float network with the entry of its metadata that says how it was made."""
     about = {
         "tflq": __version__,
         "target": target.name,
@@ -264,10 +312,32 @@ def _content(recovery: Recovery, target: TargetOptions, options: RecoverOptions,
         "samples_sha256": digest_of(tuple(samples.arrays)),
         **_settings(options),
         "labels_used": False,
-        "recovered": {layer.name: layer.kept for layer in recovery.layers},
+        "recovered": [{k: _known(v) for k, v in _layer_report(layer).items()} for layer in recovery.layers],
     }
     metadata = {**recovery.network.metadata, METADATA: json.dumps(about, ensure_ascii=False).encode()}
-    return model_to_bytes(replace(recovery.network, metadata=metadata))
+    return replace(recovery.network, metadata=metadata)
+
+
+def _known(value: Json) -> Json:
+    """Return a value with None for numbers that are not known."""
+    if isinstance(value, list):
+        return [_known(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def require_named(samples: SampleSource, *others: object) -> None:
+    """Refuse random samples.
+
+    Args:
+        samples: as of a use case.
+        *others: other ways to name samples; any that is not empty will do.
+
+    Raises:
+        UsageError: none are named.
+    """
+    is_random = samples is None or (isinstance(samples, SampleOptions) and samples.is_random)
+    if is_random and not any(others):
+        raise UsageError("recovery fits weights to samples like those that the device will see: name them")
 
 
 def _require_same(written: Graph, found: Graph) -> None:

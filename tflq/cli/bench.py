@@ -30,6 +30,7 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
+from tflq.cli.precision_options import read_span
 from tflq.report.bench import class_table
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
@@ -83,6 +84,12 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
 @BACKEND_OPTION
 @JOBS_OPTION
 @SCHEDULER_OPTION
+@click.option(
+    "--recover",
+    callback=read_span,
+    metavar="START:STOP",
+    help="Recover each target with these samples, too (docs/recover.md), and measure everything on the others.",
+)
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
 @click.option(
     "--at-least",

@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     type=click.Choice(["auto"]),
     help="Choose NE16 or the cluster for each layer by the cycles of `tflq estimate`, and say what that gains.",
 )
+@click.option(
+    "--recover",
+    is_flag=True,
+    help="First recover the weights (docs/recover.md) with the samples of --data, --input or else --calibrate.",
+)
 @sample_options(DEFAULT_SAMPLES)
 @report_option
 @reporting
@@ -58,6 +63,7 @@ def command(
     calibration: CalibrationOptions,
     template_path: Path | None,
     engine: Literal["auto"] | None,
+    recover: bool,
     report: Path | None,
     as_json: bool,
 ) -> int:
@@ -71,8 +77,10 @@ def command(
     --data names labelled samples; the status is 1 if a target refuses the model.
     """
     found: ConvertResult | ConvertAllResult
-    options = ConvertOptions(calibration, engine)
+    options = ConvertOptions(calibration, recover, engine)
     if target.name == ALL:
+        if recover:
+            raise click.UsageError("--recover is for one target; its weights are no better for others")
         _refuse_for_all(target, calibration, template_path)
         found = convert_all(model, folder, samples, options, progress=output.progress)
     else:

@@ -90,7 +90,7 @@ def _recovered(fields: dict[str, object]) -> Recovered:
     if not isinstance(given, dict):
         raise TypeError
     pairs = {key: (float(given[key][0]), float(given[key][1])) for key in ("fit_db", "held_out_db")}
-    numbers = {key: float(given[key]) for key in ("changed", "bias_steps")}
+    numbers = {key: float(given[key]) for key in ("changed", "bias_steps", "bias_db")}
     layer = LayerRecovery(**{**given, **pairs, **numbers})
     shape = fields["shape"]
     constants: Constants | None = None

@@ -64,6 +64,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
     if not options.bias_only and placed.bits <= options.most_bits:
         proposals.append((ALL, find_rounding(moments, of.matrix(weights).astype(np.float64), grid)))
     before = after = judge.held_out_db(step.execution, node.outputs)
+    alone = math.nan
     is_local = all(t in matched for t in node.outputs)
     best, found, refused = step, Recovered(replace(nothing, reason=WORSE), None, is_local), ""
     for kept, rounding in proposals:
@@ -74,6 +75,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
             refused = "the target's quantiser does not give back the weights that were found"
             continue
         ratio = judge.held_out_db(execution, node.outputs)
+        alone = ratio if kept == BIAS else alone
         if ratio > after:
             best, after = Step(graph, execution), ratio
             fit = (_fit_db(moments, plain), _fit_db(moments, rounding))
@@ -82,7 +84,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
             layer = replace(nothing, kept=kept, fit_db=fit, changed=share, bias_steps=steps)
             found = Recovered(layer, constants, is_local)
     reason = refused if refused and found.layer.kept != ALL else found.layer.reason
-    return best, replace(found, layer=replace(found.layer, reason=reason, held_out_db=(before, after)))
+    return best, replace(found, layer=replace(found.layer, reason=reason, bias_db=alone, held_out_db=(before, after)))
 
 
 def with_constants(graph: Graph, of: Filter, constants: Constants) -> Graph:

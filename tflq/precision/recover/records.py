@@ -43,6 +43,7 @@ class LayerRecovery:
         kept: of what was found: "weights and bias", "bias", or "nothing".
         reason: why nothing, or no weights; else empty.
         fit_db: of the filter's own result on the samples that it was fitted to, before and after: SQNR, in dB.
+        bias_db: of the layer's result on the samples kept aside with its new bias alone, in dB.
         held_out_db: of the layer's result in the target's integers on the samples kept aside, before and after.
         changed: share of the quantized weights that are others now.
         bias_steps: largest change of a bias, in quantized values of the result; NaN where they are not known.
@@ -55,6 +56,7 @@ class LayerRecovery:
     kept: str
     reason: str
     fit_db: tuple[float, float] = (math.nan, math.nan)
+    bias_db: float = math.nan
     held_out_db: tuple[float, float] = (math.nan, math.nan)
     changed: float = 0.0
     bias_steps: float = math.nan
