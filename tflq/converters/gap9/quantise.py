@@ -62,7 +62,10 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
         Pass(state_ranges, "every type follows from a real range"),
         Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
-        Pass(merge_equal, "several pads of one tensor have become the same convolution input"),
+        Pass(
+            lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
+            "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
+        ),
         Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
         Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
         Pass(find_hard_sigmoids, "a filter takes it along as one activation"),

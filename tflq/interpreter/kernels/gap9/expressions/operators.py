@@ -213,7 +213,7 @@ def _in_one_unit(symbol: Symbol, a: Value, b: Value) -> tuple[Value, Value, Valu
             f"{symbol.operator.upper()} of two values of which one has a negative constant factor: NNTool fails on it; "
             "multiply by the positive one, and subtract"
         )
-    first = abs(a.unit) > abs(b.unit)
+    first = a.unit > b.unit
     large, small = (a, b) if first else (b, a)
     if ceil(log2(large.unit / small.unit)) < 15 - large.q:
         large = large.at(15)

@@ -1,0 +1,104 @@
+"""Every operator of expressions, made here: files, explanations, settings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from tests.support.gap9_golden import quantised
+from tests.support.gap9_read_back import read_graph
+from tflq import convert, explain
+from tflq.converters.gap9.expressions.operators import NEEDING
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.converters.targets import find_target
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Range
+from tflq.graph.equality import same
+from tflq.interpreter import Engine, lower
+from tflq.schemas.gap9 import quantization_schema
+
+SHAPE = (1, 3, 2, 4)
+PAIRS = ("div", "maximum", "minimum", "squared_difference")
+
+
+def network(operator: str) -> Model:
+    """y = operator(x, z) * x, int8; a squared difference in float with ranges."""
+    b = GraphBuilder("one")
+    in_float = operator == "squared_difference"
+    kind = DType.FLOAT32 if in_float else DType.INT8
+    scale = None if in_float else Affine.per_tensor(np.float32(2 / 255), -128)
+    x, z = b.input("x", SHAPE, kind, scale), b.input("z", (1, 1, 1, 4), kind, scale)
+    operands = [x, z] if operator in PAIRS else [x]
+    if operator == "pow":
+        operands.append(b.constant("two", np.array([2], np.int8), Affine.per_tensor(np.float32(1), 0)))
+    middle = b.add(operator, operands, SHAPE, kind, scale)
+    y = b.add("mul", [middle, x if len(operands) > 1 and operator in PAIRS else z], SHAPE, kind, scale)
+    graph = b.build([y])
+    return Model([_ranged(graph) if in_float else graph])
+
+
+def _ranged(graph: Graph) -> Graph:
+    range_ = Range(np.array([0], np.float32), np.array([2], np.float32))
+    graph.tensors = [replace(t, range=range_) for t in graph.tensors]
+    graph.nodes[0] = with_attributes(graph.nodes[0], difference_range=(-2.0, 2.0))
+    return graph
+
+
+@pytest.mark.parametrize("operator", sorted(NEEDING))
+@pytest.mark.parametrize("target", ["gap9-ne16", "gap9-sq8"])
+def test_one_operator_and_a_product_are_one_node(operator: str, target: str) -> None:
+    model = network(operator)
+    graph = lower(quantised(model, target), "gap9")
+    assert [node.operator for node in graph.nodes] == ["expression"]
+    assert f"{operator.upper()} need it" in graph.nodes[0].attributes.text("engine_reason")
+    files = find_target(target).emit(graph, model)
+    content = json.loads(files["quantization.json"])
+    jsonschema.validate(content, quantization_schema())
+    assert content["nodes"][0]["integers"]["steps"][-1]["operation"] == "clip"
+    assert b'fusions("expression_matcher")' in files["nntool.py"]
+    view = model_from_bytes(files["model.tflite"]).main
+    assert {operator, "mul", "dequantize", "quantize"} >= {n.operator for n in view.nodes} - {"sub", "relu"}
+    again = lower(read_graph(files), "gap9")
+    rng = np.random.default_rng(0)
+    feeds = [rng.integers(-128, 128, (5, *graph.tensors[t].shape)).astype(np.int8) for t in graph.inputs]
+    (one,), (other,) = Engine(graph).run(feeds).values(), Engine(again).run(feeds).values()
+    assert np.array_equal(one, other)
+    assert same(graph.nodes[0].attributes, again.nodes[0].attributes)
+
+
+@pytest.mark.parametrize("operator", sorted(NEEDING - {"squared_difference"}))
+def test_explained_step_by_step(tmp_path: Path, operator: str) -> None:
+    path = tmp_path / "one.tflite"
+    path.write_bytes(model_to_bytes(network(operator)))
+    found = explain(str(path), "expr_0", (0, 1, 1, 2), target="gap9-sq8")
+    labels = [step.label for part in found.explanation.parts for step in part.steps]
+    assert labels[-1] == "stored value"
+    assert len(labels) > 4
+
+
+def test_the_matcher_changes_single_products_and_differences() -> None:
+    b = GraphBuilder("two")
+    scale = Affine.per_tensor(np.float32(0.05))
+    x, z = b.input("x", SHAPE, DType.INT8, scale), b.input("z", SHAPE, DType.INT8, scale)
+    model = Model([b.build([b.add("mul", [x, z], SHAPE, DType.INT8, scale)])])
+    for setting, operator in (("auto", "mul"), ("false", "mul"), ("true", "expression")):
+        graph = quantised(model, "gap9-sq8", [f"expressions={setting}"])
+        assert [node.operator for node in graph.nodes] == [operator]
+    with pytest.raises(UnsupportedError, match="expressions=auto or true"):
+        quantised(network("exp"), "gap9-sq8", ["expressions=false"])
+
+
+def test_written_files_run_in_tflite(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert", reason="no ai-edge-litert")
+    path = tmp_path / "one.tflite"
+    path.write_bytes(model_to_bytes(network("exp")))
+    found = convert(str(path), "gap9-ne16", tmp_path / "out")
+    assert found.compared is not None
+    assert not isinstance(found.compared, str)
+    assert found.compared.output.largest_lsb <= 3
