@@ -9,6 +9,7 @@ import numpy as np
 from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
 from tflq.converters.gap9.affine_types import data_range
 from tflq.converters.gap9.expressions.groups import Group
+from tflq.converters.gap9.expressions.operators import COPY
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.graph import Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
@@ -44,7 +45,9 @@ class Expression:
 
     def _operator(self, node: Node) -> None:
         operands = tuple(self._operand(t) for t in node.inputs)
-        if node.operator == "hard_sigmoid":
+        if node.operator == COPY:
+            place = operands[0]
+        elif node.operator == "hard_sigmoid":
             place = self._hard_sigmoid(node, operands[0])
         elif node.operator == "squared_difference":
             place = self._squared_difference(node, *operands)

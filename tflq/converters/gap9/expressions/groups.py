@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tflq.converters.gap9.expressions.operators import ACTIVATIONS, CANDIDATES
+from tflq.converters.gap9.expressions.operators import ACTIVATIONS, CANDIDATES, COPY
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Node
@@ -29,7 +29,7 @@ def groups_of(graph: Graph) -> list[Group]:
 
 def _takes_part(graph: Graph, node: Node) -> bool:
     return (
-        node.operator in CANDIDATES
+        node.operator in (*CANDIDATES, COPY)
         and "fusion" not in node.attributes
         and all(graph.tensors[t].range is not None for t in node.outputs)
     )
@@ -100,7 +100,7 @@ def _stays_alone(graph: Graph, group: Group) -> bool:
         return not group
     node = graph.nodes[group[0]]
     shapes = {_without_leading_ones(graph.tensors[t].shape) for t in node.inputs}
-    return node.operator in ACTIVATIONS or (node.operator == "add" and len(shapes) == 1)
+    return node.operator in (*ACTIVATIONS, COPY) or (node.operator == "add" and len(shapes) == 1)
 
 
 def _without_leading_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

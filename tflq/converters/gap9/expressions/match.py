@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tflq.converters.gap9.affine_types import real_range
 from tflq.converters.gap9.expressions.build import Expression
+from tflq.converters.gap9.expressions.copies import with_copies, without_copies
 from tflq.converters.gap9.expressions.groups import Group, groups_of
 from tflq.converters.gap9.expressions.operators import NEEDING, is_matching
 from tflq.converters.gap9.operators import FILTERS, POOLS, layer_of
@@ -28,6 +29,7 @@ def match_expressions(graph: Graph, options: Mapping[str, LayerOptions]) -> Grap
     """
     if not is_matching(graph, options):
         return graph
+    graph = with_copies(graph)
     result, gone = graph.copy(), set[int]()
     made: list[Node] = []
     needs = sorted({n.operator.upper() for n in graph.nodes if n.operator in NEEDING})
@@ -38,8 +40,8 @@ def match_expressions(graph: Graph, options: Mapping[str, LayerOptions]) -> Grap
         gone.update(group)
         made.append(_node(result, group, f"expr_{number}", needs, options))
     known = {i for i, t in enumerate(result.tensors) if t.is_constant or t.is_variable} | set(result.inputs)
-    result.nodes = sorted_nodes([n for i, n in enumerate(graph.nodes) if i not in gone] + made, known)
-    return _with_filters(result)
+    result.nodes = sorted_nodes([n for i, n in enumerate(result.nodes) if i not in gone] + made, known)
+    return _with_filters(without_copies(result))
 
 
 def _activation_ranges(graph: Graph, groups: Sequence[Group]) -> None:
@@ -77,7 +79,13 @@ def _turn_squares(graph: Graph, options: Mapping[str, LayerOptions]) -> None:
             graph.tensors[node.outputs[0]] = replace(tensor, range=Range(-tensor.range.maximum, -tensor.range.minimum))
 
 
-def _node(graph: Graph, group: Group, name: str, needs: Sequence[str], options: Mapping[str, LayerOptions]) -> Node:
+def _node(
+    graph: Graph,
+    group: Group,
+    name: str,
+    needs: Sequence[str],
+    options: Mapping[str, LayerOptions],
+) -> Node:
     layer = layer_of(graph.nodes[group[-1]])
     outputs = _outputs(graph, group)
     tree, found = Expression.of(graph, group, outputs, options[layer].numerics == "nntool")

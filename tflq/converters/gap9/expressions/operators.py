@@ -18,6 +18,9 @@ NEEDING = frozenset(
 ACTIVATIONS = frozenset(("relu", "relu6", "tanh", "logistic", "hard_sigmoid"))
 CANDIDATES = NEEDING | ACTIVATIONS | {"add", "sub", "mul"}
 
+COPY = "copy"
+"""Takes part like a candidate: hands a tensor on."""
+
 
 def is_matching(graph: Graph, options: Mapping[str, LayerOptions]) -> bool:
     """Whether the matcher runs: setting expressions, or with "auto" an operator that needs it."""
