@@ -107,9 +107,9 @@ def _same(a: ArrayLike, b: ArrayLike) -> bool:
     return bool(fits and x.size and y.size and np.all(x == y))
 
 
-def _same_type(a: Affine, b: Fields) -> bool:
+def _same_type(a: Affine, b: Fields, tolerance: float = 0) -> bool:
     x, y = np.ravel(a.scale).astype(np.float64), np.ravel(b["scale"]).astype(np.float64)
-    close = (x.size == y.size or 1 in (x.size, y.size)) and bool(np.all(np.abs(x - y) <= 1e-6 * np.abs(y)))
+    close = (x.size == y.size or 1 in (x.size, y.size)) and bool(np.all(np.abs(x - y) <= tolerance + 1e-6 * np.abs(y)))
     return close and _same(a.zero_point, b["zero_point"]) and (a.bits, a.signed) == (b["bits"], b["signed"])
 
 
@@ -186,7 +186,7 @@ class Comparison:
         elif quant["in_qs"] and quant["in_qs"][0] and first is not None:
             # Where NNTool types a filter for another input than the one of its fusion, M and N tell which.
             source = outer if "inside_scale" in node.attributes else inner
-            self._check_type(name, "input type", first, source["quant"]["in_qs"][0])
+            self._check_type(name, "input type", first, source["quant"]["in_qs"][0], tolerance=1e-8)
         base = f"tensor/{name}" if outer is inner else f"tensor/{outer['name']}//{name}"
         outputs = self._in_their_order(node, quant, base) if node.operator == "expression" else node.outputs
         for k, (index, out) in enumerate(zip(outputs, quant["out_qs"], strict=False)):
@@ -226,13 +226,14 @@ class Comparison:
         merged = f"{name[:-6]}_merged_split" if name.endswith("_split") else f"{name}_merged"
         return next((n for wanted in (name, merged) for n in self.graph.nodes if n.name == wanted), None)
 
-    def _check_type(self, layer: str, what: str, index: int, expected: Fields) -> None:
+    def _check_type(self, layer: str, what: str, index: int, expected: Fields, tolerance: float = 0) -> None:
+        """An input may differ from what its producer writes by what NNTool takes as equal: 1e-8."""
         tensor = self.graph.tensors[index]
         if not isinstance(tensor.quantisation, Affine):
             self._check(False, layer, what, "no type in tflq")
             return
         note = f"tflq {_text(tensor.affine)}, NNTool {_vendor_text(expected)}"
-        self._check(_same_type(tensor.affine, expected), layer, what, note)
+        self._check(_same_type(tensor.affine, expected, tolerance), layer, what, note)
 
     def _check_tensor(self, layer: str, key: str, index: int) -> None:
         if key not in self.dump.arrays or index not in self.values:

@@ -399,3 +399,16 @@ def test_a_padded_pool_takes_an_asymmetric_demand() -> None:
     joined = net.join([pooled, net.conv(net.x, (-4.0, 2.0))], (-4.0, 2.0))
     graph = convert(net, net.conv(joined, WIDE), SQ8)
     check(graph, "MAX_POOL_2D_0_1", "int8", 6 / 255, 42)
+
+
+def test_a_depthwise_filter_of_the_cluster_among_16_bit_features() -> None:
+    """It reads int8 and writes int16; a ReLU6 whose [0, 6] is not the file's range cannot be typed with it."""
+    net = Net()
+    y = net.conv(net.depthwise(net.conv(net.x, RECTIFIED, activation="relu"), (0.0, 3.0), 5, "relu"), WIDE)
+    graph = convert(net, y, NE16, sets=["feature_bits=16"])
+    check(graph, "DEPTHWISE_CONV_2D_0_1_fusion_qin0", "int8", 4.3 / 127, 0)
+    check(graph, "DEPTHWISE_CONV_2D_0_1_activation", "int16", 3 / 65535, -32768)
+    check(graph, "CONV_2D_0_2_qin0", "uint16", 3 / 65535, 0)
+    with pytest.raises(UnsupportedError, match="cannot type them together"):
+        net = Net()
+        convert(net, net.depthwise(net.x, (0.0, 3.0), 5, "relu6"), NE16, sets=["feature_bits=16"])

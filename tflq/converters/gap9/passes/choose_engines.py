@@ -32,7 +32,7 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     Operators that only move data take the type of their neighbours and have no engine.
 
     Raises:
-        OptionError: 16-bit features for a filter that runs on SQ8.
+        OptionError: 16-bit features for a filter that shall run on SQ8.
     """
     result = graph.copy()
     fusions: dict[str, str] = {}
@@ -45,7 +45,7 @@ def choose_engines(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
             engine, reason = _engine(graph, node, layer)
         if fusion:
             fusions[fusion] = engine
-        if engine == SQ8 and node.operator in FILTERS and layer.feature_bits == 16:
+        if node.operator in FILTERS and layer.feature_bits == 16 and not layer.use_ne16:
             raise OptionError(
                 f"{graph.where(index)}: feature_bits=16 on a layer that runs on SQ8 ({reason}); SQ8 takes 8: set "
                 f"feature_bits=8, or use_ne16=true for this layer"

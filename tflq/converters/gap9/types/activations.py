@@ -29,9 +29,9 @@ def _own_range(operator: Operator) -> Range:
 
 
 def rectifier_forms(operator: Operator) -> tuple[Form, ...]:
-    """Return the forms of RELU and RELU6: unsigned on NE16, then signed."""
+    """Return the forms of RELU and RELU6: unsigned on NE16, then signed; with 16-bit features signed comes first."""
     wide = operator.on_ne16 and operator.bits == 16
-    kinds = ((UINT16, INT16) if wide else (UINT8, INT8))[not operator.on_ne16 :]
+    kinds = (INT16, UINT16) if wide else (UINT8, INT8)[not operator.on_ne16 :]
     return tuple(Form(frozenset({kind, INT32}), frozenset({kind}), partial(_rectifier, codes=kind)) for kind in kinds)
 
 

@@ -51,7 +51,7 @@ def forms_of(operator: Operator) -> tuple[Form, ...]:
     if name in ("conv_2d", "depthwise_conv_2d", "fully_connected"):
         if operator.on_ne16:
             return (Form(frozenset({unsigned}), frozenset({*ANY, INT32}), _ne16_filter),)
-        return (Form(frozenset({INT8}), frozenset({INT8, INT32}), _sq8_filter),)
+        return (Form(frozenset({INT8}), frozenset(() if operator.bits == 16 else (INT8, INT32)), _sq8_filter),)
     if name == "unidirectional_sequence_lstm":
         return (Form(frozenset({UINT8 if operator.on_ne16 else INT8}), ANY, _lstm),)
     if name in _TABLE:
@@ -74,13 +74,17 @@ def _ne16_filter(r: Request) -> Decision:
 
 
 def _sq8_filter(r: Request) -> Decision:
-    """A padded one insists on the zero point; asymmetric input becomes symmetric on the file's range."""
+    """A padded one insists on the zero point; asymmetric input becomes symmetric on the file's range.
+
+    Among 16-bit features it writes int16, and nothing else that is demanded.
+    """
     source, pads = r.first(INT8, r.operator.pads), r.operator.pads
     if pads:
         if not source.is_symmetric:
             source = Choice.made(r.operator.in_ranges[0], INT8, True)
         source = source.insisted("zero_point")
-    return Decision((source,), (r.demands[0] or Choice.made(r.operator.out_ranges[0], INT8, False),))
+    codes = Codes(r.operator.bits, True)
+    return Decision((source,), (r.demands[0] or Choice.made(r.operator.out_ranges[0], codes, False),))
 
 
 def _pool(r: Request) -> Decision | None:
