@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
+from tests.support.gap9_nets import Net
 from tflq import convert
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.tflite import read_model
+from tflq.graph import Affine
 from tflq.interpreter import lower
 
 
@@ -39,3 +42,21 @@ def test_products_that_can_wrap_are_named() -> None:
     found = departures_of(lower(quantised(model, "gap9-sq8"), "gap9"))
     assert list(found) == ["DEPTHWISE_CONV_2D_0_23"]
     assert "in 1 channels: 122 (17.6)" in found["DEPTHWISE_CONV_2D_0_23"]
+
+
+def test_two_hard_sigmoids_that_share_a_constant() -> None:
+    """NNTool finds the first; the second product then takes the constant's quantized value for its number."""
+    net = Net()
+    sixth = net.builder.constant("sixth", np.array([127], np.int8), Affine.per_tensor(np.float32(1 / 6 / 127), 0))
+    outputs = []
+    for _ in range(2):
+        x = net.conv(net.x, (0.0, 6.0), outputs=4 + len(outputs), activation="relu6")
+        outputs.append(net.add("mul", [x, sixth], net.shapes[x], (0.0, 1.0), fused_activation_function="none"))
+    for numerics, scale in (("exact", 1 / 6 / 127), ("nntool", 1.0)):
+        graph = lower(quantised(net.model(*outputs), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
+        assert "17.10" in departures_of(graph)["MUL_0_3"]
+        product = next(n for n in graph.nodes if n.name == "MUL_0_3")
+        held = graph.tensors[product.inputs[1]]
+        assert held.data is not None
+        assert held.data.tolist() == [127]
+        assert float(held.affine.scale[0]) == pytest.approx(scale, rel=0.01)

@@ -409,6 +409,7 @@ def test_a_depthwise_filter_of_the_cluster_among_16_bit_features() -> None:
     check(graph, "DEPTHWISE_CONV_2D_0_1_fusion_qin0", "int8", 4.3 / 127, 0)
     check(graph, "DEPTHWISE_CONV_2D_0_1_activation", "int16", 3 / 65535, -32768)
     check(graph, "CONV_2D_0_2_qin0", "uint16", 3 / 65535, 0)
+    net = Net()
+    y = net.depthwise(net.x, (0.0, 3.0), 5, "relu6")
     with pytest.raises(UnsupportedError, match="cannot type them together"):
-        net = Net()
-        convert(net, net.depthwise(net.x, (0.0, 3.0), 5, "relu6"), NE16, sets=["feature_bits=16"])
+        convert(net, y, NE16, sets=["feature_bits=16"])

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import constant_operand, only_reader
-from tflq.converters.passes.rewrite import with_attributes, without_nodes
-from tflq.graph import Attributes, Graph, Node
+from tflq.converters.passes.rewrite import constant, with_attributes, with_input, without_nodes
+from tflq.graph import Affine, Attributes, Graph, Node
 
 _TOLERANCE = 1 / 127
-_SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before; not reproduced (17.10)"
+_SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before (17.10)"
 
 
-def find_hard_sigmoids(graph: Graph) -> Graph:
+def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     """Return the graph with HARD_SIGMOID in place of RELU6 and a product with one constant c, |c - 1/6| < 1/127.
 
     Nobody else reads the ReLU6; of several products with one constant the first is found, and NNTool loses the scale
-    of the constant for the others. An addition of one constant about 3 in front of the ReLU6 belongs to it; most often
-    TensorFlow's converter has folded that into the filter's bias, and the offset is 0.
+    of the constant for the others: numerics=nntool multiplies by its quantized value. An addition of one constant
+    about 3 in front of the ReLU6 belongs to it; most often TensorFlow's converter has folded that into the filter's
+    bias, and the offset is 0.
     """
     result, gone, used = graph.copy(), set[int](), set[int]()
     producers = graph.producers()
@@ -26,7 +33,9 @@ def find_hard_sigmoids(graph: Graph) -> Graph:
         if relu is None or not _is_lone_relu6(graph, relu):
             continue
         if used.intersection(node.inputs):
-            result.nodes[index] = with_attributes(node, departure=_SHARED)
+            product = with_attributes(node, departure=_SHARED)
+            exact = options[layer_of(node)].numerics == "exact"
+            result.nodes[index] = product if exact else _without_scale(result, product)
             continue
         used.update(node.inputs)
         inner, name, offset = graph.nodes[relu].inputs[0], f"{node.name}_hsigmoid", 0.0
@@ -39,6 +48,15 @@ def find_hard_sigmoids(graph: Graph) -> Graph:
         attributes = Attributes({"layer": node.name, "offset": offset})
         result.nodes[index] = Node("hard_sigmoid", (inner,), node.outputs, attributes, name)
     return without_nodes(result, gone)
+
+
+def _without_scale(graph: Graph, node: Node) -> Node:
+    """Return the product with its constant as a number of its own: the quantized value, scale 1."""
+    position = constant_operand(graph, node)
+    assert position is not None
+    given = graph.tensors[node.inputs[position]]
+    bare = constant(f"{given.name}_bare", given.data, Affine.per_tensor(np.float64(1), 0))
+    return with_input(node, position, graph.add_tensor(bare))
 
 
 def _is_lone_relu6(graph: Graph, index: int) -> bool:
