@@ -55,6 +55,7 @@ def _without_scale(graph: Graph, node: Node) -> Node:
     position = constant_operand(graph, node)
     assert position is not None
     given = graph.tensors[node.inputs[position]]
+    assert given.data is not None
     bare = constant(f"{given.name}_bare", given.data, Affine.per_tensor(np.float64(1), 0))
     return with_input(node, position, graph.add_tensor(bare))
 
