@@ -6,6 +6,9 @@
 The features are those of a random sample, the bytes and registers those of ne16_memory.bin and ne16_jobs.json. All
 output bytes are compared, the memory around them must stay as it was, and the cycles must be the formula's. Without
 MODEL --networks filters are drawn: modes, kernels, strides, dilations, paddings, ragged channels.
+
+--gvsoc PROGRAM judges by GVSOC's model instead (ne16_gvsoc/build makes it): bytes alone, as its cycles are its own,
+of the filters that fit the 128 KiB that it addresses.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
@@ -27,6 +30,7 @@ from tflq.api.read_model import read_model
 from tflq.converters.gap9.jobs.cycles import cycles_of
 from tflq.converters.gap9.jobs.filters import is_on_ne16
 from tflq.converters.gap9.jobs.memory import LayerMemory, layer_memory
+from tflq.converters.gap9.jobs.outcome import outputs_after_jobs
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import TflqError, UnsupportedError
@@ -34,10 +38,11 @@ from tflq.graph import Affine, Array, DType, Graph, GraphBuilder
 from tflq.graph.attributes import Attribute
 
 _GUARD, _AROUND = 0xA5, 4096
+_RTL_BYTES, _GVSOC_BYTES = 16 << 20, 128 << 10
 _KERNELS = ((1, 1), (3, 3), (3, 3), (5, 5), (4, 1), (2, 3))
 
 
-class Accelerator(Protocol):
+class Engine(Protocol):
     """The peer's client: a flat memory and jobs."""
 
     def clear(self, value: int = 0) -> None: ...
@@ -47,19 +52,30 @@ class Accelerator(Protocol):
 
 
 @dataclass(frozen=True)
+class Accelerator:
+    """A running peer: whether its cycles are the accelerator's, and how many bytes it addresses."""
+
+    engine: Engine
+    is_timed: bool
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What the RTL made of one filter."""
+    """What the RTL made of one filter; `untrue`: bytes after single jobs that are not those of test vectors."""
 
     jobs: int
     values: int
     differing: int
+    untrue: int
     stray: int
     cycles: int
     formula: int
+    is_timed: bool
 
     @property
     def is_equal(self) -> bool:
-        return not self.differing and not self.stray and self.cycles == self.formula
+        return not (self.differing or self.untrue or self.stray) and (not self.is_timed or self.cycles == self.formula)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -67,9 +83,10 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("models", nargs="*", type=Path, help=".tflite files; none: filters are drawn")
     options.add_argument("--bits", nargs="+", type=int, default=[8], help="of the weights (8)")
     options.add_argument("--set", nargs="+", default=[], help="KEY=VALUE, more settings of the target")
+    options.add_argument("--gvsoc", type=Path, metavar="PROGRAM", help="GVSOC's model in place of the RTL")
     options.add_argument("--layer", nargs="+", default=[], help="PATTERN:KEY=VALUE")
     args = options.parse_args(list(arguments))
-    with opened() as engine:
+    with opened(args.gvsoc) as engine:
         if not args.models:
             drawn = (_drawn(engine, seed) for seed in range(args.seed, args.seed + args.networks))
             return report(drawn, args.json)
@@ -77,15 +94,17 @@ def main(arguments: Sequence[str]) -> int:
         return report((_model(engine, m, b, args.set, args.layer, args.seed) for m, b in pairs), args.json)
 
 
-def opened() -> AbstractContextManager[Accelerator]:
-    """The verilated accelerator; ends the program with one line and status 2 where it is not set up."""
+@contextmanager
+def opened(gvsoc: Path | None = None) -> Iterator[Accelerator]:
+    """The verilated accelerator, or a server of GVSOC's model; one line and status 2 where it is not set up."""
     peer = find("ne16_rtl", "ne16")
     sys.path.insert(0, str(peer.scripts))
     try:
         server = importlib.import_module("ne16_server")
     finally:
         sys.path.remove(str(peer.scripts))
-    return cast("AbstractContextManager[Accelerator]", server.NE16(str(peer.target / "ne16_jobs")))
+    with cast("AbstractContextManager[Engine]", server.NE16(str(gvsoc or peer.target / "ne16_jobs"))) as engine:
+        yield Accelerator(engine, gvsoc is None, _RTL_BYTES if gvsoc is None else _GVSOC_BYTES)
 
 
 def filters_of(execution: Execution, seed: int) -> Iterator[tuple[LayerMemory | str, Array, Array]]:
@@ -102,21 +121,30 @@ def filters_of(execution: Execution, seed: int) -> Iterator[tuple[LayerMemory | 
             yield str(error), x, y
 
 
-def run(engine: Accelerator, memory: LayerMemory, features: Array, expected: Array) -> Outcome:
+def fits(peer: Accelerator, memory: LayerMemory) -> bool:
+    """Whether the peer addresses a filter's memory and what stands around its output."""
+    return memory.at.output + memory.output_bytes + _AROUND <= peer.memory_bytes
+
+
+def run(peer: Accelerator, memory: LayerMemory, features: Array, expected: Array) -> Outcome:
     """Run the jobs of a filter and compare what they leave, and leave alone."""
-    start, size = memory.at.output, memory.output_bytes
+    engine, start, size = peer.engine, memory.at.output, memory.output_bytes
     engine.clear(_GUARD)
     engine.write(0, memory.constants)
     engine.write(memory.at.features, memory.features(features))
     before = engine.read(0, (start + size + _AROUND,))
-    cycles = [engine.run(dict(job)) for job in memory.jobs]
+    cycles, untrue = [], 0
+    for job, wanted in zip(memory.jobs, outputs_after_jobs(memory, features, expected), strict=True):
+        cycles.append(engine.run(dict(job)))
+        left = engine.read(start, (size,))
+        untrue += int((left != wanted)[(left != _GUARD) | (wanted != 0)].sum())
     after = engine.read(0, (start + size + _AROUND,))
     stray = before != after
     stray[start : start + size] = False
     found = memory.output(after[start : start + size].tobytes())
     differing = int((found.reshape(-1) != expected.reshape(-1)).sum())
     formula = cycles_of(memory.layer).total
-    return Outcome(len(cycles), found.size, differing, int(stray.sum()), sum(cycles), formula)
+    return Outcome(len(cycles), found.size, differing, untrue, int(stray.sum()), sum(cycles), formula, peer.is_timed)
 
 
 def _model(
@@ -146,14 +174,17 @@ def _row(
         if isinstance(memory, str):
             faults.append(f"no jobs: {memory}")
             continue
+        if not fits(engine, memory):
+            faults.append(f"{memory.name}: more than {engine.memory_bytes >> 10} KiB")
+            continue
         outcome = run(engine, memory, x, y)
         outcomes.append(outcome)
         if not outcome.is_equal:
             faults.append(f"{memory.name} ({memory.layer.mode}): {outcome}")
     jobs, values, cycles = (sum(getattr(o, key) for o in outcomes) for key in ("jobs", "values", "cycles"))
-    words = (
-        f"{len(outcomes)} filters, {jobs} jobs, {values} values, {cycles} cycles; {'; '.join(faults) or 'all equal'}"
-    )
+    formula = sum(o.formula for o in outcomes)
+    counted = f"{cycles} cycles" + ("" if engine.is_timed else f" (the RTL: {formula})")
+    words = f"{len(outcomes)} filters, {jobs} jobs, {values} values, {counted}; {'; '.join(faults) or 'all equal'}"
     if all(o.is_equal for o in outcomes):
         verdict = Verdict.EQUAL if outcomes else Verdict.REFUSED_BY_BOTH
     else:

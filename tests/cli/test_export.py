@@ -88,6 +88,7 @@ def test_jobs_of_the_accelerator(tmp_path: Path) -> None:
         )
     assert registers.shape == (1, 24)
     address = int(registers[0, 2])
+    assert "ne16_outputs" not in files
     assert np.array_equal(after[:, address:], output.reshape(2, -1))
     assert np.array_equal(after[:, :address], before[:, :address])
     assert not before[:, address:].any()

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tflq.converters.gap9.emit.constants import filter_integers, stored_weights
+from tflq.converters.gap9.jobs.filters import job_mode
 from tflq.converters.gap9.jobs.registers import config_word
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.packing import (
@@ -17,10 +18,10 @@ from tflq.converters.gap9.packing import (
     PlaneLayout,
     pack_planes,
     pack_stream,
-    plane_mode,
 )
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Array, Graph, Node
+from tflq.interpreter.accumulate import Window
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.quoting import c_identifiers
@@ -80,18 +81,21 @@ def index_json(entries: tuple[Entry, ...]) -> Json:
 
 
 def config0(graph: Graph, index: int) -> int:
-    """Return CONFIG0 of the job of a filter as one; the jobs of ne16_jobs.json have those of strides and taps."""
+    """Return CONFIG0 of a filter's last job; tap by tap sums stream into it, and 32 bits leave."""
     node, params = graph.nodes[index], filter_integers(graph.nodes[index])
-    mode, stride = _mode(graph, node), _stride(graph, node)
+    window = _window(graph, node)
+    mode = job_mode(node.operator, window)
+    is_tap = mode == "taps"
     output = graph.tensors[node.outputs[0]].affine
     return config_word(
         bits=params.weight_bits,
         wide=_is_wide(graph, node),
         mode=mode,
-        strided=stride == (2, 2) and mode in ("3x3", "3x3dw"),
-        out_bits=output.bits,
+        strided=window.stride == (2, 2) and mode in ("3x3", "3x3dw"),
+        out_bits=32 if is_tap else output.bits,
         signed=output.signed,
         right_shift=params.rescaling.pre_normalization,
+        stream_in=is_tap and window.taps > 1,
     )
 
 
@@ -126,7 +130,8 @@ def _arrays(graph: Graph, index: int) -> Iterator[_Item]:
     yield "shift", rescaling.shift.astype(np.uint8), channels, "O"
     if on_ne16:
         registers = np.array([config0(graph, index), -params.weight_zero_point & 0xFFFFFFFF], np.uint32)
-        yield "config", registers, (2,), "CONFIG0, WEIGHT_OFFSET"
+        is_tap = job_mode(node.operator, _window(graph, node)) == "taps"
+        yield "config", registers, (2,), f"CONFIG0{' of the last tap' if is_tap else ''}, WEIGHT_OFFSET"
 
 
 def _weights(graph: Graph, node: Node) -> Iterator[_Item]:
@@ -147,7 +152,7 @@ def _weights(graph: Graph, node: Node) -> Iterator[_Item]:
 
 def plane_layout(graph: Graph, node: Node) -> PlaneLayout | None:
     """Return the layout of the bit planes; None for 16-bit features in modes whose grouping is not published."""
-    params, mode = filter_integers(node), _mode(graph, node)
+    params, mode = filter_integers(node), job_mode(node.operator, _window(graph, node))
     shape = params.weights.shape
     if mode == "3x3dw":
         shape = (shape[0], shape[2], shape[3], 1)
@@ -156,14 +161,10 @@ def plane_layout(graph: Graph, node: Node) -> PlaneLayout | None:
     return PlaneLayout(mode, shape, params.weight_bits, WIDE_GROUP) if mode in WIDE_MODES else None
 
 
-def _mode(graph: Graph, node: Node) -> str:
-    return plane_mode(node.operator, graph.tensors[node.inputs[1]].shape[1:3])
-
-
-def _stride(graph: Graph, node: Node) -> tuple[int, int]:
+def _window(graph: Graph, node: Node) -> Window:
     if node.operator == "fully_connected":
-        return (1, 1)
-    return window_of_node(node, *(graph.tensors[t].shape for t in node.inputs[:2])).stride
+        return Window((1, 1))
+    return window_of_node(node, *(graph.tensors[t].shape for t in node.inputs[:2]))
 
 
 def _is_wide(graph: Graph, node: Node) -> bool:

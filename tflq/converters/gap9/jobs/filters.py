@@ -195,15 +195,24 @@ def ceil(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def job_mode(operator: str, window: Window) -> str:
+    """Return the mode of a filter's jobs: a dense 3x3 kernel of another stride than 1 and 2x2, or dilated, is taps."""
+    mode = plane_mode(operator, () if operator == "fully_connected" else window.kernel)
+    return "taps" if mode == "3x3" and not _fits(window) else mode
+
+
+def _fits(window: Window) -> bool:
+    return window.dilation == (1, 1) and window.stride in ((1, 1), (2, 2))
+
+
 def _mode(node: Node, window: Window, multiplier: int, where: str) -> str:
-    mode = plane_mode(node.operator, window.kernel)
-    fits = window.dilation == (1, 1) and window.stride in ((1, 1), (2, 2))
+    mode, fits = job_mode(node.operator, window), _fits(window)
     if mode == "3x3dw" and not (fits and window.kernel == (3, 3) and multiplier == 1):
         raise UnsupportedError(
             f"{where}: NE16's depthwise mode takes 3x3 with multiplier 1, stride 1 or 2x2, no dilation; this layer has "
             f"kernel {window.kernel}, multiplier {multiplier}, stride {window.stride}, dilation {window.dilation}"
         )
-    return "taps" if mode == "3x3" and not fits else mode
+    return mode
 
 
 def _padded(layer: Filter) -> Filter:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.emit.hardware import multiplied_bias
@@ -18,7 +19,7 @@ from tflq.graph import Array, Graph
 ALIGNMENT = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LayerMemory:
     """One layer with everything that its jobs need; addresses begin at 0.
 
@@ -27,6 +28,11 @@ class LayerMemory:
         layer: the filter.
         at: where its parts lie: planes, multipliers, shifts, biases, features, output, each at a multiple of 16.
         constants: the bytes from address 0 on: planes, multipliers, shifts and biases.
+        weights: quantized values, int64[O, KH, KW, I] (depthwise [C, KH, KW, 1], linear [O, I]), with channels that are
+            computed and dropped.
+        multiplier: of each channel.
+        shift: of each channel.
+        bias: multiplied, of each channel.
         outputs: channels that count; those behind them are computed and dropped.
         minimum: the least value that the cluster keeps of a 32-bit output.
         maximum: the largest.
@@ -36,6 +42,10 @@ class LayerMemory:
     layer: Filter
     at: Addresses
     constants: bytes
+    weights: NDArray[np.int64]
+    multiplier: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    bias: NDArray[np.int64]
     outputs: int
     minimum: int
     maximum: int
@@ -97,8 +107,9 @@ def layer_memory(graph: Graph, index: int) -> LayerMemory:
     outputs = params.weights.shape[0]
     added = layer.size_out[2] - outputs
     rescaling = params.rescaling
+    codes = _codes(graph, index, added)
     parts = (
-        _planes(graph, index, layer, added),
+        pack_planes(codes, PlaneLayout(layer.mode, codes.shape, layer.bits, GROUP)),
         np.pad(rescaling.mul_bias.multiplier.astype(np.uint8), (0, added)),
         np.pad(rescaling.shift.astype(np.uint8), (0, added)),
         np.pad(multiplied_bias(node), (0, added)).astype("<i4"),
@@ -113,17 +124,20 @@ def layer_memory(graph: Graph, index: int) -> LayerMemory:
     features += _aligned((layer.window.top * layer.size_in[1] + layer.window.left) * layer.input_bytes)
     output = _aligned(features + layer.images * prod(layer.size_in[:2]) * layer.input_bytes)
     at = Addresses(features, addresses[0], output, *addresses[1:])
-    return LayerMemory(node.name, layer, at, bytes(content), outputs, rescaling.minimum, rescaling.maximum)
+    weights = codes.astype(np.int64) - layer.weight_zero_point
+    limits = (rescaling.minimum, rescaling.maximum)
+    multiplier, shift, bias = (part.astype(np.int64) for part in parts[1:])
+    return LayerMemory(node.name, layer, at, bytes(content), weights, multiplier, shift, bias, outputs, *limits)
 
 
-def _planes(graph: Graph, index: int, layer: Filter, added: int) -> Array:
-    """Return the bit planes in the layout of the mode, with zeros for channels that are computed and dropped."""
+def _codes(graph: Graph, index: int, added: int) -> Array:
+    """Return the weights as bit planes hold them, uint8, with zeros for channels that are computed and dropped."""
     params = filter_integers(graph.nodes[index])
     codes = (params.weights + params.weight_zero_point).astype(np.uint8)
-    if layer.mode == "3x3dw":
+    if graph.nodes[index].operator == "depthwise_conv_2d":
         codes = np.moveaxis(codes, 1, 3)
-    codes = np.pad(codes, ((0, added), *((0, 0),) * (codes.ndim - 1)))
-    return pack_planes(codes, PlaneLayout(layer.mode, codes.shape, layer.bits, GROUP))
+    found: Array = np.pad(codes, ((0, added), *((0, 0),) * (codes.ndim - 1)))
+    return found
 
 
 def _aligned(address: int) -> int:

@@ -1,0 +1,2 @@
+// See vp/vp.hpp.
+#include <vp/vp.hpp>
