@@ -21,7 +21,7 @@ from tflq.api.recover import METADATA, RecoverOptions, recover_ranged, require_n
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
-from tflq.api.target import choose_target, complete
+from tflq.api.target import calibration_of, choose_target, complete
 from tflq.benchmarks.all_targets import TargetRow, summarise
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.engines import EngineChoices
@@ -150,6 +150,18 @@ class ConvertResult(PageResult, TableResult):
             self.model, self.target.name, self.graph, sizes, self.compared, self.measured, self.departures, self.engines
         )
 
+    def write_settings(self, path: str | Path) -> None:
+        """Write the settings as the vendor's tool reads them, for the files of this conversion.
+
+        Raises:
+            UsageError: the target's tool has no such file.
+            FormatError: settings that the tool does not have.
+        """
+        if self.target.tool_settings is None:
+            raise UsageError(f"target {self.target.name}: its tool has no file of settings that could be written")
+        names = [name for name in self.artefacts if name.endswith(".txt")]
+        write_bytes(Path(path), self.target.tool_settings(self.settings, names).encode())
+
     def write_template(self, path: str | Path) -> None:
         """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.
 
@@ -236,6 +248,7 @@ def convert(
         OutputError: the files cannot be written.
     """
     options = changed(options, changes)
+    options = replace(options, calibration=calibration_of(target, options.calibration))
     wanted = complete(target, options.calibration)
     original = read_model(model)
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)

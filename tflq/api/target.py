@@ -8,7 +8,7 @@ from typing import Literal
 
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
-from tflq.api.options import CalibrationOptions, Progress, TargetOptions, silent
+from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import Target, find_target
@@ -53,6 +53,17 @@ def _with_file(options: TargetOptions, path: str, names: Sequence[str]) -> Targe
         )
     settings, layers = (*found.assignments, *options.settings), (*found.layers, *options.layers)
     return replace(options, settings=settings, layers=layers, file=None)
+
+
+def calibration_of(target: TargetOptions | str, calibration: CalibrationOptions) -> CalibrationOptions:
+    """Return the calibration with what a vendor's file of settings says of it, where nothing else was said."""
+    if not isinstance(target, TargetOptions) or target.file is None:
+        return calibration
+    found = dict(read_settings(target.file).calibration)
+    if not calibration.has_samples and "samples" not in found:
+        return calibration
+    unsaid = {key: value for key, value in found.items() if not getattr(calibration, key)}
+    return changed(calibration, unsaid)
 
 
 def _with_template(options: TargetOptions, path: str) -> TargetOptions:

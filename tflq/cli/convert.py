@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the settings, ranges and similarity of each layer, to edit and give back with --template.",
 )
+@output_option(
+    "--write-settings",
+    "settings_path",
+    metavar="FILE",
+    help="Write the settings as the vendor's tool reads them: opt.cfg of Compass, for the float IR that is written.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["auto"]),
@@ -62,6 +68,7 @@ def command(
     samples: SampleOptions,
     calibration: CalibrationOptions,
     template_path: Path | None,
+    settings_path: Path | None,
     engine: Literal["auto"] | None,
     recover: bool,
     report: Path | None,
@@ -81,12 +88,14 @@ def command(
     if target.name == ALL:
         if recover:
             raise click.UsageError("--recover is for one target; its weights are no better for others")
-        _refuse_for_all(target, calibration, template_path)
+        _refuse_for_all(target, calibration, template_path or settings_path)
         found = convert_all(model, folder, samples, options, progress=output.progress)
     else:
         found = convert(model, target, folder, samples, options, progress=output.progress)
         if template_path is not None:
             found.write_template(template_path)
+        if settings_path is not None:
+            found.write_settings(settings_path)
     if report is not None:
         found.write_report(report)
     output.show(found, as_json, lambda: _print(found) if isinstance(found, ConvertResult) else _print_all(found))
@@ -98,7 +107,7 @@ def _refuse_for_all(target: TargetOptions, calibration: CalibrationOptions, temp
     if wanted.settings or wanted.layers:
         raise click.UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
     if template_path is not None:
-        raise click.UsageError("--write-template is for one target")
+        raise click.UsageError("--write-template and --write-settings are for one target")
 
 
 def _print(found: ConvertResult) -> None:

@@ -2,16 +2,18 @@
 
 JSON: {"tflq_settings": 1, "target": NAME, "set": ["key=value", ...], "layers": ["PATTERN:key=value,...", ...],
 "about": {...}}. "set" and "layers" are what `--set` and `--layer` take; "about" says where the file comes from and is
-not read.
+not read. Files of a vendor's tool are read as well: opt.cfg and opt_template.json of Compass.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tflq.converters.settings import Value
 from tflq.errors import FormatError
 from tflq.files import read_bytes
 from tflq.quoting import json_text
@@ -19,6 +21,8 @@ from tflq.quoting import json_text
 VERSION = 1
 _MARK = "tflq_settings"
 _KEYS = {_MARK, "target", "set", "layers", "about"}
+_COMPASS = re.compile(rb"""^\s*\[Common\]|^\s*"q_bits_activation":""", re.MULTILINE)
+"""What is in opt.cfg, and in opt_template.json."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,13 @@ class SettingsFile:
         target: name of the target that it is for.
         assignments: `key=value` for the whole graph.
         layers: `PATTERN:key=value,...` for single layers, later ones win.
+        calibration: what a vendor's file says of the calibration: strategy, batch_size, momentum, bins, samples.
     """
 
     target: str
     assignments: tuple[str, ...]
     layers: tuple[str, ...]
+    calibration: Mapping[str, Value] = field(default_factory=dict)
 
 
 def settings_bytes(settings: SettingsFile, about: Mapping[str, object]) -> bytes:
@@ -60,8 +66,13 @@ def read_settings(path: str | os.PathLike[str]) -> SettingsFile:
         InputError: the file cannot be read.
         FormatError: it is no JSON, or has other keys or types than stated above.
     """
+    data = bytes(read_bytes(path))
+    if _COMPASS.search(data):
+        from tflq.converters.aipu.tool_config import read_config  # a target's module, for its own files only
+
+        return read_config(data.decode("utf-8", errors="replace"), os.fspath(path))
     try:
-        content = json.loads(bytes(read_bytes(path)))
+        content = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is no settings file: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict) or _MARK not in content:

@@ -52,6 +52,8 @@ class Target:
         promotions: what a backward search gives the last layers of a network, the cheapest first.
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
         estimate: returns what a quantised graph costs, or why nothing is offered.
+        tool_settings: returns the settings as the vendor's tool reads them, for emitted files of these names; None
+            where it has no such file. Raises FormatError for settings that the tool does not have.
         choose_engines: returns the engine of each layer by that estimate; None where a target has one engine, or one
             that every layer shall have.
     """
@@ -69,6 +71,7 @@ class Target:
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
+    tool_settings: Callable[[Settings, Sequence[str]], str] | None = None
     choose_engines: EngineChooser | None = None
 
 

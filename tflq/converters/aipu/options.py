@@ -166,11 +166,10 @@ def refuse_float_layers(options: Mapping[str, LayerOptions]) -> None:
         )
 
 
-def layer_options(graph: Graph, settings: Settings) -> dict[str, LayerOptions]:
-    """Return the options of each node by its name.
+def layer_values(graph: Graph, settings: Settings) -> dict[str, Mapping[str, Value]]:
+    """Return the complete values of each node by its name.
 
     Raises:
         OptionError: a layer pattern that matches nothing.
     """
-    layers = settings.of_layers(graph)
-    return {node.name: options_of(dict(values)) for node, values in zip(graph.nodes, layers, strict=True)}
+    return {node.name: values for node, values in zip(graph.nodes, settings.of_layers(graph), strict=True)}

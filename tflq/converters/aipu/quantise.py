@@ -40,9 +40,15 @@ class _Quantiser:
     options: Mapping[str, LayerOptions]
     whole: LayerOptions
 
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """Name of an input -> name of its Input layer."""
+        return self.graph.extra.inputs if isinstance(self.graph.extra, Origin) else {}
+
     def run(self) -> Graph:
         for t in self.graph.inputs:
-            self.graph.tensors[t] = _input(self.graph.tensors[t], self.whole)
+            tensor = self.graph.tensors[t]
+            self.graph.tensors[t] = _input(tensor, self.options.get(self.inputs.get(tensor.name, ""), self.whole))
         for index, node in enumerate(self.graph.nodes):
             layer, options = LAYERS[node.operator], self._of(node)
             for t in node.intermediates or ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,10 +13,11 @@ from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.floating import with_float_layers
+from tflq.converters.aipu.ir_rules import apart, with_ir_rules
 from tflq.converters.aipu.options import (
     KNOWN,
     PROMOTIONS,
-    layer_options,
+    layer_values,
     options_of,
     refuse_float_layers,
     refuse_settings,
@@ -23,12 +25,13 @@ from tflq.converters.aipu.options import (
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
+from tflq.converters.aipu.tool_config import config_text
 from tflq.converters.aipu.translate import translate
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.precision import probed_plan
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Artefacts, Target
-from tflq.errors import UnsupportedError
+from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import Array, Graph, Model, Tensor, float_view
 from tflq.interpreter.kernels.aipu.scales import encode
 from tflq.quoting import file_name
@@ -39,7 +42,7 @@ _WIDTHS = tuple((bits, {"activation_bits": bits, "weight_bits": bits}) for bits 
 
 
 def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
-    layer_options(graph, settings)
+    layer_values(graph, apart(settings)[0])
     if isinstance(graph.extra, Origin):
         return ()
     return problems_of(float_view(ranges_from_quantisation(graph)))
@@ -60,8 +63,10 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     if is_quantised_graph(graph):
         refuse_settings(settings)
         return graph
-    options, whole = layer_options(graph, settings), options_of(dict(settings.values))
+    own, of_layers = apart(settings)
+    values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
+        options = with_ir_rules(graph, values, settings.values, of_layers)
         refuse_float_layers(options)
         return quantise_layers(graph, options, whole)
     network = float_view(ranges_from_quantisation(graph))
@@ -70,7 +75,8 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         raise UnsupportedError("; ".join(problems))
     layers = translate(network, graph.name or "model")
     assert isinstance(layers.extra, Origin)
-    renamed = {layer: options[node] for layer, node in layers.extra.settings.items()}
+    named = {layer: values[node] for layer, node in layers.extra.settings.items()}
+    renamed = with_ir_rules(layers, named, settings.values, of_layers)
     quantised = quantise_layers(layers, renamed, whole)
     floating = [name for name, options in renamed.items() if options.floating]
     return with_float_layers(quantised, network, floating) if floating else quantised
@@ -102,6 +108,14 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
     return files
 
 
+def _tool_settings(settings: Settings, names: Sequence[str]) -> str:
+    """Return opt.cfg for the float IR among emitted files."""
+    plain = [name.removesuffix(".txt") for name in names if not name.endswith("_o.txt")]
+    if not plain:
+        raise FormatError("opt.cfg is for a float IR, and that of a quantised one is not written")
+    return config_text(settings, plain[0])
+
+
 def _plain_name(path: str) -> str:
     """Return the name of a file without folder, ending and the mark of a quantised IR, as a name for files."""
     name = path.rpartition("/")[2].rpartition("\\")[2]
@@ -122,5 +136,6 @@ AIPU = Target(
     emit=artefacts_of,
     precision_plan=partial(probed_plan, quantise_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
+    tool_settings=_tool_settings,
     estimate="no MACs a cycle, memory or bandwidth of a Zhouyi AIPU were found",
 )

@@ -1,0 +1,182 @@
+"""opt.cfg and opt_template.json of Compass: read as settings, written, and refused by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tflq
+from tflq.api.options import CalibrationOptions, TargetOptions
+from tflq.api.target import calibration_of
+from tflq.converters.aipu import AIPU
+from tflq.converters.aipu.tool_config import config_text, read_config
+from tflq.converters.settings import parse_settings
+from tflq.converters.settings_file import read_settings
+from tflq.converters.targets import find_target
+from tflq.errors import FormatError, OptionError, UsageError
+from tflq.graph import DType, Graph, Model, Range
+from tflq.graph.builder import GraphBuilder
+
+WHOLE = """# a comment
+[Common]
+graph = m.txt
+dataset = numpydataset
+calibration_data = c.npy
+calibration_strategy_for_activation = 3std
+running_statistic_momentum = 0.8
+quantize_method_for_activation = per_tensor_asymmetric
+quantize_method_for_weight = per_channel_symmetric_full_range
+activation_bits = 8 & <[(1,2),(4,4)]:16> <[Softmax, tanh]:16> <{.*/a:0}:16>
+min_compatible_zhouyi_target = X3_1204
+"""
+
+
+def _network() -> Graph:
+    builder = GraphBuilder()
+    x = builder.input("x", (1, 5, 5, 2), DType.FLOAT32)
+    weights = builder.constant("w", np.random.default_rng(1).normal(size=(3, 3, 3, 2)).astype(np.float32))
+    keys: dict[str, Any] = {"padding": "valid", "stride_h": 1, "stride_w": 1, "fused_activation_function": "none"}
+    y = builder.add("conv_2d", (x, weights), (1, 3, 3, 3), DType.FLOAT32, **keys)
+    graph = builder.build((builder.add("tanh", (y,), (1, 3, 3, 3), DType.FLOAT32),))
+    one = Range(np.array([-1], np.float32), np.array([1], np.float32))
+    graph.tensors[:] = [t if t.data is not None else replace(t, range=one) for t in graph.tensors]
+    return graph
+
+
+def _widths(file: str) -> list[int]:
+    """Return the bits of the input and of each layer's output."""
+    found = read_config(file, "opt.cfg")
+    settings = parse_settings(AIPU.settings, found.assignments, found.layers)
+    graph = AIPU.quantise(_network(), settings)
+    outputs = [graph.inputs[0], *(node.outputs[0] for node in graph.nodes)]
+    return [graph.tensors[t].affine.bits for t in outputs]
+
+
+def test_a_file_is_read() -> None:
+    found = read_config(WHOLE, "folder/opt.cfg")
+    assert found.assignments == (
+        *("activations=asymmetric", "activation_range=full", "weights=per_channel", "weight_range=full"),
+        *("activation_bits=8", "min_compatible_zhouyi_target=X3"),
+    )
+    assert found.layers == (
+        r"IR {.*/a\x3a0}:activation_bits=16",
+        *("IR tanh:activation_bits=16", "IR Softmax:activation_bits=16"),
+        *("IR 4-4:activation_bits=16", "IR 1-2:activation_bits=16"),
+    )
+    assert found.calibration == {
+        "strategy": "3std",
+        "batch_size": 1,
+        "momentum": 0.8,
+        "samples": str(Path("folder/c.npy")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "widths"),
+    [
+        ("", [8, 8, 8]),
+        (" & <[(0,0)]:16>", [16, 8, 8]),
+        (" & <[(1,2)]:16>", [8, 16, 16]),
+        (" & <[convolution]:16>", [8, 16, 8]),
+        (" & <[TANH]:16>", [8, 8, 16]),
+        (" & <{conv}:16> <[(1,1)]:8>", [8, 8, 8]),
+        (" & <[(2,2)]:8> <[tanh]:16>", [8, 8, 8]),
+    ],
+)
+def test_rules_hold_for_layers_of_the_ir(rule: str, widths: list[int]) -> None:
+    """Ranges of layers win over types, types over names."""
+    assert _widths(f"[Common]\nactivation_bits = 8{rule}\n") == widths
+
+
+def test_a_rule_for_no_layer_is_refused() -> None:
+    with pytest.raises(OptionError, match="'IR Softmax' matches none of the 3 layers"):
+        _widths("[Common]\nactivation_bits = 8 & <[Softmax]:16>\n")
+
+
+def test_a_template_is_read(tmp_path: Path) -> None:
+    layer = {"q_mode_activation": "per_tensor_asymmetric", "q_bits_activation": 16, "extra_params": [2, 20]}
+    first, second = AIPU.quantise(_network(), parse_settings(AIPU.settings)).nodes
+    path = tmp_path / "opt_template.json"
+    path.write_text(json.dumps({second.name: layer}, indent=4), encoding="utf-8")
+    found = read_settings(path)
+    assert [rule.partition(":")[2] for rule in found.layers] == [
+        "activations=asymmetric,activation_range=full,activation_bits=16,softmax=lut"
+    ]
+    graph = AIPU.quantise(_network(), parse_settings(AIPU.settings, found.assignments, found.layers))
+    bits = {node.name: graph.tensors[node.outputs[0]].affine.bits for node in graph.nodes}
+    assert bits == {first.name: 8, second.name: 16}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("global_calibration = smooth_quant_zy[0.5]", "smooth_quant_zy: the tool's file has a scale for each channel"),
+        ("global_calibration = easy_quant", "easy_quant: the tool itself stops in it"),
+        ("global_calibration = awq_zy[20] & gptq_zy", "awq_zy: .*; gptq_zy: for convolutions its order"),
+        ("global_calibration = adaround[1,1,1]", "adaround: it draws random orders; `tflq recover`"),
+        ("quantize_method_for_activation = per_channel_symmetric_full_range", "allowed is per_tensor_symmetric_full"),
+        ("force_dtype_int = true", "force_dtype_int = true: is not followed here; allowed is false"),
+        ("activation_bits = wide", "activation_bits = wide: allowed is a whole number"),
+        ("calibration_strategy_for_activation = mean & <[Softmax]:extrema>", "one strategy of Compass for all layers"),
+        ("histc_bins = many", "histc_bins = many: allowed is a number"),
+        ("bits = 8", "bits = 8: is not followed here: leave it away"),
+    ],
+)
+def test_what_is_not_followed_is_refused_by_name(line: str, message: str) -> None:
+    with pytest.raises(FormatError, match=rf"opt\.cfg: .*{message}"):
+        read_config(f"[Common]\n{line}\n", "opt.cfg")
+
+
+def test_no_file_of_the_tool() -> None:
+    with pytest.raises(FormatError, match="needs the section"):
+        read_config("[Other]\na = 1\n", "opt.cfg")
+    with pytest.raises(FormatError, match="is no template"):
+        read_config("{", "t.json")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        [],
+        ["activations=asymmetric", "weights=per_channel", "weight_range=full", "unify_concat=true"],
+        ["activation_bits=16", "weight_bits=12", "bias_effective_bits=0", "multiplier_bits=10", "remain_shift=20"],
+        ["activation_range=restricted", "min_compatible_zhouyi_target=Z3", "bias_bits=16", "lut_items_in_bits=9"],
+    ],
+)
+def test_what_is_written_is_read(chosen: list[str]) -> None:
+    """Widths that follow from others are written out, so that what is requested comes back."""
+    settings = parse_settings(AIPU.settings, chosen)
+    found = read_config(config_text(settings, "m"), "opt.cfg")
+    again = parse_settings(AIPU.settings, found.assignments)
+    for key, value in settings.values.items():
+        if key not in ("bias_bits", "bias_effective_bits") or any(key in text for text in chosen):
+            assert again.values[key] == value or (key, value) == ("bias_effective_bits", 0)
+    assert found.calibration == {}
+
+
+def test_what_the_tool_does_not_have_is_not_written() -> None:
+    for chosen, rules in ((["variant=whitepaper"], ()), ([], ["0:weight_bits=4"])):
+        with pytest.raises(FormatError, match=r"opt\.cfg has no layers of a \.tflite"):
+            config_text(parse_settings(AIPU.settings, chosen, rules), "m")
+
+
+def test_convert_by_a_file_of_the_tool(tmp_path: Path) -> None:
+    """Settings, statistics and samples come from the file; what is written makes the same network again."""
+    np.save(tmp_path / "c.npy", np.random.default_rng(3).normal(size=(6, 1, 5, 5, 2)).astype(np.float32))
+    path = tmp_path / "opt.cfg"
+    path.write_text("[Common]\ncalibration_data = c.npy\nactivation_bits = 16\n", encoding="utf-8")
+    target = TargetOptions("aipu", file=str(path))
+    assert calibration_of(target, CalibrationOptions()).strategy == "mean"
+    found = tflq.convert(Model([_network()], source="m.tflite"), target)
+    assert all(t.affine.bits == 16 for t in (found.graph.tensors[node.outputs[0]] for node in found.graph.nodes))
+    found.write_settings(tmp_path / "written.cfg")
+    text = (tmp_path / "written.cfg").read_text(encoding="utf-8")
+    assert "graph = m.txt\n" in text
+    assert "activation_bits = 16\n" in text
+    with pytest.raises(UsageError, match="has no file of settings"):
+        replace(found, target=find_target("tflite")).write_settings(tmp_path / "other.cfg")
