@@ -354,41 +354,45 @@ static void dense(const struct layer *layer, char *arena, int32_t pixels)
 #define DEPTHWISE_TAPS 9
 #define ABREAST 4 /* pixels whose sums run at the same time */
 
+/* Blocks of pixels outside, channels inside: what neighbouring windows share stays in the first-level cache, of which the
+ * same channels of many pixels would use few sets. */
 INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels, int32_t taps, int32_t is_real)
 {
     int32_t sums_of[DEPTHWISE_PIXELS * LANES];
+    const char *x[DEPTHWISE_PIXELS];
     char *y[DEPTHWISE_PIXELS];
-    const reals_at *weights = layer->weights;
-    const int32_t *steps = layer->steps, *x_at = layer->x_at, *y_at = layer->y_at;
+    const int32_t *steps = layer->steps;
+    const int32_t channels = layer->map.channels;
     const float least = (float)layer->x_least;
-    int64_t step[DEPTHWISE_TAPS] = {0};
-    reals w[DEPTHWISE_TAPS] = {{0}};
-    for (int32_t channel = 0; channel < layer->map.channels; channel += LANES, weights += taps) {
-        UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
-            step[t] = steps[t] + (int64_t)channel * (is_real ? 4 : 1);
-            w[t] = weights[t];
+    for (int32_t i = 0; i < pixels; i += DEPTHWISE_PIXELS) {
+        const int32_t size = pixels - i < DEPTHWISE_PIXELS ? pixels - i : DEPTHWISE_PIXELS;
+        for (int32_t p = 0; p < DEPTHWISE_PIXELS; p++) {
+            const int32_t n = p < size ? i + p : pixels - 1;
+            x[p] = arena + layer->x_at[n];
+            y[p] = arena + layer->y_at[n];
         }
-        for (int32_t i = 0; i < pixels; i += DEPTHWISE_PIXELS) {
-            const int32_t left = pixels - i;
-            const int32_t size = left < DEPTHWISE_PIXELS ? left : DEPTHWISE_PIXELS;
+        const reals_at *weights = layer->weights;
+        for (int32_t channel = 0; channel < channels; channel += LANES, weights += taps) {
+            const int64_t at = (int64_t)channel * (is_real ? 4 : 1);
+            int64_t step[DEPTHWISE_TAPS] = {0};
+            reals w[DEPTHWISE_TAPS] = {{0}};
+            UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
+                step[t] = steps[t] + at;
+                w[t] = weights[t];
+            }
             for (int32_t p = 0; p < size; p += ABREAST) {
-                const char *x[ABREAST];
                 reals sum[ABREAST];
                 UNROLL for (int32_t k = 0; k < ABREAST; k++) {
-                    const int32_t n = i + p + k < pixels ? i + p + k : pixels - 1;
-                    x[k] = arena + x_at[n];
-                    y[p + k] = arena + y_at[n];
                     sum[k] = (reals){0};
                 }
                 UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
                     UNROLL for (int32_t k = 0; k < ABREAST; k++) {
-                        sum[k] += load_values(x[k] + step[t], is_real, least) * w[t];
+                        sum[k] += load_values(x[p + k] + step[t], is_real, least) * w[t];
                     }
                 }
                 for (int32_t t = DEPTHWISE_TAPS; t < taps; t++) {
-                    const int64_t far = steps[t] + (int64_t)channel * (is_real ? 4 : 1);
                     UNROLL for (int32_t k = 0; k < ABREAST; k++) {
-                        sum[k] += load_values(x[k] + far, is_real, least) * weights[t];
+                        sum[k] += load_values(x[p + k] + steps[t] + at, is_real, least) * weights[t];
                     }
                 }
                 UNROLL for (int32_t k = 0; k < ABREAST; k++) {

@@ -30,7 +30,8 @@ class CompiledRun:
         plan: struct plan, whose pointers `owned` keeps.
         owned: what the pointers point to.
         library: the kernels.
-        arenas: memory that no thread is using.
+        release: tensors that nobody needs after this run.
+        arenas: memory that no thread is using, and where it begins.
     """
 
     steps: tuple[Step, ...]
@@ -41,7 +42,7 @@ class CompiledRun:
     owned: tuple[object, ...]
     library: Library
     release: tuple[int, ...]
-    arenas: deque[NDArray[np.uint8]] = field(default_factory=deque)
+    arenas: deque[tuple[NDArray[np.uint8], int]] = field(default_factory=deque)
 
     def run(self, values: Mapping[int, Value], samples: int) -> dict[int, Array] | None:
         """Return the tensors written, T[S, *shape]; None where an input is not as the layers were planned for."""
@@ -52,17 +53,17 @@ class CompiledRun:
                 return None
             if len(value) != samples:
                 value = np.broadcast_to(value, (samples, *shape))
-            arrays.append(np.ascontiguousarray(value))
+            arrays.append(value if value.flags.c_contiguous else np.ascontiguousarray(value))
         outputs = {t: np.empty((samples, *shape), dtype) for t, shape, dtype in self.writes}
         pointers = [array.__array_interface__["data"][0] for array in (*arrays, *outputs.values())]
         try:
-            arena = self.arenas.pop()
+            arena, memory = self.arenas.pop()
         except IndexError:
             arena = aligned_copy(self.planned.arena)
-        memory = arena.__array_interface__["data"][0]
+            memory = arena.ctypes.data
         table = (ctypes.c_void_p * len(pointers))(*pointers)
-        self.library.functions.tflq_run(ctypes.byref(self.plan), memory, samples, table)
-        self.arenas.append(arena)
+        self.library.functions.tflq_run(ctypes.addressof(self.plan), memory, samples, table)
+        self.arenas.append((arena, memory))
         return outputs
 
 
@@ -109,7 +110,8 @@ def _compiled(run: Run, needed: set[int]) -> CompiledRun | None:
         slots=len(sizes),
         slot_bytes=sizes.ctypes.data,
     )
-    release = tuple(t for step in run.steps for t in step.release)
+    stored = {t for t, _, _ in (*reads, *writes)}
+    release = tuple(t for step in run.steps for t in step.release if t in stored)
     return CompiledRun(tuple(run.steps), reads, writes, planned, plan, (layers, sizes), run.library, release)
 
 

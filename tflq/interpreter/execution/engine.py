@@ -189,8 +189,8 @@ class Engine:
 
     def _shared_out(self, samples: int, threads: int) -> int:
         """Return a chunk size that keeps all threads busy to the end."""
-        rounds = -(-samples // (threads * self.chunk_size()))
-        return self.chunk_size() if threads == 1 else -(-samples // (threads * rounds))
+        size = self.chunk_size()
+        return size if threads == 1 else -(-samples // (threads * -(-samples // (threads * size))))
 
     def check_inputs(self, inputs: Sequence[Array]) -> int:
         """Check arrays against the graph's inputs and return the number of samples.
