@@ -71,6 +71,7 @@ struct layer {
     int32_t rows, length;                   /* of what moves or is mapped one by one: rows of so many elements */
     int32_t pixels, blocks;                 /* outputs; vectors of channels at a time */
     int32_t groups;                         /* of GROUP products each, for one output */
+    int32_t neighbours;                     /* outputs of a row that a depthwise layer computes together; 0 for others */
     int32_t x_pixel, y_pixel;               /* bytes between pixels */
     int32_t height, width, out_width, kernel_y, kernel_x, stride_y, stride_x, top, left; /* of pools */
     const int32_t *x_at, *y_at;             /* of each output: its first tap, its place */
@@ -353,6 +354,7 @@ static void dense(const struct layer *layer, char *arena, int32_t pixels)
 #define DEPTHWISE_PIXELS 16
 #define DEPTHWISE_TAPS 9
 #define ABREAST 4 /* pixels whose sums run at the same time */
+#define MOST_NEIGHBOURS 5
 
 /* Blocks of pixels outside, channels inside: what neighbouring windows share stays in the first-level cache, of which the
  * same channels of many pixels would use few sets. */
@@ -404,10 +406,67 @@ INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels,
     }
 }
 
+/* The same for kernels of 3 x 3 on real numbers, R neighbours of a row at a time: each input is loaded once for the three
+ * outputs that read it. */
+INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixels, int32_t neighbours)
+{
+    int32_t sums_of[MOST_NEIGHBOURS * ABREAST * LANES];
+    const char *x[ABREAST];
+    char *y[MOST_NEIGHBOURS * ABREAST];
+    const int32_t channels = layer->map.channels, pixel = layer->x_pixel;
+    const int64_t second = layer->steps[3], third = layer->steps[6];
+    for (int32_t i = 0; i < pixels; i += neighbours * ABREAST) {
+        const int32_t left = (pixels - i) / neighbours, blocks = left < ABREAST ? left : ABREAST;
+        for (int32_t p = 0; p < blocks; p++) {
+            x[p] = arena + layer->x_at[i + p * neighbours];
+        }
+        for (int32_t p = 0; p < blocks * neighbours; p++) {
+            y[p] = arena + layer->y_at[i + p];
+        }
+        const reals_at *w = layer->weights;
+        for (int32_t channel = 0; channel < channels; channel += LANES, w += 9) {
+            const reals w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3], w4 = w[4], w5 = w[5], w6 = w[6], w7 = w[7], w8 = w[8];
+            for (int32_t p = 0; p < blocks; p++) {
+                reals sum[MOST_NEIGHBOURS + 2] = {{0}};
+                const char *from = x[p] + 4 * channel;
+                UNROLL for (int32_t j = 0; j < neighbours + 2; j++, from += pixel) {
+                    const reals a = *(const reals_at *)from;
+                    const reals b = *(const reals_at *)(from + second);
+                    const reals c = *(const reals_at *)(from + third);
+                    sum[j] += a * w0 + b * w3 + c * w6; /* sums that no output has are not computed */
+                    if (j > 0) {
+                        sum[j - 1] += a * w1 + b * w4 + c * w7;
+                    }
+                    if (j > 1) {
+                        sum[j - 2] += a * w2 + b * w5 + c * w8;
+                    }
+                }
+                UNROLL for (int32_t k = 0; k < neighbours; k++) {
+                    *(ints_at *)(sums_of + (p * neighbours + k) * LANES) = __builtin_convertvector(sum[k], ints);
+                }
+            }
+            finish(layer, sums_of, channel, blocks * neighbours, 1, y);
+        }
+    }
+}
+
 static void depthwise(const struct layer *layer, char *arena, int32_t pixels)
 {
+    switch (layer->neighbours) {
+    case 3:
+        depthwise_rows(layer, arena, pixels, 3);
+        return;
+    case 4:
+        depthwise_rows(layer, arena, pixels, 4);
+        return;
+    case 5:
+        depthwise_rows(layer, arena, pixels, 5);
+        return;
+    }
     if (layer->groups == DEPTHWISE_TAPS && layer->x_real) {
         depthwise_as(layer, arena, pixels, DEPTHWISE_TAPS, 1);
+    } else if (layer->groups == DEPTHWISE_TAPS) {
+        depthwise_as(layer, arena, pixels, DEPTHWISE_TAPS, 0);
     } else {
         depthwise_as(layer, arena, pixels, layer->groups, layer->x_real);
     }

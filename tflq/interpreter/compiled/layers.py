@@ -19,6 +19,8 @@ MOST_VECTORS = 4
 """Vectors of output channels whose sums are held at a time."""
 Clamp = tuple[int, int] | None
 """Ends of a clamp behind a layer."""
+NEIGHBOURS = (4, 5, 3)
+"""Outputs of a row that a depthwise layer of 3 x 3 computes together."""
 NEVER = np.iinfo(np.int32).min
 """No accumulator."""
 WIDEST = 8
@@ -131,6 +133,8 @@ class Packer:
         taps = np.tile(form.weights.reshape(len(form.weights), -1).T, wide)
         weights = padded(taps, lanes).reshape(steps.size, -1, lanes).transpose(1, 0, 2)
         layer.groups = steps.size
+        if x.is_real and wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
+            layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
         fill(layer, self.owned, steps=steps.astype(np.int32), weights=weights.astype(np.float32))
         self._set_map(layer.map, form.maps.listed, wide, clamp)
         x_at, y_at = self._image(window, x, y)

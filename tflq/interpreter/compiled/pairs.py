@@ -28,11 +28,6 @@ class AffinePair:
     minimum: int
     maximum: int
 
-    def results(self, x: Doubles, y: Doubles) -> Doubles:
-        """Return the quantized values of operands that broadcast."""
-        real = self.first * x + (self.second * y + self.offset)
-        return np.rint(np.clip(real, self.minimum, self.maximum))
-
 
 def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair | None:
     """Return the factors of a table, or None where none were found.
@@ -53,10 +48,9 @@ def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair
     bounds = np.concatenate([results[up] + 0.5, 0.5 - results[down]]) - MARGIN
     near = np.abs(bounds - sides @ centre) < NEAR
     found = _feasible(sides[near], bounds[near], centre)
-    if found is None:
+    if found is None or np.any(sides @ found > bounds):
         return None
-    pair = AffinePair(found[0] / 128, found[1] / 128, found[2], int(low), int(high))
-    return pair if np.array_equal(pair.results(first[:, None], second[None]), results) else None
+    return AffinePair(found[0] / 128, found[1] / 128, found[2], int(low), int(high))
 
 
 def _feasible(sides: Doubles, bounds: Doubles, centre: Doubles) -> Doubles | None:
@@ -65,6 +59,8 @@ def _feasible(sides: Doubles, bounds: Doubles, centre: Doubles) -> Doubles | Non
     Source: Groetschel, Lovasz, Schrijver, Geometric Algorithms and Combinatorial Optimization, chapter 3.
     """
     shape = np.diag(np.full(3, 0.02**2))
+    if not bounds.size:
+        return centre
     for _ in range(MOST_CUTS):
         excess = sides @ centre - bounds
         worst = int(np.argmax(excess))

@@ -50,7 +50,7 @@ class CLayer(ctypes.Structure):
             int32: kind slot
             int64: x second y
             int32: x_real second_real y_real x_least second_least y_least x_row second_row y_row rows length
-            int32: pixels blocks groups x_pixel y_pixel
+            int32: pixels blocks groups neighbours x_pixel y_pixel
             int32: height width out_width kernel_y kernel_x stride_y stride_x top left
             pointer: x_at y_at steps start weights table table_at
             double: first_scale second_scale offset
