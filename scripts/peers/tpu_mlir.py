@@ -28,10 +28,15 @@ from peers.tpu_mlir_layers import Comparison
 from tflq.analysis.executions import quantised
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
+from tflq.converters.onnx import OnnxGraph, model_bytes, translate
+from tflq.converters.onnx.options import OnnxOptions
+from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.settings import parse_settings
 from tflq.converters.tpu_mlir import TPU_MLIR
+from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.emit import artefacts_of
-from tflq.converters.tpu_mlir.quantise import float_network
+from tflq.converters.tpu_mlir.passes.expand import expand
+from tflq.converters.tpu_mlir.quantise import float_network, opset_of
 from tflq.errors import TflqError
 from tflq.graph import Affine, Array, Model
 from tflq.interpreter import lower
@@ -131,6 +136,7 @@ def judge(
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     schemes = [(mode, table) for table in options.tables.split(",") for mode in options.modes.split(",")]
+    samples: list[Array] = []
     try:
         samples = inputs_of(read_model(path), beside, max(8, options.samples))
         model = calibrated(path, samples)
@@ -140,14 +146,13 @@ def judge(
     except Exception as error:
         verdict = Verdict.REFUSED_BY_TFLQ if isinstance(error, TflqError) else Verdict.FAILED
         words = f"{type(error).__name__}: {error}"[:300]
+        if verdict is Verdict.REFUSED_BY_TFLQ and is_refused(tool, path, samples, place, options.chip):
+            verdict = Verdict.REFUSED_BY_BOTH
         yield from (Row(name, f"{mode} {table}", verdict, 0, words) for mode, table in schemes)
         return
     (place / "net.onnx").write_bytes(next(data for key, data in made.items() if key.endswith(".onnx")))
     run = [x[: options.samples] for x in samples]
-    feeds = {
-        v.name: (x.transpose(0, 1, 4, 2, 3) if x.ndim == 5 else x) for v, x in zip(written.inputs, run, strict=True)
-    }
-    np.savez(place / "x.npz", **feeds)  # type: ignore[arg-type]
+    np.savez(place / "x.npz", **feeds(written, run))  # type: ignore[arg-type]
     for table in options.tables.split(","):
         for mode in options.modes.split(","):
             words = ""
@@ -165,6 +170,26 @@ def judge(
                 yield Row(name, scheme, Verdict.REFUSED_BY_TFLQ, 0, str(error)[:300])
             except Exception as error:
                 yield Row(name, scheme, Verdict.FAILED, 0, f"{type(error).__name__}: {error}"[:300])
+
+
+def is_refused(tool: Tool, path: Path, samples: list[Array], place: Path, chip: str) -> bool:
+    """Whether the tool itself does not run what tflq refuses: the plain ONNX graph, with the tool's own ranges."""
+    try:
+        network = expand(with_ranges(calibrated(path, samples).main))
+        written = for_the_tool(translate(network, OnnxOptions(opset=opset_of(network))))
+    except TflqError:
+        return False
+    (place / "net.onnx").write_bytes(model_bytes(written))
+    np.savez(place / "x.npz", **feeds(written, samples))  # type: ignore[arg-type]
+    if tool(folder=str(place), method="minmax"):
+        return True
+    return all(tool(folder=str(place), table="table", asymmetric=mode, chip=chip) for mode in MODES.values())
+
+
+def feeds(written: OnnxGraph, samples: list[Array]) -> dict[str, Array]:
+    """The samples in the order of axes of the ONNX graph, by name."""
+    pairs = zip(written.inputs, samples, strict=True)
+    return {v.name: (x.transpose(0, 1, 4, 2, 3) if x.ndim == 5 else x) for v, x in pairs}
 
 
 def compared(tool: Tool, model: Model, place: Path, run: list[Array], name: str, scheme: str, chip: str) -> Row:

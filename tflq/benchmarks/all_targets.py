@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.analysis.compare.comparison import compare_sides
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.executions import Execution, for_target
-from tflq.analysis.inputs import Samples
-from tflq.benchmarks.accuracy import LabelledSamples, measure, predictions
+from tflq.analysis.inputs import RandomSamples, Samples
+from tflq.benchmarks.accuracy import LabelledSamples, answers, measure, predictions
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import Target
 from tflq.errors import InputError, TflqError
@@ -20,6 +21,10 @@ from tflq.graph import Graph, Model
 
 COMPARED_SAMPLES = 64
 """Samples over which layers are compared: a ratio in dB needs no more, and every target runs them all."""
+NEAR_TIE = 0.05
+"""Two highest outputs are nearly equal where they are less than this share of all outputs' range apart."""
+ONE_ANSWER = 0.95
+"""Share of samples with one answer from which on an agreement says little."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class TargetRow:
         worst_layer: name of the layer with the smallest signal-to-noise ratio against the model as it is; empty where
             no layer differs, None where the target's tensors have no counterpart in the model.
         worst_sqnr_db: that ratio, 10 log10(sum of squares / sum of squared differences).
-        constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere.
+        constraints: what was hit, in words: the reason of the refusal, or of layers that run elsewhere; and where the
+            score is an artefact of random samples.
     """
 
     target: str
@@ -73,8 +79,14 @@ def summarise(
     except TflqError as error:
         return TargetRow(target.name, None, {}, "", float("inf"), (str(error),))
     layer, ratio = _worst_layer(execution, reference, samples)
-    score = measure(execution, labelled).percent if labelled else _agreement(execution, reference, samples)
-    return TargetRow(target.name, score, artefacts, layer, ratio, _constraints(execution.graph))
+    constraints = _constraints(execution.graph)
+    if labelled:
+        score = measure(execution, labelled).percent
+    else:
+        ours, theirs = (answers(side, samples) for side in (execution, reference))
+        score = 100.0 * float((predictions(ours) == predictions(theirs)).mean())
+        constraints += artefacts_of_chance(ours, theirs) if isinstance(samples, RandomSamples) else ()
+    return TargetRow(target.name, score, artefacts, layer, ratio, constraints)
 
 
 def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -> tuple[str | None, float]:
@@ -90,12 +102,34 @@ def _worst_layer(execution: Execution, reference: Execution, samples: Samples) -
     return worst.node, worst.figures.sqnr_db
 
 
-def _agreement(execution: Execution, reference: Execution, samples: Samples) -> float:
-    equal = []
-    for mine, theirs in zip(execution.iterate(samples), reference.iterate(samples), strict=True):
-        ours = predictions(mine[execution.graph.outputs[0]])
-        equal.append(ours == predictions(theirs[reference.graph.outputs[0]]))
-    return 100.0 * float(np.concatenate(equal).mean())
+def artefacts_of_chance(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return why the agreement over random samples is one of chance, in words; nothing where it is not.
+
+    Noise is none of a network's classes: it may answer all of it alike, or with outputs that are nearly equal, whose
+    order the smallest difference changes.
+
+    Args:
+        ours: real[S, classes], of the target.
+        theirs: real[S, classes], of the model as it is.
+    """
+    if theirs.shape[1] < 2:
+        return ()
+    expected = predictions(theirs)
+    counts = np.bincount(expected)
+    if counts.max() >= ONE_ANSWER * len(expected) and len(expected) > 1:
+        return (
+            f"random samples: the model answers {int(counts.argmax())} to {counts.max()} of {len(expected)}, so the "
+            f"score says little; name samples",
+        )
+    different = predictions(ours) != expected
+    highest = np.sort(theirs, axis=1)[:, -2:]
+    ties = different & (highest[:, 1] - highest[:, 0] <= NEAR_TIE * np.ptp(theirs))
+    if not ties.any():
+        return ()
+    return (
+        f"random samples: {int(ties.sum())} of {int(different.sum())} that differ are near ties of the model, which "
+        f"samples of its task would not be; name some",
+    )
 
 
 def _constraints(graph: Graph) -> tuple[str, ...]:

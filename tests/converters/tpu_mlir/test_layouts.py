@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,3 +210,17 @@ def test_bilinear_resizes_go_down_then_across(align: bool) -> None:
             source[row, c] + down * (source[min(row + 1, 2), c] - source[row, c]) for c in (column, min(column + 1, 3))
         )
         assert found[i, j] == low + across * (high - low)
+
+
+def test_a_table_without_the_sum_in_front_of_a_reshape(tmp_path: Path) -> None:
+    """TPU-MLIR reshapes the operands of a sum instead, and its own table has the name behind that only."""
+    b = GraphBuilder("sum")
+    inputs = [b.input(name, IMAGE, FLOAT) for name in "ab"]
+    s, r = b.tensor("s", IMAGE, FLOAT), b.tensor("r", (1, 32), FLOAT)
+    b.node("add", inputs, [s], **NONE)
+    b.node("reshape", [s, b.constant("shape", np.array([1, 32], np.int32))], [r])
+    table = tmp_path / "table"
+    table.write_text("a 1 -1 1\nb 1 -1 1\nr_Reshape 2 -2 2\n", encoding="utf-8")
+    graph = quantised(b.build([r]), [f"calibration_table={table}"])
+    total = graph.tensors[next(node for node in graph.nodes if node.operator == "add").outputs[0]]
+    assert float(total.affine.scale[0]) == 2 / 127

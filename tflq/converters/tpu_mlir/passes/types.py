@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.unify import FIXED, Span
 from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, few, parse_calibration_table
@@ -44,6 +44,10 @@ def lines_of_table(graph: Graph, names: Mapping[int, str], cores: Mapping[int, s
     """
     computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
     found = {t: table.find(names[t]) or table.find(cores.get(t, "")) for t in computed}
+    for node in graph.nodes:
+        x = node.inputs[0] if node.operator == "reshape" else -1
+        if x in found and found[x] is None and only_reader(graph, x) is not None:
+            found[x] = found[node.outputs[0]]  # TPU-MLIR reshapes the operands of a sum, and has no other name for it
     return {t: line for t, line in found.items() if line is not None}
 
 
