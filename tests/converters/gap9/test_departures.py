@@ -13,6 +13,7 @@ from tests.support.gap9_nets import Net
 from tflq import convert
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.tflite import read_model
+from tflq.errors import UnsupportedError
 from tflq.graph import Affine
 from tflq.interpreter import lower
 
@@ -60,3 +61,22 @@ def test_two_hard_sigmoids_that_share_a_constant() -> None:
         assert held.data is not None
         assert held.data.tolist() == [127]
         assert float(held.affine.scale[0]) == pytest.approx(scale, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("first", "kernel", "bits", "fails"),
+    [(1, 3, 8, True), (1, 1, 8, False), (0, 3, 8, False), (1, 1, 16, True), (0, 3, 16, False)],
+)
+def test_slices_on_which_nntool_fails(first: int, kernel: int, bits: int, fails: bool) -> None:
+    net = Net()
+    x = net.conv(net.x, (-1.0, 3.0))
+    begin = net.builder.constant("begin", np.array([0, first, 0, 0], np.int32))
+    size = net.builder.constant("size", np.array([1, 7, 8, 4], np.int32))
+    kept = net.add("slice", [x, begin, size], (1, 7, 8, 4), (-1.0, 3.0))
+    model = net.model(net.conv(kept, (-4.0, 4.0), (kernel, kernel)))
+    sets = [f"feature_bits={bits}"]
+    found = departures_of(lower(quantised(model, "gap9-ne16", sets), "gap9"))
+    assert ("17.11" in found.get("SLICE_0_1", "")) == fails
+    if fails:
+        with pytest.raises(UnsupportedError, match="numerics=exact converts it"):
+            quantised(model, "gap9-ne16", [*sets, "numerics=nntool"])

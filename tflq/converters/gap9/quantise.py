@@ -69,7 +69,7 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
         Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
         Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
-        Pass(split_slices, "the piece that nobody reads decides types, too"),
+        Pass(lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"),
         Pass(remove_idle_rectifiers, "a ReLU behind what is not negative would break a fusion for nothing"),
         Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
         Pass(raise_activations, "so that a layer takes its activation with it"),

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.passes.rewrite import constant, derived_tensor
+from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.passes.rewrite import constant, derived_tensor, with_attributes
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Attributes, Graph, Node
 from tflq.interpreter.registry import kernel
 
 UNUSED = "unused_pieces"
 """Attribute: the outputs that nobody reads; they count as graph outputs where types are chosen."""
+_FAILURE = "NNTool fails on a slice that drops what stands in front, and the convolution behind it (17.11)"
 
 
-def split_slices(graph: Graph) -> Graph:
-    """Return the graph with SPLIT_V in place of slices with step 1 that cut one axis alone."""
+def split_slices(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with SPLIT_V in place of slices with step 1 that cut one axis alone.
+
+    Raises:
+        UnsupportedError: with numerics=nntool, slices on which NNTool fails.
+    """
     result = graph.copy()
     for index, node in enumerate(graph.nodes):
         if node.operator in ("slice", "strided_slice") and (found := _cut(graph, index)) is not None:
-            result.nodes[index] = _split(result, node, *found)
+            made, layer = _split(result, node, *found), options[layer_of(node)]
+            fails = found[1] > 0 and _is_convolved(graph, node.outputs[0], layer.feature_bits)
+            if fails and layer.numerics == "nntool":
+                raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
+            result.nodes[index] = with_attributes(made, departure=_FAILURE) if fails else made
     return result
+
+
+def _is_convolved(graph: Graph, tensor: int, feature_bits: int) -> bool:
+    """Whether a convolution reads it: with 16-bit features any, else one whose kernel is larger than 1x1."""
+    readers = [graph.nodes[index] for index in graph.consumers().get(tensor, ())]
+    kernels = [graph.tensors[n.inputs[1]].shape[1:3] for n in readers if n.operator == "conv_2d"]
+    return any(feature_bits == 16 or kernel != (1, 1) for kernel in kernels)
 
 
 def _cut(graph: Graph, index: int) -> tuple[int, int, int] | None:
