@@ -159,8 +159,7 @@ class ConvertResult(PageResult, TableResult):
         """
         if self.target.tool_settings is None:
             raise UsageError(f"target {self.target.name}: its tool has no file of settings that could be written")
-        names = [name for name in self.artefacts if name.endswith(".txt")]
-        write_bytes(Path(path), self.target.tool_settings(self.settings, names).encode())
+        write_bytes(Path(path), self.target.tool_settings(self.settings, list(self.artefacts)).encode())
 
     def write_template(self, path: str | Path) -> None:
         """Write the settings, ranges and figures of each layer, to edit and give back as `calibration.template`.

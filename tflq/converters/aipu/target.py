@@ -110,7 +110,8 @@ def artefacts_of(graph: Graph, source: Model) -> Artefacts:
 
 def _tool_settings(settings: Settings, names: Sequence[str]) -> str:
     """Return opt.cfg for the float IR among emitted files."""
-    plain = [name.removesuffix(".txt") for name in names if not name.endswith("_o.txt")]
+    texts = [name.removesuffix(".txt") for name in names if name.endswith(".txt")]
+    plain = [name for name in texts if f"{name}_o.txt" in names]
     if not plain:
         raise FormatError("opt.cfg is for a float IR, and that of a quantised one is not written")
     return config_text(settings, plain[0])
