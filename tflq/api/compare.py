@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tflq.analysis import compare as analysis
@@ -15,6 +15,7 @@ from tflq.analysis.dumps.options import DumpOptions
 from tflq.api.cause import explain_line, with_cause
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
+from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
@@ -69,6 +70,7 @@ class CompareResult(PageResult, TableResult):
         notes: what of a dump was passed over or taken otherwise; `dumps` tells more.
         diagnosis: why the first layer of a dump that is wrong by itself is wrong; None where none is, or without one.
         explain_line: the command that shows the first element of that layer that differs.
+        recovered: what recovered files say of their layers.
     """
 
     comparison: Comparison
@@ -76,6 +78,7 @@ class CompareResult(PageResult, TableResult):
     notes: tuple[str, ...] = ()
     diagnosis: Diagnosis | None = None
     explain_line: str = ""
+    recovered: tuple[RecoveredLayer, ...] = ()
 
     @property
     def is_equal(self) -> bool:
@@ -107,6 +110,7 @@ class CompareResult(PageResult, TableResult):
             **picked(found.matching, "first_only", "second_only"),
             "unseen": found.unseen,
             "notes": self.notes,
+            "recovered": [asdict(layer) for layer in self.recovered],
             "diagnosis": None if self.diagnosis is None else _diagnosis(self.diagnosis, self.explain_line),
         }
 
@@ -119,7 +123,8 @@ class CompareResult(PageResult, TableResult):
         """Return the page: the layer to look at, the error along the network, the worst tensors, memory."""
         found = self.diagnosis
         cause = None if found is None else diagnosis_section(found, self.explain_line)
-        return comparison_page(self.comparison, self.graph, cause)
+        told = tuple(layer.text for layer in self.recovered)
+        return comparison_page(self.comparison, self.graph, cause, told)
 
     def write_node_data(self, path: str | Path) -> None:
         """Write the noise of each tensor as node data of Model Explorer.
@@ -178,19 +183,21 @@ def compare(
     dumps = [s.understood for s in (left, right) if isinstance(s, Dump) and s.understood is not None]
     notes = tuple(note for understood in dumps for note in understood.notes)
     graph = left.execution.graph if isinstance(left, Running) else None
+    told = () if a.is_dump and b.is_dump else recovered_layers((b if a.is_dump else a).model())
+    result = CompareResult(found, graph, notes, recovered=told)
     if not options.diagnose or found.is_equal or found.is_explained:
-        return CompareResult(found, graph, notes)
+        return result
     model = next((s for s in (left, right) if isinstance(s, Running)), None)
     dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
     if model is None or dump is None:
-        return CompareResult(found, graph, notes)
+        return result
     with progress("look for the cause", 1) as advance:
         cause = diagnose(model, dump, count)
         advance(1)
     if cause is None:
-        return CompareResult(found, graph, notes)
+        return result
     line = explain_line(model, cause, samples, b if a.is_dump else a)
-    return CompareResult(with_cause(found, cause), graph, notes, cause, line)
+    return replace(result, comparison=with_cause(found, cause), diagnosis=cause, explain_line=line)
 
 
 def _sides(

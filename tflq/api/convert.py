@@ -17,7 +17,8 @@ from tflq.api.calibrate import calibrate
 from tflq.api.estimate import figure
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.recover import METADATA, RecoverOptions, recover_ranged, require_named
+from tflq.api.recover import RecoverOptions, recover_ranged, require_named
+from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples

@@ -16,11 +16,13 @@ from tflq.analysis.dumps.options import DumpOptions
 from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, explain_constant, side_by_side
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.recovered_layers import recovered_layers
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
 from tflq.errors import InputError, OptionError, TflqError, UsageError
+from tflq.graph import Model
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,14 @@ class ExplainResult(TableResult):
         explanation: its steps.
         against: both computations side by side, or None.
         device: what a dump has for the element, or None.
+        recovered: what a recovered file says of the layer; empty for others.
     """
 
     names: tuple[str, ...]
     explanation: Explanation
     against: SideBySide | None
     device: DeviceNumber | None = None
+    recovered: str = ""
 
     @property
     def is_equal(self) -> bool:
@@ -93,6 +97,10 @@ class ExplainResult(TableResult):
 
     def report(self) -> Mapping[str, Json]:
         """Return the element, and all parts with their steps; of both computations where there are two."""
+        told = {"recovered": self.recovered} if self.recovered else {}
+        return {**self._report(), **told}
+
+    def _report(self) -> Mapping[str, Json]:
         found = self.against
         if found is None and self.device is None:
             return _explanation(self.explanation)
@@ -163,15 +171,22 @@ def explain(
     explainer = _explainer(left, options.sample)
     t = _tensor(left, explainer, tensor, a)
     first = _checked(explainer.explain(t, tuple(index)))
+    recovered = _recovered(found, left, t)
     if b is None:
-        return ExplainResult((a.text,), first, None)
+        return ExplainResult((a.text,), first, None, recovered=recovered)
     if b.is_dump:
         device = _device(left, explainer, t, first, b, options)
-        return ExplainResult((a.text, b.text), first, None, device)
+        return ExplainResult((a.text, b.text), first, None, device, recovered)
     right = quantising.running(b, b.model(found), chosen, found)
     other = _explainer(right, options.sample)
     second = _checked(other.explain(_counterpart(left, right, t, other), tuple(index)))
-    return ExplainResult((a.text, b.text), first, side_by_side(first, second))
+    return ExplainResult((a.text, b.text), first, side_by_side(first, second), recovered=recovered)
+
+
+def _recovered(model: Model, side: Running, t: int) -> str:
+    """Return what a recovered file says of the layer that writes a tensor; nothing where it does not say."""
+    names = {node.name for node in side.execution.graph.nodes if t in node.outputs}
+    return next((layer.text for layer in recovered_layers(model) if layer.name in names), "")
 
 
 def _constant(side: Running, tensor: str) -> int | None:

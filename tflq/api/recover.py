@@ -18,6 +18,7 @@ from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.api.calibrate import calibrate
 from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
+from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
@@ -44,9 +45,6 @@ from tflq.precision.recover import (
 from tflq.precision.recover.aside import split, split_numbers, taken
 from tflq.precision.recover.cost import Cost
 from tflq.precision.recover.journal import JournalFile
-
-METADATA = "tflq.recovered"
-"""Name of the metadata of a recovered file that says how it was made."""
 
 _RANDOM_SAMPLES = 200
 

@@ -94,6 +94,7 @@ def _print(result: CompareResult, top: int) -> None:
             some = ", ".join(output.short(o) for o in others[:5])
             output.line(f"{name}: {some}{f' and {len(others) - 5} more' if len(others) > 5 else ''}")
     output.lines(result.notes)
+    output.lines(layer.text for layer in result.recovered)
     if found.unseen:
         output.line(f"not seen, the dump lacks it: input {', '.join(map(output.short, found.unseen))}")
     wrong = result.diagnosis

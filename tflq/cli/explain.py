@@ -74,6 +74,8 @@ def _print(found: ExplainResult) -> None:
             output.line(f"{found.device.dump} has {same}")
     else:
         _print_side_by_side(found.against, *found.names)
+    if found.recovered:
+        output.line(found.recovered)
 
 
 def _print_steps(found: Explanation) -> None:

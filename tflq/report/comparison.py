@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tflq.analysis.compare import ComparedTensor, Comparison
 from tflq.analysis.compare.tally import LAST_BIN
 from tflq.graph import Graph
@@ -15,13 +17,16 @@ _WORST = 4
 """Tensors with a histogram of their own."""
 
 
-def comparison_page(found: Comparison, graph: Graph | None = None, cause: Section | None = None) -> Page:
+def comparison_page(
+    found: Comparison, graph: Graph | None = None, cause: Section | None = None, recovered: Sequence[str] = ()
+) -> Page:
     """Return the page.
 
     Args:
         found: what was compared.
         graph: of the first side, for its memory; None for a dump.
         cause: of the first wrong layer of a dump, where it was looked for.
+        recovered: what recovered files say of their layers.
     """
     facts = [
         ("in question", found.first),
@@ -36,6 +41,7 @@ def comparison_page(found: Comparison, graph: Graph | None = None, cause: Sectio
         _along(found),
         *_histograms(found),
         _table(found),
+        *([Section("Recovered layers, on samples kept aside", [Prose(recovered)])] if recovered else []),
     ]
     if graph is not None:
         sections.append(memory_section(graph))
