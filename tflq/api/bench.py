@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.analysis.executions import taking
@@ -21,9 +23,10 @@ from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
 from tflq.api.trials import Span
-from tflq.benchmarks.accuracy import Accuracy, LabelledSamples
+from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, predictions
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
 from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
+from tflq.benchmarks.metrics import Metric, confusion_matrix, find_metric
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
@@ -36,8 +39,10 @@ from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.recover.aside import taken
 from tflq.report import Page
-from tflq.report.bench import bench_page
+from tflq.report.bench import bench_page, with_figures_of
 
+MOST_CLASSES = 100
+"""Classes of which the confusion matrix is told."""
 SIMULATION = "simulation on this computer: no figure is the speed of a chip"
 DEVICE = "a device over its serial port, timed by its own clock"
 
@@ -55,6 +60,8 @@ class BenchOptions:
         seconds: time each input of performance mode for so long; None for 10, and less does not conform.
         threads: run so many chunks of samples at the same time; results do not depend on it.
         at_least: accuracy in percent, or AUC (0..1) where that is the score, for `is_kept`.
+        metrics: figures of a classifier beside its accuracy: "top-3" and the like, "sqnr" (of the outputs, against the
+            model as it is), or "FILE.py:function", called with outputs float64[S, classes] and labels int64[S].
         board: a board that answers instead, and whose results are compared with the interpreter's.
         jobs: processes that measure accuracy; those of more than one import the program that calls, which must not run
             then.
@@ -71,6 +78,7 @@ class BenchOptions:
     threads: int = 1
     at_least: float | None = None
     board: Board | None = None
+    metrics: tuple[str, ...] = ()
     jobs: int = 1
     scheduler: str | None = None
     recover: Span | None = None
@@ -89,6 +97,7 @@ class BenchResult(PageResult, TableResult):
         data: the samples.
         at_least: the least score; None where none is asked for.
         board: what a board did, and beside whom; None without one.
+        metrics: that were asked for.
     """
 
     model: str
@@ -99,6 +108,7 @@ class BenchResult(PageResult, TableResult):
     data: DataSet
     at_least: float | None = None
     board: tuple[BoardRun, str] | None = None
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def title(self) -> str:
@@ -145,6 +155,7 @@ class BenchResult(PageResult, TableResult):
             "mlperf_auc": quality.at_least if quality and quality.metric == "auc" else None,
             "mlperf_false_of_each_kind": quality.at_least if quality and quality.metric == "wake words" else None,
             "rows": self.rows(),
+            "confusion": {name: matrix.tolist() for name, matrix in self.confusions.items()},
         }
         if self.board is not None:
             found["comparison"] = {"reference": self.board[1], **_compared(self.board[0].comparison)}
@@ -154,9 +165,30 @@ class BenchResult(PageResult, TableResult):
         """Return a row for the model as it is and for each target, or for the board."""
         pairs, first = self.pairs, self.measured[0].name
         return [
-            _row(row) | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
+            _row(row)
+            | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
+            | ({"metrics": self.figures[row.name]} if row.name in self.figures else {})
             for row in self.measured
         ]
+
+    @cached_property
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Name of a row -> name of a metric -> its value."""
+        if not self.metrics or not isinstance(self.data, LabelledSamples):
+            return {}
+        values = {row.name: np.asarray(row.values, np.float64) for row in self.measured if row.values is not None}
+        first = values[self.measured[0].name]
+        labels = self.data.labels
+        return {name: {m.name: m.compute(v, labels, first) for m in self.metrics} for name, v in values.items()}
+
+    @cached_property
+    def confusions(self) -> Mapping[str, NDArray[np.int64]]:
+        """Name of a row -> how often each class was taken for each: int64[true class, predicted class]."""
+        if self.mode != "accuracy" or not isinstance(self.data, LabelledSamples) or self.data.classes > MOST_CLASSES:
+            return {}
+        labels, classes = self.data.labels, self.data.classes
+        found = {row.name: predictions(row.values) for row in self.measured if row.values is not None}
+        return {name: confusion_matrix(guessed, labels, classes) for name, guessed in found.items()}
 
     @property
     def pairs(self) -> Mapping[str, Paired]:
@@ -171,7 +203,8 @@ class BenchResult(PageResult, TableResult):
         facts += [("source", self.source)]
         facts += [("settings", " ".join(self.settings))] if self.settings else []
         quality = self.quality if self.mode == "accuracy" else None
-        return bench_page(f"{self.title}: {self.model}", facts, self.measured, quality, self.pairs)
+        page = bench_page(f"{self.title}: {self.model}", facts, self.measured, quality, self.pairs)
+        return with_figures_of(page, self.metrics, self.figures, self.confusions)
 
     def write_results(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write each row in the layout of mlcommons' published results; one that was refused has nothing to write.
@@ -239,6 +272,7 @@ def bench(
     original = read_model(model)
     samples = load_data(found, folder, original.main, options.count)
     require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
+    metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)
     chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
     if options.recover is not None:
@@ -250,7 +284,9 @@ def bench(
     name, given = name_of(model), (*wanted.settings, *wanted.layers)
     if options.board is None:
         rows = _measure(chosen, samples, options, progress)
-        return BenchResult(name, found, options.mode, given, rows, samples, options.at_least)
+        result = BenchResult(name, found, options.mode, given, rows, samples, options.at_least, metrics=metrics)
+        _ = result.figures  # so that a metric of the user's that fails does so before anything is printed
+        return result
     if isinstance(samples, LabelledStreams):
         raise UsageError("--port loads samples into a board; a stream is played to it by mlcommons' runner")
     if found is None:
@@ -260,6 +296,12 @@ def bench(
     seconds = (options.seconds or SECONDS) if options.mode == "performance" else None
     run = run_board(options.board, found, execution, samples, seconds, progress)
     return BenchResult(name, found, options.mode, given, (run.row,), samples, board=(run, execution.name))
+
+
+def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
+    if options.metrics and (options.mode == "performance" or not isinstance(samples, LabelledSamples)):
+        raise UsageError("--metric is for the accuracy of a classifier")
+    return tuple(map(find_metric, options.metrics))
 
 
 def _named(task: str | None, data: str) -> tuple[Task | None, Path]:

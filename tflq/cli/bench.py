@@ -31,7 +31,7 @@ from tflq.cli.options import (
 )
 from tflq.cli.outputs import writing
 from tflq.cli.precision_options import read_span
-from tflq.report.bench import class_table
+from tflq.report.bench import class_table, confusion_tables
 
 STREAM = "sww01 is judged by false positives and negatives over a stream, which windows in files do not give"
 _COLUMNS: dict[type[Score], tuple[str, ...]] = {
@@ -90,6 +90,15 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     metavar="START:STOP",
     help="Recover each target with these samples, too (docs/recover.md), and measure everything on the others.",
 )
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Another figure: top-K (as top-3), sqnr (of the outputs, against the model as it is), or FILE.py:function, "
+    "called with outputs [S, classes] and labels [S]; only files that you trust. Repeat it for more.",
+)
+@click.option("--confusion", is_flag=True, help="Show which classes were taken for which; --json always has it.")
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
 @click.option(
     "--at-least",
@@ -129,6 +138,7 @@ def command(
     data: Path,
     board: Board | None,
     per_class: bool,
+    confusion: bool,
     results_folder: Path | None,
     report: Path | None,
     as_json: bool,
@@ -145,7 +155,7 @@ def command(
     if board is not None and report is not None:
         raise click.UsageError("--report is for models; a board's results are printed, or written with --results")
     found = bench(model, data, task, changed(BenchOptions(board=board), options), progress=output.progress)
-    output.show(found, as_json, lambda: _print(found, per_class))
+    output.show(found, as_json, lambda: _print(found, per_class, confusion))
     if report is not None:
         found.write_report(report)
     if results_folder is not None:
@@ -154,7 +164,7 @@ def command(
     return 0 if found.is_kept else 1
 
 
-def _print(found: BenchResult, per_class: bool) -> None:
+def _print(found: BenchResult, per_class: bool, confusion: bool) -> None:
     output.line(f"{found.title}: {found.model}")
     if found.settings:
         output.line(f"settings: {' '.join(found.settings)}")
@@ -162,6 +172,8 @@ def _print(found: BenchResult, per_class: bool) -> None:
         _print_performance(found)
     else:
         _print_scores(found, per_class)
+        for matrix in confusion_tables(found.confusions) if confusion else ():
+            output.table(matrix.columns, matrix.rows, right=matrix.columns)
     for row in found.measured:
         if row.found is None:
             output.line(f"{row.name} refuses the model: {row.refusal}")
@@ -200,8 +212,12 @@ def _print_scores(found: BenchResult, per_class: bool) -> None:
     counts, pairs = _COLUMNS[type(scores[0])], found.pairs
     beside = (f"beside {scores[0].name} (McNemar)",) if pairs else ()
     paired = [(str(pairs.get(s.name, "")),) if pairs else () for s in scores]
-    cells = [(*_score(s), *more, *verdict) for s, more, verdict in zip(scores, paired, verdicts, strict=True)]
-    output.table(("as", *counts, *beside, *last), cells, right=counts, least=(*beside, "AUC", "95 % interval"))
+    own = [metric.name for metric in found.metrics]
+    figures = [[m.text(found.figures[s.name][m.name]) for m in found.metrics] for s in scores]
+    parts = zip(scores, figures, paired, verdicts, strict=True)
+    cells = [(*_score(s), *values, *more, *verdict) for s, values, more, verdict in parts]
+    least = (*beside, "AUC", "95 % interval")
+    output.table(("as", *counts, *own, *beside, *last), cells, right=(*counts, *own), least=least)
     if found.task is not None and quality is None:
         output.line(STREAM)
     classes = class_table(found.measured) if per_class else None

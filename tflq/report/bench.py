@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tflq.analysis.significance import Paired, interval_text
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
+from tflq.benchmarks.metrics import Metric
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
 from tflq.benchmarks.tasks import Quality
@@ -125,6 +130,29 @@ def wake_words_text(found: WakeWords) -> str:
         f"{found.seconds:g} s: {found.false_accepts_per_hour:.1f} false accepts and {found.false_rejects_per_hour:.1f} "
         "false rejects an hour"
     )
+
+
+def with_figures_of(
+    page: Page,
+    metrics: Sequence[Metric],
+    figures: Mapping[str, Mapping[str, float]],
+    confusions: Mapping[str, NDArray[np.int64]],
+) -> Page:
+    """Return a page with the metrics that were asked for, and with which classes were taken for which."""
+    names = tuple(metric.name for metric in metrics)
+    rows = [(name, *(m.text(values[m.name]) for m in metrics)) for name, values in figures.items()]
+    sections = [Section("Metrics", [Table(("as", *names), rows, names)])] if rows else []
+    taken = [Section("Classes taken for each other", confusion_tables(confusions))] if confusions else []
+    return replace(page, sections=[*page.sections, *sections, *taken])
+
+
+def confusion_tables(found: Mapping[str, NDArray[np.int64]]) -> list[Table]:
+    """Return a table for each row: how often each class, downwards, was taken for each, to the right."""
+    tables = []
+    for name, matrix in found.items():
+        columns = (f"{name}: class", *map(str, range(len(matrix))))
+        tables.append(Table(columns, [(str(n), *map(str, row)) for n, row in enumerate(matrix.tolist())], columns))
+    return tables
 
 
 def class_table(rows: Sequence[Row]) -> Table | None:
