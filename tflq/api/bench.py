@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 from tflq import __version__
 from tflq.analysis.executions import taking
 from tflq.analysis.significance import Paired
+from tflq.api.bench_report import comparison_report, row_report
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged
-from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
+from tflq.api.result import Json, PageResult, TableResult, paired_report
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
 from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, predictions
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
-from tflq.benchmarks.board import Board, BoardRun, Comparison, run_board
+from tflq.benchmarks.board import Board, BoardRun, run_board
 from tflq.benchmarks.metrics import Metric, confusion_matrix, find_metric
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
@@ -158,14 +159,14 @@ class BenchResult(PageResult, TableResult):
             "confusion": {name: matrix.tolist() for name, matrix in self.confusions.items()},
         }
         if self.board is not None:
-            found["comparison"] = {"reference": self.board[1], **_compared(self.board[0].comparison)}
+            found["comparison"] = {"reference": self.board[1], **comparison_report(self.board[0].comparison)}
         return found
 
     def rows(self) -> Sequence[Mapping[str, Json]]:
         """Return a row for the model as it is and for each target, or for the board."""
         pairs, first = self.pairs, self.measured[0].name
         return [
-            _row(row)
+            row_report(row)
             | ({"paired": paired_report(pairs[row.name], first)} if row.name in pairs else {})
             | ({"metrics": self.figures[row.name]} if row.name in self.figures else {})
             for row in self.measured
@@ -373,31 +374,3 @@ def _measure(chosen: list[Candidate], data: DataSet, options: BenchOptions, prog
             return tuple(measure_performance(chosen, data, options.seconds or SECONDS, advance))
     with progress("bench", data.samples.count * count) as advance:
         return tuple(measure_accuracy(chosen, data, advance, options.jobs, options.scheduler))
-
-
-def _row(row: Row) -> dict[str, Json]:
-    found = row.found
-    if found is None:
-        return {"name": row.name, "refused": row.refusal}
-    if isinstance(found, Accuracy):
-        classes = [{"class": n, "right": c.right, "samples": c.total} for n, c in enumerate(found.classes)]
-        scores = {"right": found.right, "samples": found.total, "accuracy_percent": found.percent, "auc": found.auc}
-        interval = {"interval_percent": list(found.interval_percent)}
-        return {"name": row.name, **scores, **interval, "classes": classes}
-    if isinstance(found, WakeWords):
-        counts = ("words", "true_positives", "false_negatives", "false_positives", "seconds")
-        rates = ("false_accepts_per_hour", "false_rejects_per_hour")
-        return {"name": row.name, **picked(found, *counts, *rates)}
-    if isinstance(found, Detection):
-        return {"name": row.name, **picked(found, "normal", "anomalies", "windows", "auc", "errors")}
-    return {
-        "name": row.name,
-        "inferences_per_second": found.throughput,
-        "inputs": [asdict(window) for window in found.windows],
-        "conforms": not found.shortfall,
-        "shortfall": found.shortfall or None,
-    }
-
-
-def _compared(found: Comparison) -> dict[str, Json]:
-    return {**picked(found, "samples", "equal"), "differences": [asdict(d) for d in found.differences]}
