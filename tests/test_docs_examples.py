@@ -18,7 +18,7 @@ SLOW = {
     "search": "tests/newcomer runs it: hundreds of settings",
     "recover": "tests/newcomer runs it: all weights",
     "compare kws_ref_model.tflite@gap9-ne16 --set": "tests/newcomer runs it: every layer alone on 1000 clips",
-    "--settings kws.json": "tests/newcomer runs it: it takes the file of the search before it",
+    "--settings kws_mixed.json": "tests/newcomer runs it: it takes the file of the search before it",
     "bench kws01 --model kws_w3.tflite": "tests/newcomer runs it: it takes the file of `recover` before it",
 }
 ELSEWHERE = {
