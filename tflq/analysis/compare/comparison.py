@@ -57,12 +57,7 @@ def compare_sides(
         UnsupportedError: isolated, and a layer depends on values of the run.
     """
     matching = match(first.columns, second.columns)
-    matches = [m for m in matching.matches if not only or m.first.name in only]
-    if not matches:
-        raise InputError(f"{first.name} and {second.name} have no tensor in common that could be compared")
-    for side in (first, second):
-        if side.count is not None and side.count < samples:
-            raise InputError(f"{side.name} has {side.count} samples, {samples} are to be compared")
+    matches = _chosen(first, second, matching, samples, only)
     every = list(matching.matches)
     chunks = _Chunks(first, second, every, matches, isolated)
     sides, runner, blame = chunks.sides, chunks.runner, chunks.blame
@@ -84,6 +79,17 @@ def compare_sides(
         tensors = tuple(replace(t, known=blame.known(t.match.first.index)) for t in tensors)
     unseen = _unseen(sides, matching)
     return Comparison(first.name, second.name, samples, isolated, tolerance, tensors, matching, unseen)
+
+
+def _chosen(first: Side, second: Side, matching: Matching, samples: int, only: Sequence[str]) -> list[Match]:
+    """Return what is to be compared. Raises as `compare_sides`."""
+    found = [m for m in matching.matches if not only or m.first.name in only]
+    if not found:
+        raise InputError(f"{first.name} and {second.name} have no tensor in common that could be compared")
+    for side in (first, second):
+        if side.count is not None and side.count < samples:
+            raise InputError(f"{side.name} has {side.count} samples, {samples} are to be compared")
+    return found
 
 
 @dataclass(frozen=True)
