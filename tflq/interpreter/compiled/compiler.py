@@ -27,6 +27,7 @@ SOURCE = Path(__file__).with_name("kernels.c")
 FLAGS = (
     *("-std=gnu11", "-O3", "-fPIC", "-shared", "-Wno-psabi"),
     *("-fno-math-errno", "-ffinite-math-only", "-fno-signed-zeros", "-fno-trapping-math"),
+    "-ffp-contract=off",
 )
 """Nothing that lets the compiler change what an operation gives: maps are proven for IEEE's rounding."""
 WITHOUT_DOT = "TFLQ_WITHOUT_DOT"

@@ -33,6 +33,27 @@ typedef ints ints_at __attribute__((aligned(4), may_alias));
 #define DOT(sum, x, w) (ints) _mm256_dpbusd_avx_epi32((__m256i)(sum), _mm256_set1_epi32(x), (__m256i)(w))
 #endif
 
+#define INLINE static inline __attribute__((always_inline))
+
+/* sum + x * w of whole numbers whose sums stay below 2^24: exact, so one rounding or two are the same. Everywhere else
+ * the compiler may not fuse (-ffp-contract=off): maps are proven for a product that is rounded, then a sum. */
+INLINE reals plus_product(reals sum, reals x, reals w)
+{
+#ifdef __FMA__
+    for (int c = 0; c < LANES; c++) {
+        sum[c] = __builtin_fmaf(x[c], w[c], sum[c]);
+    }
+    return sum;
+#else
+    return sum + x * w;
+#endif
+}
+
+INLINE reals plus_three(reals sum, reals a, reals u, reals b, reals v, reals c, reals w)
+{
+    return plus_product(plus_product(plus_product(sum, a, u), b, v), c, w);
+}
+
 #ifdef DOT
 #define GROUP 4
 typedef ints sums;
@@ -44,10 +65,9 @@ typedef int32_t element;
 typedef reals sums;
 typedef reals_at factors;
 typedef float element;
-#define MULTIPLY_ADD(sum, x, w) ((sum) + (x) * (w))
+#define MULTIPLY_ADD(sum, x, w) plus_product(sum, (x) - (reals){0}, w)
 #endif
 
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
 /* How an accumulator becomes a quantized value: StepMap of numerics/step_map.py, for channels in whole vectors. */
@@ -389,12 +409,13 @@ INLINE void depthwise_as(const struct layer *layer, char *arena, int32_t pixels,
                 }
                 UNROLL for (int32_t t = 0; t < DEPTHWISE_TAPS && t < taps; t++) {
                     UNROLL for (int32_t k = 0; k < ABREAST; k++) {
-                        sum[k] += load_values(x[p + k] + step[t], is_real, least) * w[t];
+                        sum[k] = plus_product(sum[k], load_values(x[p + k] + step[t], is_real, least), w[t]);
                     }
                 }
                 for (int32_t t = DEPTHWISE_TAPS; t < taps; t++) {
                     UNROLL for (int32_t k = 0; k < ABREAST; k++) {
-                        sum[k] += load_values(x[p + k] + steps[t] + at, is_real, least) * weights[t];
+                        const reals value = load_values(x[p + k] + steps[t] + at, is_real, least);
+                        sum[k] = plus_product(sum[k], value, weights[t]);
                     }
                 }
                 UNROLL for (int32_t k = 0; k < ABREAST; k++) {
@@ -433,12 +454,12 @@ INLINE void depthwise_rows(const struct layer *layer, char *arena, int32_t pixel
                     const reals a = *(const reals_at *)from;
                     const reals b = *(const reals_at *)(from + second);
                     const reals c = *(const reals_at *)(from + third);
-                    sum[j] += a * w0 + b * w3 + c * w6; /* sums that no output has are not computed */
+                    sum[j] = plus_three(sum[j], a, w0, b, w3, c, w6); /* sums that no output has are not computed */
                     if (j > 0) {
-                        sum[j - 1] += a * w1 + b * w4 + c * w7;
+                        sum[j - 1] = plus_three(sum[j - 1], a, w1, b, w4, c, w7);
                     }
                     if (j > 1) {
-                        sum[j - 2] += a * w2 + b * w5 + c * w8;
+                        sum[j - 2] = plus_three(sum[j - 2], a, w2, b, w5, c, w8);
                     }
                 }
                 UNROLL for (int32_t k = 0; k < neighbours; k++) {
