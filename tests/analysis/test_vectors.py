@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,6 +139,25 @@ def test_npz_and_hex_hold_what_the_engine_computes(target: str | None) -> None:
             assert arrays[array["identifier"]].shape == tuple(array["shape"])
             read = _read_hex(texts[array["file"]].decode(), array["dtype"]).reshape(array["shape"])
             assert read.tobytes() == arrays[array["identifier"]].tobytes()
+
+
+def test_the_readme_names_files_that_are_there_and_its_python_runs(tmp_path: Path) -> None:
+    layers = vectors_of(digits("gap9-ne16"))
+    first = layers[0]
+    output = next(v for v in first.vectors if v.role == "output")
+    for kind in ("c", "hex", "npz"):
+        files = files_of(layers, kind, {})
+        text = files["README.md"].decode()
+        named = re.findall(r'[("](\w+\.(?:hex|h|npz))"', text)
+        assert named
+        assert set(named) <= set(files)
+        assert f"Layers with ne16_registers: {first.identifier}" in text
+    (tmp_path / f"{first.identifier}.npz").write_bytes(files[f"{first.identifier}.npz"])
+    code = "\n".join(line[4:] for line in text.splitlines() if line.startswith("    "))
+    wanted = f"import numpy as np; result = np.array({output.values[0].tolist()})"
+    done = subprocess.run([sys.executable, "-c", f"{wanted}\n{code}"], cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"wanted [0:{output.values.size - 1}]" in files_of(layers, "hex", {})["README.md"].decode()
 
 
 def _read_hex(text: str, dtype: str) -> Array:

@@ -1,10 +1,11 @@
-"""The files of test vectors: one of three formats, and an index that says what is in them."""
+"""The files of test vectors: one of three formats, an index that says what is in them, and a README of their use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from tflq.analysis.archives import npz_bytes
+from tflq.analysis.vectors import readme
 from tflq.analysis.vectors.c_arrays import header_of, source_of
 from tflq.analysis.vectors.collect import LayerVectors, Vector
 from tflq.analysis.vectors.hex_words import hex_text
@@ -37,6 +38,8 @@ def files_of(layers: Sequence[LayerVectors], kind: str, facts: Mapping[str, Json
             files[f"{layer.identifier}.npz"] = npz_bytes({v.identifier: v.values for v in layer.vectors})
     index: dict[str, Json] = {**facts, "vectors": kind, "layers": [_entry(layer, kind) for layer in layers]}
     files[INDEX] = (json_text(index) + "\n").encode()
+    if layers:
+        files[readme.NAME] = readme.readme_of(layers, kind).encode()
     return files
 
 

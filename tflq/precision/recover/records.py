@@ -27,7 +27,7 @@ class RecoverySettings:
     rows: int = 8000
     seed: int = 0
     bias_only: bool = False
-    most_bits: int = 7
+    most_bits: int = 6
     jobs: int = 1
 
 
