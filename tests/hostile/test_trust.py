@@ -22,8 +22,8 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 
 # What may be executed, and why: a file that the user names as code, and tflq's own words to its own child process.
 TRUSTED = {
-    ("tflq/interpreter/kernel_files.py", "exec"),
-    ("tflq/interpreter/kernel_files.py", "compile"),
+    ("tflq/user_code.py", "exec"),
+    ("tflq/user_code.py", "compile"),
     ("tflq/analysis/oracle/protocol.py", "pickle"),
 }
 

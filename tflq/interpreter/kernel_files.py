@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
 
 from tflq.errors import TflqError
 from tflq.interpreter.registry import register_found
+from tflq.user_code import run_user_file
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,11 @@ def load_kernel_file(file: KernelFile) -> None:
     """
     if file.module in _loaded:
         return
-    module = ModuleType(file.module)
-    module.__file__ = file.path
-    sys.modules[file.module] = module  # dataclasses and pickle look their module up
     try:
-        exec(compile(file.text, file.path, "exec"), module.__dict__)
+        module = run_user_file(file.module, file.path, file.text)
         if hasattr(module, "KERNELS"):
             register_found(module.KERNELS)
     except Exception as error:
-        del sys.modules[file.module]
+        sys.modules.pop(file.module, None)
         raise TflqError(f"{file.path}: {type(error).__name__}: {error}") from error
     _loaded[file.module] = file

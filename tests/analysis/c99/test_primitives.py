@@ -13,7 +13,6 @@ from tests.support import c_compiler
 from tflq.analysis.c99.recorder import Call
 from tflq.analysis.c99.shared import Shared
 from tflq.interpreter.kernels.aipu import multiplier
-from tflq.interpreter.kernels.gap9 import rounding as gap9
 from tflq.interpreter.kernels.tpu_mlir import rounding as tpu_mlir
 from tflq.interpreter.numerics import fixed_point, gemmlowp
 from tflq.interpreter.recording.primitive import Primitive
@@ -41,7 +40,7 @@ CASES = {
     "exp": (gemmlowp.exp_on_negative_values, [(INT32[0], 0)], {"integer_bits": 5}),
     "reciprocal": (gemmlowp.one_over_one_plus_x, [(0, INT32[1])], {}),
     "bit_length": (gemmlowp.bit_length, [(0, 1 << 46)], {}),
-    "norm": (gap9.norm, [(-(1 << 46), 1 << 46), (0, 31)], {}),
+    "norm": (fixed_point.norm, [(-(1 << 46), 1 << 46), (0, 31)], {}),
     "shift_half_up": (tpu_mlir.shift_half_up, [(-(1 << 46), 1 << 46), (0, 62)], {}),
     "halves_to_even": (multiplier.scaled, [(-(1 << 31), 1 << 31), (0, 32767), (-4, 40)], {}),
 }

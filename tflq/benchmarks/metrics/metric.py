@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tflq.benchmarks.metrics.scores import snr_db, top_k_percent
 from tflq.errors import InputError, OptionError
+from tflq.user_code import run_user_file
 
 Reals = NDArray[np.float64]
 Compute = Callable[[Reals, NDArray[np.int64], Reals], float]
@@ -60,9 +61,7 @@ def find_metric(text: str) -> Metric:
 
 def _function(path: Path, name: str) -> Callable[..., object]:
     try:
-        code = compile(path.read_text("utf-8"), str(path), "exec")
-        names: dict[str, object] = {"__name__": path.stem, "__file__": str(path)}
-        exec(code, names)
+        names: dict[str, object] = vars(run_user_file(f"tflq_metric_{path.stem}", str(path), path.read_text("utf-8")))
     except Exception as error:
         raise InputError(f"{path}: cannot be run: {type(error).__name__}: {error}") from None
     function = names.get(name)
