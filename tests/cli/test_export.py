@@ -20,7 +20,7 @@ def test_files_and_report(kind: str, suffixes: set[str], tmp_path: Path) -> None
     assert (done.status, done.err) == (0, "")
     written = {str(path.relative_to(tmp_path)): path.stat().st_size for path in (tmp_path / "a/b").iterdir()}
     assert done.json["files"] == written
-    assert {Path(name).suffix for name in written} == {*suffixes, ".json"}
+    assert {Path(name).suffix for name in written} == {*suffixes, ".json", ".md"}
     index = json.loads((tmp_path / "a/b/index.json").read_text())
     assert (index["samples"], index["target"], index["vectors"]) == (2, None, kind)
     assert len(index["layers"]) == 10
@@ -33,7 +33,7 @@ def test_one_layer_of_a_target(tmp_path: Path) -> None:
     arguments = ("-t", "gap9-ne16", "-s", "weight_bits=4", "-l", "0:use_ne16=false", "-l", "0", "-o", "out")
     done = tflq("export", DIGITS, "--vectors", "npz", *arguments, cwd=tmp_path)
     assert (done.status, done.err) == (0, "")
-    assert "out: 2 files" in done.out
+    assert "out: 3 files" in done.out
     (layer,) = json.loads((tmp_path / "out" / "index.json").read_text())["layers"]
     assert layer["arithmetic"] == "gap9"
     assert any(array["role"] == "integers" and "multiplier" in array["name"] for array in layer["arrays"])
