@@ -189,15 +189,18 @@ def compare(
         return result
     model = next((s for s in (left, right) if isinstance(s, Running)), None)
     dump = next((s for s in (left, right) if isinstance(s, Dump)), None)
-    if model is None or dump is None:
-        return result
-    with progress("look for the cause", 1) as advance:
-        cause = diagnose(model, dump, count)
-        advance(1)
-    if cause is None:
+    cause = None if model is None or dump is None else _looked_for(model, dump, count, progress)
+    if model is None or cause is None:
         return result
     line = explain_line(model, cause, samples, b if a.is_dump else a)
     return replace(result, comparison=with_cause(found, cause), diagnosis=cause, explain_line=line)
+
+
+def _looked_for(model: Running, dump: Dump, samples: int, progress: Progress) -> Diagnosis | None:
+    with progress("look for the cause", 1) as advance:
+        cause = diagnose(model, dump, samples)
+        advance(1)
+    return cause
 
 
 def _sides(

@@ -167,7 +167,7 @@ def _flat(name: str, value: object, default: object) -> Iterator[tuple[str, obje
 
 
 def _default_of(kind: type) -> object:
-    """Return a record at its defaults; what has none stands for nothing that could be left away."""
+    """Return a record at its defaults; what has none stands for nothing that could be omitted."""
     try:
         return kind()
     except TypeError:

@@ -92,9 +92,9 @@ def input_cause(maker: str) -> Cause:
 
 def clipped_cause(figures: TensorFigures, is_sum: bool = False) -> Cause:
     """Return the cause of values that the range of a tensor cannot hold."""
-    least, greatest = figures.limits or (float("nan"), float("nan"))
-    reached = f"the samples reach {figures.reach[0]:.4g}..{figures.reach[1]:.4g}"
-    where = f"the range {least:.4g}..{greatest:.4g}, {reached}" if figures.limits else reached
+    where = f"the samples reach {figures.reach[0]:.4g}..{figures.reach[1]:.4g}"
+    if figures.limits is not None:
+        where = f"the range {figures.limits[0]:.4g}..{figures.limits[1]:.4g}, {where}"
     words = (
         f"{'a sum that saturates' if is_sum else 'saturation'}: {where}: {figures.clipped:.2%} of the values are "
         f"clipped and make {figures.clipped_noise:.0%} of the squared error"

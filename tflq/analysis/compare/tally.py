@@ -235,9 +235,8 @@ class Tally:
             return
         if self._cut is not None:
             return
-        affine = tensor.quantisation
-        low, high = max(affine.minimum_code, tensor.dtype.minimum), min(affine.maximum_code, tensor.dtype.maximum)
-        scale, zero_point = affine.along(len(tensor.shape))
+        low, high = _ends(tensor.quantisation, tensor)
+        scale, zero_point = tensor.quantisation.along(len(tensor.shape))
         wide = codes.astype(np.int64)
         at_low, at_high = wide == low, wide == high
         self._saturated += int(np.count_nonzero((at_low | at_high) & (wide != zero_point)))
@@ -265,12 +264,17 @@ def sqnr_db(signal: float, noise: float) -> float:
     return float(10.0 * np.log10(signal / noise)) if signal > 0.0 else float("-inf")
 
 
+def _ends(affine: Affine, tensor: Tensor) -> tuple[int, int]:
+    """Return the least and the greatest quantized value."""
+    return max(affine.minimum_code, tensor.dtype.minimum), min(affine.maximum_code, tensor.dtype.maximum)
+
+
 def _limits(tensor: Tensor | None) -> tuple[float, float] | None:
     if tensor is None or not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis:
         return None
     affine = tensor.quantisation
     scale, zero_point = float(affine.scale[0]), int(affine.zero_point[0])
-    low, high = max(affine.minimum_code, tensor.dtype.minimum), min(affine.maximum_code, tensor.dtype.maximum)
+    low, high = _ends(affine, tensor)
     return (low - zero_point) * scale, (high - zero_point) * scale
 
 

@@ -190,11 +190,12 @@ def input_zero_point(s: Suspect) -> Iterator[Prediction]:
 def fitted_zero_points(s: Suspect, linear: Linear, z: int, inside: Integers) -> tuple[int, ...]:
     """Return the zero point that most elements ask for, g - r = (z - v) * inside * M / 2^N, and its neighbours."""
     steps = linear.steps
-    if steps is None or s.got.shape != linear.totals.reshape(s.got.shape).shape:
+    if steps is None:
         return ()
     step = np.broadcast_to(inside * (steps.multiplier * np.exp2(-steps.shift.astype(np.float64))), linear.totals.shape)
     apart = (s.got.astype(np.int64) - s.sound.astype(np.int64)).reshape(step.shape)
-    is_inner = (linear.result(linear.totals) > steps.low) & (linear.result(linear.totals) < steps.high)
+    y = linear.result(linear.totals)
+    is_inner = (y > steps.low) & (y < steps.high)
     taken = is_inner & (np.abs(step) > np.abs(step).max(initial=0) / 2)
     if not taken.any():
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,8 @@ def given(s: Suspect) -> Iterator[Prediction]:
     if t is None or (s.nodes and t not in s.values):
         return
     x = s.values[t] if s.nodes else s.own
-    for words, array in variants(np.asarray(x), s.graph.tensors[t]):
+    for words, array in chain(variants(np.asarray(x), s.graph.tensors[t]), _offsets(s, t, np.asarray(x))):
         made = np.ascontiguousarray(array).reshape(x.shape)
-        yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
-    for words, made in _offsets(s, t, np.asarray(x)):
         yield Prediction(f"input {words}", s.run({t: made}) if s.nodes else made)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.suspect import Suspect, like
+from tflq.graph import Array
 
 _OFFSETS = (*range(1, 17), 32, 64, 128)
 """Elements by which an address may be off."""
@@ -140,8 +141,12 @@ def bits(s: Suspect) -> Iterator[Prediction]:
         yield Prediction("values have lost their sign: |x|", np.clip(np.abs(wide), 0, kind.max).astype(r.dtype))
         yield Prediction("values are negated", np.clip(-wide, kind.min, kind.max).astype(r.dtype))
     if width == 8:
-        u = r.view(np.uint8)
-        nibbles = (u << np.uint8(4)) | (u >> np.uint8(4))
-        yield Prediction("halves of 4 bits are exchanged in every value", nibbles.view(r.dtype))
-        turned = np.packbits(np.unpackbits(u[..., None], axis=-1)[..., ::-1], axis=-1)[..., 0]
+        yield Prediction("halves of 4 bits are exchanged in every value", halves_exchanged(r))
+        turned = np.packbits(np.unpackbits(r.view(np.uint8)[..., None], axis=-1)[..., ::-1], axis=-1)[..., 0]
         yield Prediction("bits stand in reverse order in every value", turned.view(r.dtype))
+
+
+def halves_exchanged(array: Array) -> Array:
+    """Return bytes with their halves of 4 bits exchanged."""
+    u = array.view(np.uint8)
+    return np.asarray(((u << np.uint8(4)) | (u >> np.uint8(4))).view(array.dtype))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.analysis.diagnosis.constants import channel_axis, with_data
 from tflq.analysis.diagnosis.hypothesis import Prediction
+from tflq.analysis.diagnosis.memory import halves_exchanged
 from tflq.analysis.diagnosis.suspect import Suspect
 from tflq.graph import Array
 
@@ -29,8 +30,7 @@ def weights(s: Suspect) -> Iterator[Prediction]:
             if flat.size % width == 0:
                 turned = np.ascontiguousarray(flat.reshape(-1, width)[:, ::-1]).reshape(w.shape)
                 made.append((f"have the other byte order in words of {8 * width} bits", turned))
-        nibbles = (w.view(np.uint8) << np.uint8(4)) | (w.view(np.uint8) >> np.uint8(4))
-        made.append(("have their halves of 4 bits exchanged", nibbles.view(w.dtype)))
+        made.append(("have their halves of 4 bits exchanged", halves_exchanged(w)))
     if w.ndim == 4:
         if w.shape[1] == w.shape[2]:
             made.append(("have rows and columns of the kernel exchanged", w.transpose(0, 2, 1, 3)))

@@ -11,41 +11,16 @@ Source: docs/tpu_mlir.md, 5
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.bilinear import options
+from tflq.interpreter.numerics.bilinear import Positions, ResizeBilinear, options
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.resized import resized_shape
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Where the elements along one axis of the output lie.
-
-    Attributes:
-        low: int64[n]: index of the one before.
-        high: int64[n]: index of the one after; that of the last one there.
-        part: float32[n]: how far from the one before; 0 at the last one.
-    """
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    part: NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class BilinearParams:
-    """Steps along height and width."""
-
-    rows: Steps
-    columns: Steps
-
-
-def lower(node: Node, operands: Operands) -> BilinearParams:
+def lower(node: Node, operands: Operands) -> ResizeBilinear:
     """Decide positions in float32.
 
     Raises:
@@ -55,10 +30,10 @@ def lower(node: Node, operands: Operands) -> BilinearParams:
     require_type(operands.input(0), (DType.FLOAT16, DType.FLOAT32))
     align, _ = options(node)
     shape, sizes = operands.input(0).shape, resized_shape(operands)
-    return BilinearParams(*(_steps(shape[1 + axis], sizes[axis], align) for axis in range(2)))
+    return ResizeBilinear(*(_steps(shape[1 + axis], sizes[axis], align) for axis in range(2)))
 
 
-def _steps(old: int, new: int, align: bool) -> Steps:
+def _steps(old: int, new: int, align: bool) -> Positions:
     places = np.arange(new, dtype=np.float32)
     if align:
         scale = np.float32(0) if new <= 1 else np.float32(old - 1) / np.float32(new - 1)
@@ -68,15 +43,15 @@ def _steps(old: int, new: int, align: bool) -> Steps:
         position = (places + half) * (np.float32(old) / np.float32(new)) - half
     position = np.clip(position, np.float32(0), np.float32(old - 1))
     low = np.floor(position).astype(np.int64)
-    return Steps(low, np.minimum(low + 1, old - 1), position - low.astype(np.float32))
+    return Positions(low, np.minimum(low + 1, old - 1), position - low.astype(np.float32))
 
 
-def run(params: BilinearParams, x: Array, _size: Array) -> tuple[Array, ...]:
+def run(params: ResizeBilinear, x: Array, _size: Array) -> tuple[Array, ...]:
     """Run it: reals [S, N, H, W, C] -> float32 [S, N, rows, columns, C]."""
     down = _between(x.astype(np.float32), params.rows, 2)
     return (_between(down, params.columns, 3),)
 
 
-def _between(x: NDArray[np.float32], steps: Steps, axis: int) -> NDArray[np.float32]:
+def _between(x: NDArray[np.float32], steps: Positions, axis: int) -> NDArray[np.float32]:
     low, high = np.take(x, steps.low, axis), np.take(x, steps.high, axis)
     return np.asarray(low + steps.part.reshape(-1, *(1,) * (x.ndim - 1 - axis)) * (high - low))
