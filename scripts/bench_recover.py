@@ -48,6 +48,11 @@ ROWS = (
     Row("gap9-ne16, 8 bits", "gap9-ne16", ("weight_bits=8",), SQ8_FIRST),
     *(Row(f"aipu, {b} bits", "aipu", (f"weight_bits={b}",)) for b in (4, 5, 6, 7)),
     Row("aipu, 4 bits, a scale each channel", "aipu", ("weight_bits=4", "weights=per_channel")),
+    *(
+        Row(f"aipu, {b} bits, {method}", "aipu", (f"weight_bits={b}", f"global_calibration={method}"))
+        for b in (4, 8)
+        for method in ("adaround", "adaquant_zy")
+    ),
     Row("aipu, 8 bits", "aipu", ("weight_bits=8",)),
     Row("openvino, 4 bits", "openvino", ("weight_bits=4",)),
     Row("tpu-mlir, 8 bits", "tpu-mlir", ()),

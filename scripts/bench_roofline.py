@@ -92,7 +92,7 @@ def measure_model(path: Path, samples: int, repeats: int) -> Work:
     import numpy as np
 
     from tflq.converters.tflite import read_model
-    from tflq.graph.macs import macs
+    from tflq.graph.arena import macs
     from tflq.interpreter import Engine
 
     graph = read_model(path).main

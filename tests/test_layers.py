@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -112,6 +113,24 @@ def test_only_the_command_line_imports(package: str) -> None:
         p.name for p in outside if package in {m.split(".")[0] for m in imported_modules(p.read_text("utf-8"), ())}
     ]
     assert not found
+
+
+def test_the_map_names_files_that_exist() -> None:
+    """A name stands for a file or folder of its row's package, or of tflq where it is named from there."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    package = ROOT / "tflq"
+    checked, missing = 0, []
+    for line in page.splitlines():
+        own, _, words = line[2:].partition(" | ") if line.startswith("| `") else ("tflq/", "", line)
+        for name in re.findall(r"`([\w/<>.]+(?:/|\.py))`", words):
+            checked += 1
+            pattern = re.sub(r"<\w+>", "*", name).rstrip("/")
+            known = (
+                any((ROOT / own.strip("`")).rglob(pattern)) or any(package.glob(pattern)) or (ROOT / pattern).exists()
+            )
+            missing += [] if known else [f"{own}: {name}"]
+    assert checked > 100
+    assert missing == []
 
 
 def test_imports_for_annotations_do_not_count() -> None:

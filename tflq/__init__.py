@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from tflq.api.export import ExportOptions as ExportOptions, ExportResult as ExportResult, export as export
     from tflq.api.inspect import InspectResult as InspectResult, inspect as inspect
     from tflq.api.load_kernels import load_kernels as load_kernels
+    from tflq.api.data import build_data as build_data, data_sets as data_sets, fetch_data as fetch_data
     from tflq.api.models import fetch_models as fetch_models, models as models
     from tflq.api.options import (
         CalibrationOptions as CalibrationOptions,
         SampleOptions as SampleOptions,
         TargetOptions as TargetOptions,
     )
+    from tflq.cli.progress import progress as progress
     from tflq.api.read_model import read_model as read_model
     from tflq.api.recover import RecoverOptions as RecoverOptions, RecoverResult as RecoverResult, recover as recover
     from tflq.api.run import RunOptions as RunOptions, RunResult as RunResult, run as run
@@ -69,6 +71,14 @@ if TYPE_CHECKING:
         write_model as write_model,
     )
     from tflq.errors import TflqError as TflqError
+    from tflq.graph import (
+        Affine as Affine,
+        DType as DType,
+        Graph as Graph,
+        GraphBuilder as GraphBuilder,
+        Model as Model,
+        Tensor as Tensor,
+    )
     from tflq.interpreter import Engine as Engine, lower as lower
     from tflq.backends import backend as backend
     from tflq.tflite_interpreter import Interpreter as Interpreter
@@ -93,9 +103,11 @@ _HOMES = {
     "tflq.api.export": ("ExportOptions", "ExportResult", "export"),
     "tflq.api.inspect": ("InspectResult", "inspect"),
     "tflq.api.load_kernels": ("load_kernels",),
+    "tflq.api.data": ("build_data", "data_sets", "fetch_data"),
     "tflq.api.models": ("fetch_models", "models"),
     "tflq.api.options": ("CalibrationOptions", "SampleOptions", "TargetOptions"),
     "tflq.analysis.dumps.options": ("DumpOptions",),
+    "tflq.cli.progress": ("progress",),
     "tflq.api.read_model": ("read_model",),
     "tflq.api.recover": ("RecoverOptions", "RecoverResult", "recover"),
     "tflq.api.run": ("RunOptions", "RunResult", "run"),
@@ -108,6 +120,7 @@ _HOMES = {
     "tflq.benchmarks.board": ("Board",),
     "tflq.converters.tflite": ("model_from_bytes", "model_to_bytes", "write_model"),
     "tflq.errors": ("TflqError",),
+    "tflq.graph": ("Affine", "DType", "Graph", "GraphBuilder", "Model", "Tensor"),
     "tflq.interpreter": ("Engine", "lower"),
     "tflq.backends": ("backend",),
     "tflq.tflite_interpreter": ("Interpreter",),

@@ -45,3 +45,12 @@ def listed(numbers: Sequence[int], most: int = 8) -> str:
     more = sum(b - a + 1 for a, b in parts[most:])
     text = ", ".join(words) + (f" and {more} more" if more else "")
     return " and ".join(text.rsplit(", ", 1)) if not more else text
+
+
+def finite(text: str) -> float | None:
+    """Read a finite number; None where the text is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

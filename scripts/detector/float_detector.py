@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import tflq
 from detector.anchors import anchors, apply_deltas
 from detector.average_precision import Detections, overlaps
 from detector.graphs import Part, Parts
 from detector.network import POOLED, POOLED_MASK
 from detector.regions import pyramid_roi_align
 from detector.scenes import CLASSES
-from tflq.interpreter import Engine
 
 BEFORE_NMS, REGIONS = 1000, 64
 OF_CLASS = 16
@@ -119,8 +119,9 @@ def suppress(boxes: Boxes, scores: Boxes, overlap: float, most: int) -> NDArray[
 
 
 def _run(part: Part, x: Reals) -> list[Reals]:
-    outputs = Engine(part.graph, "float").run([x])
-    return [np.asarray(outputs[t], np.float32) for t in part.graph.outputs]
+    graph = part.model.main
+    outputs = tflq.Engine(graph, "float").run([x])
+    return [np.asarray(outputs[t], np.float32) for t in graph.outputs]
 
 
 def _padded(boxes: Boxes, rows: int) -> Boxes:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import tflq
 from detector.network import POOLED, POOLED_MASK, PYRAMID, box_head, first_stage, mask_head
 from detector.scenes import HEIGHT, WIDTH
-from tflq.graph import DType, Graph, GraphBuilder
-from tflq.graph.attributes import Attribute
 
 Weights = Mapping[str, NDArray[np.float32]]
 _ACTIVATION = {True: "relu", False: "none"}
@@ -22,11 +22,11 @@ class Part:
     """One convolutional part.
 
     Attributes:
-        graph: float.
+        model: one float graph.
         layers: name of the network's layer -> indices of its nodes.
     """
 
-    graph: Graph
+    model: tflq.Model
     layers: Mapping[str, list[int]]
 
 
@@ -74,17 +74,17 @@ class GraphLayers:
     _nodes: int = 0
 
     def __post_init__(self) -> None:
-        self._builder = GraphBuilder(self.name)
+        self._builder = tflq.GraphBuilder(self.name)
 
     def input(self, shape: tuple[int, ...]) -> int:
         """Add the graph's input."""
-        t = self._builder.input("input", shape, DType.FLOAT32)
+        t = self._builder.input("input", shape, tflq.DType.FLOAT32)
         self._shapes[t] = shape
         return t
 
     def part(self, outputs: list[int]) -> Part:
         """Return what was built."""
-        return Part(self._builder.build(outputs), self._layers)
+        return Part(tflq.Model([self._builder.build(outputs)]), self._layers)
 
     def conv(
         self,
@@ -124,15 +124,15 @@ class GraphLayers:
     def pool(self, x: int) -> int:
         """See `network.Layers`."""
         n, h, w, c = self._shapes[x]
-        window: dict[str, Attribute] = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
-        keys: dict[str, Attribute] = {"padding": "valid", "fused_activation_function": "none"}
+        window: dict[str, Any] = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
+        keys: dict[str, Any] = {"padding": "valid", "fused_activation_function": "none"}
         return self._add("pool", "max_pool_2d", [x], (n, h // 2, w // 2, c), **window, **keys)
 
     def upsample(self, x: int) -> int:
         """See `network.Layers`."""
         n, h, w, c = self._shapes[x]
         size = self._constant(f"size_{2 * h}_{2 * w}", np.array([2 * h, 2 * w], np.int32))
-        keys: dict[str, Attribute] = {"align_corners": False, "half_pixel_centers": False}
+        keys: dict[str, Any] = {"align_corners": False, "half_pixel_centers": False}
         return self._add("upsample", "resize_nearest_neighbor", [x, size], (n, 2 * h, 2 * w, c), **keys)
 
     def rows(self, x: int, width: int) -> int:
@@ -172,9 +172,11 @@ class GraphLayers:
             self._constants[name] = self._builder.constant(name, data)
         return self._constants[name]
 
-    def _add(self, name: str, operator: str, inputs: list[int], shape: tuple[int, ...], **keys: Attribute) -> int:
+    def _add(
+        self, name: str, operator: str, inputs: list[int], shape: tuple[int, ...], **keys: str | float | bool
+    ) -> int:
         self._layers.setdefault(name, []).append(self._nodes)
         self._nodes += 1
-        t = self._builder.add(operator, inputs, shape, DType.FLOAT32, None, 1, **keys)
+        t = self._builder.add(operator, inputs, shape, tflq.DType.FLOAT32, None, 1, **keys)
         self._shapes[t] = shape
         return t

@@ -182,6 +182,25 @@ def autoencoder(d: Drawer, x: Value) -> Value:
     return d.layers.Dense(10)(a)
 
 
+def wide(d: Drawer, x: Value) -> Value:
+    """Fully connected layers whose inputs blocks of 256 divide; two of them read one tensor."""
+    a = d.layers.Flatten()(x)
+    for width in (256, d.pick(256, 512)):
+        a = d.activate(d.layers.Dense(width, use_bias=d.pick(True, False))(a), d.pick("relu", "tanh", "gelu"))
+    b = d.layers.Dense(256)(a)
+    return d.layers.Dense(7, activation=d.pick("softmax", None))(d.layers.Add()([b, d.layers.Dense(256)(a)]))
+
+
+def large(d: Drawer, x: Value) -> Value:
+    """Layers of every kind, of more weights than 1024 and of fewer."""
+    a = d.conv(d.conv(x, d.pick(8, 16)), d.pick(12, 16))
+    a = d.layers.Conv2D(d.pick(64, 128), 1)(d.layers.MaxPooling2D(4)(a))
+    a = d.activation(d.layers.DepthwiseConv2D(d.pick(3, 5), padding="same")(a))
+    a = d.layers.Conv2DTranspose(d.pick(4, 8), 3, 2, "same", activation=d.pick("relu", None))(a)
+    a = d.layers.Dense(d.pick(16, 200), activation=d.pick("relu", "tanh"))(d.layers.Flatten()(a))
+    return d.layers.Dense(d.pick(5, 70), activation=d.pick("softmax", None))(a)
+
+
 def normalised(d: Drawer, x: Value) -> Value:
     """ConvNeXt's block."""
     a = d.layers.Conv2D(8, 4, 4)(x)

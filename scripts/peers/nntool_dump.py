@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from numpy.typing import ArrayLike
 from tflq.converters.gap9.emit.constants import constants_of
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import settled_graph
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.graph import Affine, Array, Graph, Model, Node
 from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.gap9.rounding import taken_for
 
 Fields = dict[str, Any]
-LAYOUT_ONLY = re.compile(r"_reshape$|_trans(_(in|out))?_?\d*$")
+LAYOUT_ONLY = re.compile(r"_reshape(_\d+)?$|_batch$|_trans(_(in|out))?_?\d*$")
 """Names of nodes that only move data, which tflq need not have."""
 
 
@@ -96,9 +99,8 @@ def converted(model: Path, scheme: Scheme) -> tuple[Model, Graph]:
     sets = [f"weight_bits={scheme.weight_bits}"] * (scheme.weight_bits != 8)
     sets += [f"feature_bits={scheme.feature_bits}"] * (scheme.feature_bits != 8) + list(scheme.settings)
     source = read_model(model)
-    return source, lower(
-        target.quantise(source.main, parse_settings(target.settings, sets, scheme.layers)), target.arithmetic
-    )
+    settings = parse_settings(target.settings, sets, scheme.layers)
+    return source, lower(target.quantise(settled_graph(source.main), settings), target.arithmetic)
 
 
 def _same(a: ArrayLike, b: ArrayLike) -> bool:
@@ -122,6 +124,18 @@ def _vendor_text(b: Fields) -> str:
     return f"{kind} S={np.ravel(b['scale'])[0]:.7g} Z={np.ravel(b['zero_point'])[0]}"
 
 
+def _as_read(real: Array, shape: tuple[int, ...]) -> Array:
+    """Return [S, N, H, W, C] as NNTool reads it.
+
+    Where its graph takes an input in another order of axes, the peer's script puts the file's values there as they are.
+    """
+    _, n, *image = real.shape
+    orders = (order for order in permutations(range(len(image))) if tuple(image[a] for a in order) == shape)
+    order = next(orders, tuple(range(len(image))))
+    moved: Array = real.reshape(-1, n, *(image[a] for a in order))
+    return np.transpose(moved, (0, 1, *(2 + int(a) for a in np.argsort(order))))
+
+
 @dataclass
 class Comparison:
     """NNTool's nodes in order of execution, each beside tflq's; a node of a fusion counts by itself.
@@ -143,12 +157,15 @@ class Comparison:
         """Run tflq on the dump's samples and compare everything."""
         model, graph = ours
         target = find_target("gap9-ne16")
+        names = [node["name"] for node in dump.fields["nodes"] if node["op"] == "input"]
         feeds = []
-        for source, wanted, codes in zip(model.main.inputs, graph.inputs, dump.inputs(), strict=True):
-            tensor, shape = model.main.tensors[source], graph.tensors[wanted].shape
-            real = np.asarray(codes, np.float64).reshape(-1, *shape)
-            real = (real - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])
-            feeds.append(target.encode(real, graph.tensors[wanted]))
+        for source, wanted, codes, name in zip(model.main.inputs, graph.inputs, dump.inputs(), names, strict=True):
+            real = np.asarray(codes, np.float64).reshape(-1, *graph.tensors[wanted].shape)
+            tensor = model.main.tensors[source]
+            if not tensor.dtype.is_floating:
+                real = (real - tensor.affine.zero_point[0]) * np.float64(tensor.affine.scale[0])
+            as_read = _as_read(real, dump.arrays[f"tensor/{name}"].shape[1:])
+            feeds.append(target.encode(as_read, graph.tensors[wanted]))
         keep = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
         result = Comparison(dump, graph, Engine(graph).run(feeds, keep), constants_of(graph))
         result._walk()
@@ -183,6 +200,9 @@ class Comparison:
         first = next((t for t in node.inputs if t >= 0 and self.graph.tensors[t].quantisation is not None), None)
         if node.operator == "expression":
             self._read_types(outer, node, quant)
+        elif node.operator == "quantize" and "outside_scale" in node.attributes:
+            taken = taken_for(node, self.graph.tensors[node.inputs[0]].affine)
+            self._check(_same_type(taken, quant["in_qs"][0]), name, "input type", _text(taken))
         elif quant["in_qs"] and quant["in_qs"][0] and first is not None:
             # Where NNTool types a filter for another input than the one of its fusion, M and N tell which.
             source = outer if "inside_scale" in node.attributes else inner
@@ -217,14 +237,15 @@ class Comparison:
                 t for t in left if _same_type(self.graph.tensors[t].affine, out) and self.values[t].size == values.size
             ]
             equal = [t for t in same if np.array_equal(self.values[t].reshape(-1), values)]
+            equal = equal or [t for t in same if np.array_equal(np.sort(self.values[t], axis=None), np.sort(values))]
             found.append((equal or same or left)[0])
             left.remove(found[-1])
         return tuple(found)
 
     def _ours(self, name: str) -> Node | None:
-        name = re.sub(r"_trans(_in\d)?_qin", "_qin", name)
-        merged = f"{name[:-6]}_merged_split" if name.endswith("_split") else f"{name}_merged"
-        return next((n for wanted in (name, merged) for n in self.graph.nodes if n.name == wanted), None)
+        bare = re.sub(r"_trans(_in\d)?_qin", "_qin", name)
+        merged = f"{bare[:-6]}_merged_split" if bare.endswith("_split") else f"{bare}_merged"
+        return next((n for wanted in (name, bare, merged) for n in self.graph.nodes if n.name == wanted), None)
 
     def _check_type(self, layer: str, what: str, index: int, expected: Fields, tolerance: float = 0) -> None:
         """An input may differ from what its producer writes by what NNTool takes as equal: 1e-8."""

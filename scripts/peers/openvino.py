@@ -1,16 +1,18 @@
 """OpenVINO against its CPU plug-in: every level of random networks, and the outputs with all fusions.
 
-    scripts/peer openvino [--networks 20] [--seed 1] [--jobs 1] [--json FILE] [--samples 4]
+    scripts/peer openvino [--networks 20] [--seed 1] [--jobs 1] [--json FILE] [--samples 4] [--keras] [--set KEY=VALUE]
 
 A network is drawn from convolutions, sums, products, pools, concatenations, moves and operators that stay float; its
-ranges are calibrated on random samples. Scheme `levels`: each FakeQuantize is an output, which breaks fusions apart.
-Scheme `fused`: the model's own output as the plug-in runs it in production, within 1e-5 of its range.
+ranges are calibrated on random samples. `--keras` takes those of keras_networks.py instead, float and int8.
+Scheme `levels`: each FakeQuantize is an output, which breaks fusions apart; tflq computes each layer from the plug-in's
+own levels. Scheme `fused`: the model's output as the plug-in runs it in production, within 1e-5 of its range.
 Known differences (docs/openvino.md): `halves`: the plug-in's float32 decides otherwise where real / S lies within 2^-11
 of a half; `concatenation`: fused ones of operands with ranges of their own depart by a level.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -23,11 +25,13 @@ from pathlib import Path
 import numpy as np
 
 from peers.campaign import Peer, Row, Verdict, find, parser, report
+from peers.keras_networks import random_networks
 from tflq.converters.calibration import calibrate
 from tflq.converters.openvino import OPENVINO
-from tflq.converters.settings import parse_settings
-from tflq.errors import TflqError
-from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Node
+from tflq.converters.settings import Settings, parse_settings
+from tflq.converters.tflite import read_model
+from tflq.errors import TflqError, UnsupportedError
+from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model, Node
 from tflq.interpreter import Engine
 
 FLOAT = DType.FLOAT32
@@ -38,10 +42,17 @@ NONE = {"fused_activation_function": "none"}
 def main(arguments: Sequence[str]) -> int:
     options = parser(__doc__)
     options.add_argument("--samples", type=int, default=4, help="of each network (4)")
+    options.add_argument("--keras", action="store_true", help="networks of Keras' layers, every third one int8")
+    options.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the target")
     args = options.parse_args(list(arguments))
-    peer = find("openvino")
-    with ThreadPoolExecutor(args.jobs) as pool:
-        rows = pool.map(lambda number: list(_judged(peer, args.seed, number, args.samples)), range(args.networks))
+    peer, settings = find("openvino"), parse_settings(OPENVINO.settings, args.set)
+    with ThreadPoolExecutor(args.jobs) as pool, tempfile.TemporaryDirectory() as folder:
+        if args.keras:
+            files = random_networks(args.networks, args.seed, Path(folder))
+            graphs = ((name, read_model(path).main) for name, path, _ in files)
+        else:
+            graphs = ((f"random_{args.seed}_{n}", drawn(args.seed, n)) for n in range(args.networks))
+        rows = pool.map(lambda pair: list(_judged(peer, pair[0], pair[1], settings, args)), graphs)
         return report((row for found in rows for row in found), args.json)
 
 
@@ -120,23 +131,20 @@ def drawn(seed: int, number: int) -> Graph:
     return net.b.build([net.x])
 
 
-def _judged(peer: Peer, seed: int, number: int, samples: int) -> Iterator[Row]:
-    name = f"random_{seed}_{number}"
+def _judged(peer: Peer, name: str, graph: Graph, settings: Settings, args: argparse.Namespace) -> Iterator[Row]:
     try:
-        graph = drawn(seed, number)
-        draw = np.random.default_rng([seed, number, 1])
+        draw = np.random.default_rng([args.seed, *name.encode()])
         x = draw.normal(size=(32, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
-        quantised = OPENVINO.quantise(calibrate(graph, [x]), parse_settings(OPENVINO.settings))
+        has_scales = any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors)
+        quantised = OPENVINO.quantise(graph if has_scales else calibrate(graph, [x]), settings)
         engine = Engine(quantised, OPENVINO.arithmetic)
-        ours = engine.run([x[:samples]], range(len(engine.graph.tensors)))
         files = OPENVINO.emit(engine.graph, Model([graph], source=f"{name}.tflite"))
         with tempfile.TemporaryDirectory() as folder:
-            theirs, outputs = _runtime(peer, Path(folder), files, x[:samples])
-    except (TflqError, subprocess.CalledProcessError) as error:
-        yield Row(name, "levels", Verdict.FAILED, 0, str(error)[:300])
-        return
-    yield _compared(name, engine.graph, ours, theirs)
-    yield _fused(name, engine.graph, ours[engine.graph.outputs[0]], outputs)
+            theirs, outputs = _runtime(peer, Path(folder), files, x[: args.samples])
+        yield from _compared(name, engine.graph, x[: args.samples], theirs, outputs)
+    except (TflqError, subprocess.CalledProcessError, ValueError) as error:
+        verdict = Verdict.REFUSED_BY_TFLQ if isinstance(error, UnsupportedError) else Verdict.FAILED
+        yield Row(name, "levels", verdict, 0, str(error)[:300])
 
 
 def _runtime(peer: Peer, folder: Path, files: Mapping[str, bytes], x: Array) -> tuple[dict[str, Array], Array]:
@@ -151,53 +159,65 @@ def _runtime(peer: Peer, folder: Path, files: Mapping[str, bytes], x: Array) -> 
         return {key: levels[key] for key in levels.files}, outputs[outputs.files[0]]
 
 
-def _fused(name: str, graph: Graph, ours: Array, theirs: Array) -> Row:
-    distance = float(np.abs(ours.astype(float) - theirs.astype(float)).max())
-    if distance <= 1e-5:  # probabilities
-        return Row(name, "fused", Verdict.EQUAL, ours.size)
+def _compared(name: str, graph: Graph, x: Array, theirs: Mapping[str, Array], outputs: Array) -> Iterator[Row]:
+    """Compare each tensor's levels, computed from the plug-in's before it; with the last ones the fused output."""
+    checks, halves, words = 0, list[str](), list[str]()
+    values = {graph.inputs[0]: x}
+    left = set(theirs)
+    for node in graph.nodes:
+        values.update(_run(graph, node, values))
+        for t in node.outputs:
+            tensor = graph.tensors[t]
+            if tensor.name not in left or not isinstance(tensor.quantisation, Affine):
+                continue
+            left.remove(tensor.name)
+            levels = last(theirs[tensor.name]) + tensor.affine.minimum_code
+            steps = np.abs(values[t].astype(int) - levels)
+            checks += levels.size
+            if steps.any():
+                line = f"'{tensor.name}': {np.count_nonzero(steps)} of {steps.size}, by {steps.max()}"
+                is_half = steps.max() == 1 and _all_halves(graph, node, values, steps != 0)
+                (halves if is_half else words).append(line)
+            values[t] = levels.astype(values[t].dtype)
+    words += [f"'{key}' has no counterpart" for key in sorted(left)]
+    kind = Verdict.DIFFERS if words else Verdict.KNOWN if halves else Verdict.EQUAL
+    yield Row(name, "levels", kind, checks, "; ".join([*words, *(f"{line}: halves" for line in halves)]))
+    undisturbed = Engine(graph, OPENVINO.arithmetic).run([x])[graph.outputs[0]]
+    yield _fused(name, graph, (undisturbed, values[graph.outputs[0]]), last(outputs))
+
+
+def _fused(name: str, graph: Graph, ours: tuple[Array, Array], theirs: Array) -> Row:
+    """Compare with the network's output as it is, and with what follows from the halves as the plug-in decided them."""
+    extent = max(1e-30, float(np.ptp(theirs)))
+    distance = min(float(np.abs(o.astype(float) - theirs.astype(float)).max()) for o in ours) / extent
+    if distance <= 1e-5:
+        return Row(name, "fused", Verdict.EQUAL, theirs.size)
     joined = any(node.operator == "concatenation" for node in graph.nodes)
     kinds = ", ".join(node.operator for node in graph.nodes if "quantize" not in node.operator)
-    words = f"by {distance:.2g}: {'concatenation' if joined else kinds}"
-    return Row(name, "fused", Verdict.KNOWN if joined else Verdict.DIFFERS, ours.size, words)
+    words = f"by {distance:.2g} of the range: {'concatenation' if joined else kinds}"
+    return Row(name, "fused", Verdict.KNOWN if joined else Verdict.DIFFERS, theirs.size, words)
 
 
-def _compared(name: str, graph: Graph, ours: dict[int, Array], theirs: dict[str, Array]) -> Row:
-    """Compare levels in order; of the first tensor that differs say why."""
-    checks = 0
-    tensors = {t.name: i for i, t in enumerate(graph.tensors) if t.dtype is DType.INT8 and not t.is_constant}
-    for key, levels in theirs.items():
-        if key not in tensors:
-            return Row(name, "levels", Verdict.FAILED, checks, f"'{key}' has no counterpart")
-        t = tensors[key]
-        codes = ours[t]
-        mine = (codes.transpose(0, 1, 4, 2, 3) if codes.ndim == 5 else codes).astype(int) + 128
-        checks += levels.size
-        steps = np.abs(mine - levels)
-        if steps.any():
-            words = f"'{graph.tensors[t].name}': {np.count_nonzero(steps)} of {steps.size}, by {steps.max()}"
-            is_half = steps.max() == 1 and _all_halves(graph, t, ours, steps != 0)
-            verdict = Verdict.KNOWN if is_half else Verdict.DIFFERS
-            return Row(name, "levels", verdict, checks, f"{words}{': halves' if is_half else ''}")
-    return Row(name, "levels", Verdict.EQUAL, checks)
+def last(x: Array) -> Array:
+    """Samples [S, N, C, H, W] as [S, N, H, W, C]; others as they are."""
+    return x.transpose(0, 1, 3, 4, 2) if x.ndim == 5 else x
 
 
-def _all_halves(graph: Graph, t: int, ours: dict[int, Array], differing: Array) -> bool:
-    """Whether what differs lies at a half: the layer run again on our inputs, without its last rounding."""
-    node = next(n for n in graph.nodes if t in n.outputs)
+def _run(graph: Graph, node: Node, values: Mapping[int, Array]) -> dict[int, Array]:
+    """One node on given values."""
+    inputs = tuple(dict.fromkeys(t for t in node.inputs if t in values))
+    alone = Graph(graph.tensors, [replace(node, params=None)], inputs, node.outputs, "alone")
+    return dict(Engine(alone, OPENVINO.arithmetic).run([values[t] for t in inputs]))
+
+
+def _all_halves(graph: Graph, node: Node, values: Mapping[int, Array], differing: Array) -> bool:
+    """Whether what differs lies at a half: the layer run again without its last rounding."""
+    (t,) = node.outputs
     if node.operator == "quantize":
-        real = ours[node.inputs[0]]
+        real = values[node.inputs[0]]
     else:
-        alone = _without_rounding(graph, node, t)
-        inputs = {i: ours[i] for i in alone.inputs}
-        real = Engine(alone, OPENVINO.arithmetic).run([inputs[i] for i in alone.inputs])[alone.outputs[0]]
-    affine = graph.tensors[t].affine
-    places = real.astype(np.float64) / float(affine.scale[0])
-    places = places.transpose(0, 1, 4, 2, 3) if places.ndim == 5 else places
+        tensors = list(graph.tensors)
+        tensors[t] = replace(tensors[t], dtype=FLOAT, quantisation=None)
+        real = _run(replace(graph, tensors=tensors), node, values)[t]
+    places = real.astype(np.float64) / float(graph.tensors[t].affine.scale[0])
     return bool((np.abs(places - np.floor(places) - 0.5)[differing] <= HALF).all())
-
-
-def _without_rounding(graph: Graph, node: Node, t: int) -> Graph:
-    tensors = list(graph.tensors)
-    tensors[t] = replace(tensors[t], dtype=FLOAT, quantisation=None)
-    inputs = tuple(dict.fromkeys(i for i in node.inputs if i >= 0 and not tensors[i].is_constant))
-    return Graph(tensors, [replace(node, params=None)], inputs, (t,), "alone")

@@ -113,8 +113,9 @@ def inputs_of(model: Model, samples: Path | None, count: int) -> list[Array]:
             codes = rng.integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, real.shape)
             real = (codes - int(tensor.affine.zero_point[0])) * float(tensor.affine.scale[0])
         elif tensor.dtype.is_integer:  # indices
-            real = rng.integers(0, 3, real.shape)
-        found.append(real.astype(np.float32 if tensor.dtype.is_floating else tensor.dtype.storage))
+            found.append(rng.integers(0, 3, real.shape).astype(tensor.dtype.storage))
+            continue
+        found.append(real.astype(np.float32))
     return found
 
 
@@ -167,7 +168,11 @@ def judge(
             try:
                 yield compared(tool, model, place, run, name, scheme, options.chip)
             except TflqError as error:
-                yield Row(name, scheme, Verdict.REFUSED_BY_TFLQ, 0, str(error)[:300])
+                has_table = (place / f"table_{table}").exists()
+                ends = has_table and tool(folder=str(place), table=f"table_{table}", asymmetric=MODES[mode])
+                yield Row(
+                    name, scheme, Verdict.REFUSED_BY_BOTH if ends else Verdict.REFUSED_BY_TFLQ, 0, str(error)[:300]
+                )
             except Exception as error:
                 yield Row(name, scheme, Verdict.FAILED, 0, f"{type(error).__name__}: {error}"[:300])
 

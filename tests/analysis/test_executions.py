@@ -12,7 +12,7 @@ from tflq.analysis.archives import write_npz
 from tflq.analysis.executions import as_is, in_float, real_values
 from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.oracle import Oracle
-from tflq.analysis.output_change import largest_output_change
+from tflq.analysis.similarity import largest_output_change
 from tflq.converters.tflite import read_model
 from tflq.errors import OutputError, UnsupportedError
 from tflq.graph import Affine, DType, Model, Tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from tflq.converters.tflite import read_model
 from tflq.errors import GraphError, InputError, OptionError
 from tflq.graph import Affine, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter import Engine
-from tflq.interpreter.kernels.tpu_mlir import linear
+from tflq.interpreter.kernels.aipu import multiplier as aipu_multiplier
+from tflq.interpreter.kernels.gap9 import linear as gap9_linear
+from tflq.interpreter.kernels.tpu_mlir import linear as tpu_mlir_linear
 from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot
 from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic
@@ -178,18 +181,35 @@ def test_refusals_name_what_there_is() -> None:
         found.explain(found.graph.outputs[0], [10])
 
 
-def test_a_changed_rounding_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One rule stands once: with floor in place of half up, engine and explanation both round down."""
+@primitive("rounded", "floor({x} / 2^{shift})")
+def floored(x, shift):
+    return np.asarray(x, np.int64) >> shift
+
+
+@primitive("rounded", "floor({x} * {m} / 2^{n})")
+def scaled_and_floored(x, m, n):
+    return np.floor(np.asarray(x, np.float64) * np.asarray(m, np.float64) * np.exp2(-np.asarray(n, np.float64)))
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "rounding", "changed_rounding"),
+    [
+        ("tpu-mlir", tpu_mlir_linear, "shift_half_up", floored),
+        ("gap9-ne16", gap9_linear, "norm", floored),
+        ("gap9-sq8", gap9_linear, "norm", floored),
+        ("aipu", aipu_multiplier, "scaled", scaled_and_floored),
+    ],
+)
+def test_a_changed_rounding_is_followed(
+    monkeypatch: pytest.MonkeyPatch, name: str, module: ModuleType, rounding: str, changed_rounding: object
+) -> None:
+    """One rule stands once: with floor in place of its rounding, engine and explanation both round down."""
     path = str(data_path("models", "kws_ref_model.tflite"))
-    before = explainer(target(path, "tpu-mlir"))
-
-    @primitive("rounded", "floor({x} / 2^{shift})")
-    def floored(x, shift):
-        return np.asarray(x, np.int64) >> shift
-
-    monkeypatch.setattr(linear, "shift_half_up", floored)
-    after = explainer(target(path, "tpu-mlir"))
-    t = next(t for t in after.tensors() if after.graph.nodes[after._writers[t]].operator == "conv_2d")
+    before = explainer(target(path, name))
+    monkeypatch.setattr(module, rounding, changed_rounding)
+    after = explainer(target(path, name))
+    filters = ("conv_2d", "convolution")
+    t = next(t for t in after.tensors() if after.graph.nodes[after._writers[t]].operator in filters)
     changed = np.argwhere(before.value(t) != after.value(t))
     assert len(changed)
     for index in changed[:20].tolist():

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.interpreter.tflite.test_lstm import basic_float_graph
-from tests.support.draw import FLOAT32, INT8, INT16, affine, one_input, two_inputs, with_constants
+from tests.support.draw import affine, one_input, two_inputs, with_constants
 from tests.support.lstm import Lstm, lstm_graph
+from tests.support.types import FLOAT32, INT8, INT16
 from tflq.analysis.difference import Difference
 from tflq.analysis.inputs import GivenSamples
 from tflq.analysis.known_differences import (
@@ -172,6 +173,15 @@ def x() -> Array:
     return np.random.default_rng(3).normal(size=(2, 40)).astype(np.float32)
 
 
+def nudged_tanh(x, ulps):
+    """tanh -> abs, and results of tanh of which five are some units in the last place off."""
+    graph = float_chain("tanh", "abs")
+    tanh, absolute = (n.outputs[0] for n in graph.nodes)
+    theirs = Engine(graph).run([x], [tanh])
+    theirs[tanh] = nudged(theirs[tanh], 5, ulps)
+    return graph, tanh, absolute, theirs
+
+
 def test_last_bits_pass_on_to_what_is_computed_from_them(x):
     graph = float_chain("tanh", "abs", "neg")
     tanh, absolute, negative = (n.outputs[0] for n in graph.nodes)
@@ -186,10 +196,7 @@ def test_last_bits_pass_on_to_what_is_computed_from_them(x):
 
 
 def test_what_exceeds_the_bound_is_unknown_and_so_is_what_follows_in_its_sample(x):
-    graph = float_chain("tanh", "abs")
-    tanh, absolute = (n.outputs[0] for n in graph.nodes)
-    theirs = Engine(graph).run([x], [tanh])
-    theirs[tanh] = nudged(theirs[tanh], 5, 3)
+    graph, tanh, absolute, theirs = nudged_tanh(x, 3)
     theirs[tanh][1] = nudged(theirs[tanh][1], 4, 1)
     theirs[absolute] = np.abs(theirs[tanh])
     (own, behind), unknown = blamed(graph, x, theirs)
@@ -199,10 +206,7 @@ def test_what_exceeds_the_bound_is_unknown_and_so_is_what_follows_in_its_sample(
 
 
 def test_an_operator_that_errs_itself_is_not_excused_by_its_inputs(x):
-    graph = float_chain("tanh", "abs")
-    tanh, absolute = (n.outputs[0] for n in graph.nodes)
-    theirs = Engine(graph).run([x], [tanh])
-    theirs[tanh] = nudged(theirs[tanh], 5, 1)
+    graph, tanh, absolute, theirs = nudged_tanh(x, 1)
     theirs[absolute] = np.abs(theirs[tanh])
     theirs[absolute][0, :7] += 1
     (_, behind), unknown = blamed(graph, x, theirs)

@@ -35,7 +35,7 @@ def searched(of: Problem, jobs: int = 1, scheduler: str | None = None) -> Precis
         def results(trials: Iterable[Trial]) -> Iterator[Result]:
             return (found for _, found in run(trials))
 
-        return search(evaluator(of, results), Requirement(accuracy_percent=90.0))
+        return search(evaluator(of, results), Requirement(score=90.0))
 
 
 def test_processes_find_the_same() -> None:
@@ -133,4 +133,4 @@ def test_a_setting_that_the_target_refuses_is_a_result() -> None:
     found = evaluate(broken, Trial((5, 5)))
     assert "no_such_layer" in found.refused
     assert found.right is None
-    assert not Requirement(accuracy_percent=0.0).holds(found)
+    assert not Requirement(score=0.0).holds(found)

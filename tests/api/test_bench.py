@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tflq
+from tests.support.command import facts_text
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.errors import UsageError
@@ -32,7 +32,7 @@ def test_result_is_what_json_prints(digits: Path) -> None:
     found = tflq.bench(str(DIGITS), digits, targets=("gap9-ne16",), target=target, count=20, at_least=99.9)
     flags = ("-n", 20, "-t", "gap9-ne16", "-s", "weight_bits=3", "--at-least", 99.9)
     done = command("bench", "-m", DIGITS, "-d", digits, *flags, "--json")
-    assert json.dumps(found.to_dict(), indent=2, ensure_ascii=False) == done.out[:-1]
+    assert facts_text(found.to_dict()) == done.facts
     assert (done.status == 0) is found.is_kept
     assert [row["name"] for row in found.rows()] == ["as is", "gap9-ne16"]
     assert "gap9-ne16" in (found._repr_html_() or "")

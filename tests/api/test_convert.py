@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 import tflq
+from tests.support.command import facts_text
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.errors import OptionError
@@ -22,7 +22,7 @@ def test_result_and_files_are_those_of_the_command(tmp_path: Path) -> None:
     done = command(
         "convert", DIGITS, "-t", "gap9-ne16", "-s", "weight_bits=4", "-o", tmp_path / "a", "-n", 4, "--force", "--json"
     )
-    assert json.dumps(found.to_dict(), indent=2, ensure_ascii=False) == done.out[:-1]
+    assert facts_text(found.to_dict()) == done.facts
     assert {Path(path).name: Path(path).read_bytes() for path in found.files} == dict(found.artefacts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,7 @@ CASES: dict[str, tuple[Callable[[], Result], tuple[str, ...]]] = {
     ),
     "inspect": (lambda: tflq.inspect(DIGITS), ("inspect", DIGITS)),
     "models": (tflq.models, ("models", "list")),
+    "data": (tflq.data_sets, ("data", "list")),
     "recover": (
         lambda: tflq.recover(
             DIGITS, tflq.TargetOptions("gap9-ne16", ("weight_bits=3",)), random=True, span=tflq.Span(0, 20), output="r"
@@ -64,9 +66,14 @@ def test_to_dict_is_what_json_prints(
     call, arguments = CASES[name]
     monkeypatch.chdir(tmp_path)
     found = call().to_dict()
+    run = found.pop("run", None)
     forced = ["--force"] if list(tmp_path.iterdir()) else []  # the call wrote what the command writes
     main([*arguments, *forced, "--json"])
-    assert json.dumps(found, indent=2, ensure_ascii=False) + "\n" == capsys.readouterr().out
+    printed = capsys.readouterr().out
+    said = json.loads(printed)
+    assert (run is None) == (said.pop("run", None) is None)
+    assert json.dumps(found) == json.dumps(said)
+    assert printed == json.dumps(json.loads(printed), indent=2, ensure_ascii=False) + "\n"
 
 
 def test_frozen_and_checked(tmp_path: Path) -> None:
@@ -95,3 +102,14 @@ def test_a_model_in_memory_is_named_by_its_source() -> None:
     found = tflq.inspect(tflq.read_model(DIGITS)).to_dict()
     assert (found["model"], found["size_bytes"]) == (DIGITS, None)
     assert tflq.cut(DIGITS).to_dict()["output"] is None
+
+
+def test_what_was_run_is_in_the_report(tmp_path: Path) -> None:
+    found = tflq.compare(f"{DIGITS}@gap9-ne16", samples=TEN, target=tflq.TargetOptions(settings=("weight_bits=4",)))
+    run = found.to_dict()["run"]
+    assert isinstance(run, dict)
+    assert list(run) == ["command", "tflq", "date", "files", "settings", "environment"]
+    assert run["tflq"] == tflq.__version__
+    (file,) = (f for f in run["files"] if f["use"] != "kernels")  # those that another test loaded stay in the process
+    assert file["sha256"] == hashlib.sha256(Path(DIGITS).read_bytes()).hexdigest()
+    assert {"name": "target settings", "value": "weight_bits=4", "default": "none"} in run["settings"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tflq
+from tests.support.command import facts_text
 from tests.support.command import tflq as command
 from tests.support.tracked import ROOT
 from tflq.errors import OptionError, UsageError
@@ -24,14 +24,14 @@ def images() -> np.ndarray:
 
 
 def text(found: tflq.SearchResult | tflq.SensitivityResult | tflq.BackwardResult) -> str:
-    return json.dumps(found.to_dict(), indent=2, ensure_ascii=False)
+    return facts_text(found.to_dict())
 
 
 def test_sensitivity_is_what_the_command_prints(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", images())
     found = tflq.sensitivity(str(DIGITS), NE16, images(), widths=(3, 8), spared=True)
     done = command("sensitivity", DIGITS, *FLAGS, "--spared", "-i", tmp_path / "x.npy")
-    assert text(found) == done.out[:-1]
+    assert text(found) == done.facts
     assert {row["bits"] for row in found.rows()} == {3}
     assert "SQNR" in (found._repr_html_() or "")
 
@@ -39,7 +39,7 @@ def test_sensitivity_is_what_the_command_prints(tmp_path: Path) -> None:
 def test_search_is_what_the_command_prints_and_writes(tmp_path: Path) -> None:
     found = tflq.search(str(DIGITS), NE16, min_sqnr=15.0, widths=(3, 8))
     done = command("search", DIGITS, *FLAGS, "--min-sqnr", 15, "-o", tmp_path / "a.json")
-    assert text(found) == done.out[:-1]
+    assert text(found) == done.facts
     found.write_settings(tmp_path / "b.json")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     assert found.is_kept
@@ -56,7 +56,7 @@ def test_a_backward_search_is_what_tune_prints_and_writes(tmp_path: Path) -> Non
     tuned = command("tune", DIGITS, "-n", 8, "--drop", 0.0001, "--write-template", tmp_path / "a.json", "--json")
     arguments = ("-t", "aipu", "--backward", "-n", 8, "--drop", 0.0001, "--write-template", tmp_path / "b.json")
     searched = command("search", DIGITS, *arguments, "--json")
-    assert text(found) == tuned.out[:-1] == searched.out[:-1]
+    assert text(found) == tuned.facts == searched.facts
     assert (tuned.err, searched.err) == ("tflq: tune is an alias of `tflq search --backward`\n", "")
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 

@@ -33,6 +33,7 @@ def test_commands() -> None:
     assert values("tflq ") == list(COMMANDS)
     assert values("tflq ins") == ["inspect"]
     assert values("tflq models ") == ["fetch", "list"]
+    assert values("tflq data build ") == list(TASKS)
     assert "--show-completion" in values("tflq --")
 
 

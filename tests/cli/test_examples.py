@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import click
@@ -45,3 +46,19 @@ def test_an_example_parses(name: str, line: str) -> None:
         assert isinstance(command, click.Group)
         command = command.get_command(context, word)
     command.make_context(name, words[1 + len(name.split()) :], parent=context)
+
+
+@pytest.mark.parametrize("name", ["convert", "compare"])
+def test_help_is_in_sections(name: str) -> None:
+    parts = re.split(r"^(\w[^\n]*):\n", tflq(name, "--help").out, flags=re.MULTILINE)
+    found = dict(zip(parts[1::2], parts[2::2], strict=True))
+    for wanted, option in (
+        ("Target and settings", "--set KEY=VALUE"),
+        ("Ranges, where the model has none of its own", "--calibrate"),
+        ("Samples", "--data [TASK=]DIR"),
+        ("General", "--json"),
+    ):
+        placed = [
+            title for title, text in found.items() if re.search(rf"^  (-\w, )?{re.escape(option)}", text, re.MULTILINE)
+        ]
+        assert placed == [wanted]

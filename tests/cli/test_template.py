@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,13 @@ def _changed(change: str) -> bytes:
     return json.dumps(content).encode()
 
 
+def _refusal(path: Path, change: str, read: Callable[[Path], object]) -> str:
+    path.write_bytes(_changed(change))
+    with pytest.raises(FormatError) as caught:
+        read(path)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -153,11 +161,9 @@ def _changed(change: str) -> bytes:
     ],
 )
 def test_damage_is_refused_by_place(tmp_path: Path, change: str, words: str) -> None:
-    (tmp_path / "t.json").write_bytes(_changed(change))
-    with pytest.raises(FormatError) as caught:
-        read_template(tmp_path / "t.json")
-    assert words in str(caught.value)
-    assert str(caught.value).startswith(str(tmp_path / "t.json"))
+    message = _refusal(tmp_path / "t.json", change, read_template)
+    assert words in message
+    assert message.startswith(str(tmp_path / "t.json"))
 
 
 @pytest.mark.parametrize(
@@ -171,10 +177,8 @@ def test_damage_is_refused_by_place(tmp_path: Path, change: str, words: str) -> 
     ],
 )
 def test_templates_of_other_models_are_refused(tmp_path: Path, change: str, words: str) -> None:
-    (tmp_path / "t.json").write_bytes(_changed(change))
-    with pytest.raises(FormatError) as caught:
-        with_template_ranges(read_model(DIGITS).main, read_template(tmp_path / "t.json"))
-    assert words in str(caught.value)
+    main = read_model(DIGITS).main
+    assert words in _refusal(tmp_path / "t.json", change, lambda path: with_template_ranges(main, read_template(path)))
 
 
 def test_no_json(tmp_path: Path) -> None:

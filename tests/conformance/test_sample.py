@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conformance import docs
 from tests.conformance.cases import run_cell
 from tests.conformance.table import entries
 from tests.conformance.wanted import WANTED
@@ -34,5 +35,6 @@ def test_every_operator_has_a_cell():
 
 
 def test_the_page_lists_every_operator():
-    page = (ROOT / "docs" / "operators.md").read_text()
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
     assert not [o for o in OPERATORS if f"\n| {o} |" not in page]
+    assert page == docs.with_rules(page), "scripts/conformance --rules docs/operators.md"

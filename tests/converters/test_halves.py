@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.converters.passes.halves import widen_halves
+from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
 from tflq.converters.targets import find_target, target_names

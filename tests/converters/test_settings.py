@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from tests.support.refused import refuses
 from tflq.converters.settings import Setting, key, parse_settings, read_options, settings_of
 from tflq.errors import OptionError
 from tflq.graph import DType, Graph, GraphBuilder
@@ -67,18 +68,16 @@ def test_refused_assignments(assignment: str, words: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [
-        ("bits=3", "PATTERN:key=value"),
-        (":bits=3", "PATTERN:key=value"),
-        ("relu:width=16", "whole graph"),
-        ("relu:bits=3,", "allowed is key=value"),
-    ],
+test_refused_rules = refuses(
+    lambda rule: parse_settings(KNOWN, [], [rule]),
+    OptionError,
+    {
+        "bits=3": "PATTERN:key=value",
+        ":bits=3": "PATTERN:key=value",
+        "relu:width=16": "whole graph",
+        "relu:bits=3,": "allowed is key=value",
+    },
 )
-def test_refused_rules(rule: str, words: str) -> None:
-    with pytest.raises(OptionError, match=words):
-        parse_settings(KNOWN, [], [rule])
 
 
 def test_a_pattern_must_match() -> None:

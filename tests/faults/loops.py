@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tests.faults import device
-from tests.faults.planted import Case, Plant, Values, dumped, given_input, layer_fault, operator_fault
+from tests.faults.case import Case, Plant, Values
+from tests.faults.planted import dumped, given_input, layer_fault, operator_fault
 from tflq.analysis.compare.isolated import run_node
 from tflq.errors import TflqError
 from tflq.interpreter.registry import kernel

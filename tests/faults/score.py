@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from tests.faults import loops, planted
+from tests.faults.case import Case, Planted
 from tests.faults.networks import network
-from tests.faults.planted import Case, Planted
 from tflq.analysis.compare import Running, compare_sides, dump_of
 from tflq.analysis.diagnosis.diagnose import diagnose
 from tflq.analysis.dumps.wanted import Archive, Stored

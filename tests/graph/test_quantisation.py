@@ -7,7 +7,7 @@ import pytest
 
 from tflq.errors import GraphError
 from tflq.graph import Affine, Blockwise, DType, FakeQuantize, GraphBuilder, Logarithmic, Range, dequantise
-from tflq.graph.dequantised import dequantise_blocks
+from tflq.graph.float_view import dequantise_blocks
 
 F32 = np.float32
 

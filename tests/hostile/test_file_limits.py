@@ -10,8 +10,10 @@ import pytest
 
 from tests.hostile.raised import refused_unless_raised
 from tests.support.command import tflq
-from tests.support.draw import INT8, affine
+from tests.support.draw import affine
+from tests.support.refused import refuses
 from tests.support.tracked import ROOT
+from tests.support.types import INT8
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import OptionError
 from tflq.graph import DType, GraphBuilder
@@ -91,19 +93,17 @@ def test_the_environment_and_the_option_over_it() -> None:
     assert tflq("run", DIGITS, "--limit", "memory=1M", environment=lower).status == 0
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("much=1", "no limit is called 'much'; there are bytes, memory, tensors"),
-        ("memory=0", "limit memory is '0'; a positive number is allowed, as 4096, 64K, 512M or 8G"),
-        ("memory=-1", "a positive number"),
-        ("memory=9P", "a positive number"),
-        ("memory", "limit memory is ''"),
-    ],
+test_words_that_are_no_limits = refuses(
+    lambda word: from_words([word]),
+    OptionError,
+    {
+        "much=1": "no limit is called 'much'; there are bytes, memory, tensors",
+        "memory=0": "limit memory is '0'; a positive number is allowed, as 4096, 64K, 512M or 8G",
+        "memory=-1": "a positive number",
+        "memory=9P": "a positive number",
+        "memory": "limit memory is ''",
+    },
 )
-def test_words_that_are_no_limits(word: str, message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        from_words([word])
 
 
 def test_limits_for_processes_that_are_started(monkeypatch: pytest.MonkeyPatch) -> None:

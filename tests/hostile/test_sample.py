@@ -10,9 +10,10 @@ import pytest
 from tests.hostile.campaign import trials
 from tests.hostile.mutate import mutation
 from tests.hostile.report import line, table
-from tests.support.draw import INT8, affine, with_constants
+from tests.support.draw import affine, with_constants
 from tests.support.single_op import check_against_oracle
 from tests.support.tracked import ROOT
+from tests.support.types import INT8
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import GraphError, OptionError, OracleError, UnsupportedError
 from tflq.graph import ABSENT, DType, GraphBuilder

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tests.interpreter.tflite.test_blockwise_fully_connected import in_blocks
-from tests.support.draw import INT8, INT16, UINT8, affine
+from tests.support.draw import affine
 from tests.support.lstm import Lstm, eight_bit_graph, lstm_graph
+from tests.support.types import INT8, INT16, UINT8
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.converters.tflite.extras import NodeExtra
 from tflq.errors import GraphError, UnsupportedError

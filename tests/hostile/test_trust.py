@@ -106,6 +106,7 @@ def test_pickles_in_the_place_of_any_file_are_refused(bombs: list[str]) -> None:
         "ranges": lambda path: tflq.calibrate(PATH, tflq.CalibrationOptions(ranges=path)),
         "template": lambda path: tflq.run(PATH, target="aipu", calibration=tflq.CalibrationOptions(template=path)),
         "settings": lambda path: tflq.run(PATH, target=tflq.TargetOptions("gap9-ne16", file=path)),
+        "recipe": lambda path: tflq.run(PATH, target=tflq.TargetOptions("tflite", settings=(f"recipe={path}",))),
         "baseline": lambda path: tflq.verify_baseline(path),
         "dump": lambda path: tflq.compare(PATH, path),
         "labels": lambda path: tflq.bench(PATH, path),

@@ -35,7 +35,9 @@ def test_every_entry_names_a_kernel_with_both_functions(name: str) -> None:
         assert importlib.import_module(kernel.module).__doc__
 
 
-@pytest.mark.parametrize("name", ["float", "tflite", "gap9", "tpu_mlir", "openvino", "nnie", "aipu", "aipu_whitepaper"])
+@pytest.mark.parametrize(
+    "name", ["float", "tflite", "gap9", "tpu_mlir", "openvino", "nnie", "aipu", "aipu_float", "aipu_whitepaper"]
+)
 def test_every_kernel_says_what_it_computes_and_where_that_comes_from(name: str) -> None:
     found = {operator: registry.kernel(name, operator) for operator in registry.arithmetic(name).kernels}
     assert [operator for operator, kernel in found.items() if not kernel.summary or not kernel.source] == []

@@ -49,6 +49,11 @@ def venv(folder: Path, python: str) -> Path:
     return folder / "bin" / "python"
 
 
+def is_there(python: str) -> bool:
+    """Return whether a command starts: pyenv's is there for versions that are not chosen, too."""
+    return shutil.which(python) is not None and not subprocess.run([python, "-V"], capture_output=True).returncode
+
+
 def call(python: Path, *arguments: object, cwd: Path | None = None) -> None:
     """Run Python in an environment."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
@@ -83,11 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not os.environ.get("TFLQ_DATA"):
         parser.error("TFLQ_DATA is not set: name the folder with models and datasets")
-    pythons = options.python or [found for name in PYTHONS if (found := shutil.which(name))]
+    pythons = options.python or [name for name in PYTHONS if is_there(name)]
+    if not pythons:
+        parser.error(f"none of {', '.join(PYTHONS)} starts: name an interpreter with --python")
     wrong: list[str] = []
     with tempfile.TemporaryDirectory(prefix="newcomer") as scratch:
         folder = Path(scratch)
-        wheel, sdist = build(folder, pythons[0] if pythons else sys.executable)
+        wheel, sdist = build(folder, pythons[0])
         for number, python in enumerate(pythons):
             own = venv(folder / f"venv{number}", python)
             call(own, "-m", "pip", "install", "--quiet", f"{wheel}[{EXTRAS}]")
@@ -96,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with tarfile.open(sdist) as archive:
                 archive.extractall(folder / "sdist", filter="data")
             (unpacked,) = (folder / "sdist").iterdir()
-            own = venv(folder / "sdist_venv", pythons[0] if pythons else sys.executable)
+            own = venv(folder / "sdist_venv", pythons[0])
             call(own, "-m", "pip", "install", "--quiet", "--editable", f"{unpacked}[test]")
             call(own, "-m", "pytest", "-q", *options.sdist, cwd=unpacked)
     print("\n\n".join(wrong))

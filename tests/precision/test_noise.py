@@ -26,7 +26,7 @@ def answers(of: Problem, bits: Bits) -> set[int]:
 
 def test_the_choice_beside_others() -> None:
     of = problem(80, rules=("0:weight_bits=8", "1:weight_bits=8", "4:weight_bits=8"), widths=(2, 3, 8))
-    found = search(evaluator(of), Requirement(accuracy_percent=95.0))
+    found = search(evaluator(of), Requirement(score=95.0))
     chosen = found.chosen
     assert chosen is not None
     beside = beside_others(of, found)
@@ -65,6 +65,6 @@ def test_without_labels_nothing_is_paired() -> None:
     ],
 )
 def test_verdicts(right: int, required: float | None, words: str) -> None:
-    result, requirement = Result(Trial((8,)), 500, right, 20.0), Requirement(accuracy_percent=required)
+    result, requirement = Result(Trial((8,)), 500, right, 20.0), Requirement(score=required)
     assert verdict_text(requirement, result) == words
     assert is_required_accuracy_within(requirement, result) == words.endswith("noise")

@@ -11,31 +11,17 @@ import pytest
 
 import tflq
 from tests.support.data import data_path
-from tests.support.digits_problem import evaluator, problem
+from tests.support.digits_problem import SMALL_WIDTHS, evaluator, everything, problem, small
 from tflq.analysis.executions import quantised
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters import tflite
 from tflq.converters.estimate import Estimate, Grade, lower_bound
 from tflq.converters.targets import find_target
 from tflq.errors import OptionError, UsageError
-from tflq.precision.evaluate import evaluate
 from tflq.precision.objective import OBJECTIVES, objective_of
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.search import search
-from tflq.precision.trial import Bits, Requirement, Result, Trial
-
-RULES = ("0:weight_bits=8", "1:weight_bits=8", "4:weight_bits=8")
-WIDTHS = (3, 4, 5)
-
-
-@cache
-def small() -> Problem:
-    return problem(60, rules=RULES, widths=WIDTHS)
-
-
-@cache
-def results() -> dict[Bits, Result]:
-    return {bits: evaluate(small(), Trial(bits)) for bits in product(WIDTHS, repeat=3)}
+from tflq.precision.trial import Bits, Requirement, Trial
 
 
 @cache
@@ -69,7 +55,7 @@ def test_costs_are_those_of_the_very_setting() -> None:
 def test_a_network_without_a_total_is_compared_by_its_lower_bound() -> None:
     of = small()
     objective = objective_of(of, "cycles")
-    for bits in product(WIDTHS, repeat=3):
+    for bits in product(SMALL_WIDTHS, repeat=3):
         figure, found = objective.figure(bits), estimated(of, bits)
         assert figure.grade is Grade.LOWER_BOUND
         assert figure.value == lower_bound(found.layers).value == found.totals["at least"].value
@@ -82,10 +68,10 @@ def test_a_network_without_a_total_is_compared_by_its_lower_bound() -> None:
 def test_the_cheapest_of_all_settings_is_found(name: str, ratio: float) -> None:
     objective = objective_of(small(), name)
     requirement = Requirement(sqnr_db=ratio)
-    looked_up = evaluator(small(), lambda trials: (results()[trial.bits] for trial in trials))
+    looked_up = evaluator(small(), lambda trials: (everything()[trial.bits] for trial in trials))
     found = search(looked_up, requirement, inf, objective)
     assert found.chosen is not None
-    good = [objective.costs.of(bits) for bits, result in results().items() if requirement.holds(result)]
+    good = [objective.costs.of(bits) for bits, result in everything().items() if requirement.holds(result)]
     assert objective.costs.of(found.chosen.bits) == min(good)
     prices = [objective.costs.of(point.bits) for point in found.points]
     assert prices == sorted(prices)

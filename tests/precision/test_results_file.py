@@ -14,6 +14,7 @@ from tflq.precision.trial import Floating, Result, Trial
 RESULTS = [
     Result(Trial((8, 4)), 500, 448, 16.441943),
     Result(Trial((8, 4), Floating.OTHERS, 1), 500, None, math.inf),
+    Result(Trial((2, 8)), 500, None, 3.0, score=0.1),
     Result(Trial((2, 2)), 500, None, math.nan, 'operator 3 "conv" is refused; ü'),
 ]
 
@@ -54,7 +55,7 @@ def test_a_line_that_was_cut_off_counts_for_nothing_and_harms_nothing(tmp_path: 
 def test_other_lines_are_refused_by_number(tmp_path: Path, line: str) -> None:
     path = written(tmp_path / "r")
     path.write_text(path.read_text() + f"{line}\n")
-    with pytest.raises(FormatError, match=r"r: line 5: is no result of a search; name another file"):
+    with pytest.raises(FormatError, match=r"r: line 6: is no result of a search; name another file"):
         ResultsFile(path, "one")
 
 

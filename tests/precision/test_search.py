@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import product
 from math import inf
 
 import pytest
 
-from tests.support.digits_problem import evaluator, problem
-from tflq.precision.evaluate import evaluate
-from tflq.precision.problem import Problem
+from tests.support.digits_problem import SMALL_WIDTHS, evaluator, everything, problem, small
 from tflq.precision.search import PrecisionSearch, search
 from tflq.precision.trial import Requirement, Result, Trial
-
-RULES = ("0:weight_bits=8", "1:weight_bits=8", "4:weight_bits=8")
-WIDTHS = (3, 4, 5)
-
-
-@cache
-def small() -> Problem:
-    return problem(60, rules=RULES, widths=WIDTHS)
-
-
-@cache
-def everything() -> dict[tuple[int, ...], Result]:
-    """All 27 settings of three layers."""
-    of = small()
-    return {bits: evaluate(of, Trial(bits)) for bits in product(WIDTHS, repeat=len(of.plan.layers))}
 
 
 def looked_up(trials: Sequence[Trial]) -> Iterator[Result]:
@@ -37,9 +18,9 @@ def looked_up(trials: Sequence[Trial]) -> Iterator[Result]:
 
 @pytest.mark.parametrize(
     "requirement",
-    [Requirement(accuracy_percent=100.0 * right / 60) for right in (54, 56, 57, 58)]
+    [Requirement(score=100.0 * right / 60) for right in (54, 56, 57, 58)]
     + [Requirement(sqnr_db=ratio) for ratio in (8.0, 12.0, 15.0, 17.5, 20.0)]
-    + [Requirement(accuracy_percent=95.0, sqnr_db=14.0)],
+    + [Requirement(score=95.0, sqnr_db=14.0)],
     ids=str,
 )
 def test_the_smallest_of_all_settings_is_found(requirement: Requirement) -> None:
@@ -53,7 +34,7 @@ def test_the_smallest_of_all_settings_is_found(requirement: Requirement) -> None
 
 
 def test_the_front_is_what_no_other_point_beats() -> None:
-    found = search(evaluator(small(), looked_up), Requirement(accuracy_percent=90.0), inf)
+    found = search(evaluator(small(), looked_up), Requirement(score=90.0), inf)
     for point in found.points:
         beaten = any(
             (other.size_bytes <= point.size_bytes and (other.result.right or 0) > (point.result.right or 0))
@@ -67,7 +48,7 @@ def test_the_front_is_what_no_other_point_beats() -> None:
             if (p.size_bytes, p.result.right) == (point.size_bytes, point.result.right)
         )
         assert beaten or twin
-    assert [p.bits for p in found.uniform] == [(w,) * 3 for w in WIDTHS]
+    assert [p.bits for p in found.uniform] == [(w,) * 3 for w in SMALL_WIDTHS]
 
 
 def plain(found: PrecisionSearch) -> tuple[object, ...]:
@@ -75,13 +56,13 @@ def plain(found: PrecisionSearch) -> tuple[object, ...]:
 
 
 def test_the_answer_does_not_depend_on_the_order_in_which_results_come() -> None:
-    requirement = Requirement(accuracy_percent=95.0)
+    requirement = Requirement(score=95.0)
     backwards = search(evaluator(small(), lambda trials: looked_up(list(trials)[::-1])), requirement)
     assert plain(backwards) == plain(search(evaluator(small(), looked_up), requirement))
 
 
 def test_the_slack_bounds_the_noise() -> None:
-    requirement = Requirement(accuracy_percent=93.0)
+    requirement = Requirement(score=93.0)
     sizes = []
     for slack in (0.0, 1.0, 3.0, inf):
         found = search(evaluator(small(), looked_up), requirement, slack)
@@ -106,7 +87,7 @@ def test_a_refused_setting_is_passed_over() -> None:
             refused = Result(trial, 60, None, float("nan"), "too narrow")
             yield refused if 3 in trial.bits else everything()[trial.bits]
 
-    found = search(evaluator(small(), narrow_refused), Requirement(accuracy_percent=50.0), inf)
+    found = search(evaluator(small(), narrow_refused), Requirement(score=50.0), inf)
     assert found.chosen is not None
     assert found.chosen.bits == (4, 4, 4)
     assert all(3 not in point.bits for point in found.points)
@@ -114,7 +95,7 @@ def test_a_refused_setting_is_passed_over() -> None:
 
 def test_zhouyi_is_searched_too() -> None:
     of = problem(20, "aipu", ())
-    found = search(evaluator(of), Requirement(accuracy_percent=90.0, sqnr_db=30.0))
+    found = search(evaluator(of), Requirement(score=90.0, sqnr_db=30.0))
     assert found.chosen is not None
     assert {width for point in found.points for width in point.bits} == {8, 16}
     assert found.chosen.size_bytes < of.size_bytes(of.widest)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.data import data_files
+from tests.support.refused import damaged
 from tflq.errors import FormatError, TflqError, UnsupportedError
 from tflq.schemas.aipu import Constant, Edge, Layer, Network, read_network, write_network
 
@@ -52,34 +53,31 @@ def test_text() -> None:
     assert "weights_type=int8\nweights_offset=0\nweights_size=8\nweights_shape=[2,4]\nnum_output=2\n" in text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("layer_type=Input\n", "", "line 6: the section that begins here has no key layer_type"),
-        ("model_name=m\n", "", "line 1: the section that begins here has no key model_name"),
-        ("layer_number=2", "layer_number=3", "line 2: layer_number=3, but 2 layers follow"),
-        ("num_output=2", "num_output=2=3", "line 30: 'num_output=2=3': allowed is key=value"),
-        ("num_output=2", "num_output", "line 30: 'num_output': allowed is key=value"),
-        ("num_output=2", "layer_id=1", "line 30: layer_id stands twice in its section, first in line 17"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,4]", "line 13: layer_top_shape: .*a bracket is not closed"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,]]", "line 13: layer_top_shape: .*an entry is missing"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1]]]", "line 13: layer_top_shape: .*text behind"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,-4]]", "line 13: layer_top_shape: .*is no shape"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=4", "line 13: layer_top_shape=4: allowed is a list"),
-        ("layer_top_shape=[[1,4]]", "layer_top_shape=" + "[" * 20, "line 13: .*nested deeper"),
-        ("layer_top_type=[int8]", "layer_top_type=[int7]", "line 14: layer_top_type: 'int7' is no type"),
-        ("layer_top_type=[int8]", "layer_top_type=[]", "line 12: layer_top has 1 names, 1 shapes and 0 types"),
-        ("layer_bottom=[x_0]", "layer_bottom=[z_0]", "line 20: layer_bottom: no earlier layer writes 'z_0'"),
-        ("layer_name=y", "layer_name=x", "line 18: layer_name 'x' stands twice"),
-        ("layer_top=[y_0]", "layer_top=[x_0]", "line 23: layer_top 'x_0' is written twice"),
-        ("output_tensors=[y_0]", "output_tensors=[q]", "line 4: output_tensors: no layer writes 'q'"),
-        ("layer_id=1", "layer_id=7", "line 17: layer_id=7, allowed is 1"),
-        ("weights_offset=0", "weights_offset=1", "line 27: weights_offset=1 with 8 bytes lies outside .* 8 bytes"),
-        ("weights_offset=0", "weights_offset=-1", "line 27: weights_offset=-1"),
-        ("weights_size=8", "weights_size=9", "line 28: weights_size=9; int8.2, 4. takes 8"),
-        ("weights_size=8\n", "", "line 17: .*no key weights_size"),
-        ("weights_type=int8", "weights_type=int", "line 26: weights_type: 'int' is no type"),
-    ],
+@damaged(
+    ("layer_type=Input\n", "", "line 6: the section that begins here has no key layer_type"),
+    ("model_name=m\n", "", "line 1: the section that begins here has no key model_name"),
+    ("layer_number=2", "layer_number=3", "line 2: layer_number=3, but 2 layers follow"),
+    ("num_output=2", "num_output=2=3", "line 30: 'num_output=2=3': allowed is key=value"),
+    ("num_output=2", "num_output", "line 30: 'num_output': allowed is key=value"),
+    ("num_output=2", "layer_id=1", "line 30: layer_id stands twice in its section, first in line 17"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,4]", "line 13: layer_top_shape: .*a bracket is not closed"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,]]", "line 13: layer_top_shape: .*an entry is missing"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1]]]", "line 13: layer_top_shape: .*text behind"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=[[1,-4]]", "line 13: layer_top_shape: .*is no shape"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=4", "line 13: layer_top_shape=4: allowed is a list"),
+    ("layer_top_shape=[[1,4]]", "layer_top_shape=" + "[" * 20, "line 13: .*nested deeper"),
+    ("layer_top_type=[int8]", "layer_top_type=[int7]", "line 14: layer_top_type: 'int7' is no type"),
+    ("layer_top_type=[int8]", "layer_top_type=[]", "line 12: layer_top has 1 names, 1 shapes and 0 types"),
+    ("layer_bottom=[x_0]", "layer_bottom=[z_0]", "line 20: layer_bottom: no earlier layer writes 'z_0'"),
+    ("layer_name=y", "layer_name=x", "line 18: layer_name 'x' stands twice"),
+    ("layer_top=[y_0]", "layer_top=[x_0]", "line 23: layer_top 'x_0' is written twice"),
+    ("output_tensors=[y_0]", "output_tensors=[q]", "line 4: output_tensors: no layer writes 'q'"),
+    ("layer_id=1", "layer_id=7", "line 17: layer_id=7, allowed is 1"),
+    ("weights_offset=0", "weights_offset=1", "line 27: weights_offset=1 with 8 bytes lies outside .* 8 bytes"),
+    ("weights_offset=0", "weights_offset=-1", "line 27: weights_offset=-1"),
+    ("weights_size=8", "weights_size=9", "line 28: weights_size=9; int8.2, 4. takes 8"),
+    ("weights_size=8\n", "", "line 17: .*no key weights_size"),
+    ("weights_type=int8", "weights_type=int", "line 26: weights_type: 'int' is no type"),
 )
 def test_damage_is_refused_by_line_and_key(old: str, new: str, message: str) -> None:
     text, binary = write_network(_network())

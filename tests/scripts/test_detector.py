@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,13 @@ from detector.integer_detector import INT8, MIXED, IntegerDetector, calibrated
 from detector.network import STRIDES
 from detector.scenes import HEIGHT, WIDTH, scenes
 
-from tflq.graph import Graph
+import tflq
+from tests.support.tracked import ROOT
+from tflq import Graph
 
 IMAGES = 5
+PACKAGES = ("tflq", "converters", "interpreter", "schemas")
+FILES = [ROOT / "scripts" / "mask_rcnn.py", *sorted((ROOT / "scripts" / "detector").glob("*.py"))]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +46,20 @@ def test_sixteen_bits_on_the_way_keep_the_boxes(table: Sequence[Row]) -> None:
     assert mixed.agreement > 75
     assert mixed.agreement > narrow.agreement + 20
     assert abs(mixed.precision - table[0].precision) < 5
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_is_an_example_of_the_public_names_alone(path: Path) -> None:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    imported = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert {name for name in imported if name.split(".")[0] in PACKAGES} <= {"tflq"}
+    assert not [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "tflq"]
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    named = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "tflq"}
+    assert named <= set(dir(tflq))
+    private = [node for node in attributes if node.attr.startswith("_") and not node.attr.startswith("__")]
+    assert all(isinstance(node.value, ast.Name) and node.value.id == "self" for node in private)
 
 
 def test_no_map_is_square_and_the_file_is_small() -> None:

@@ -11,9 +11,7 @@ from detector.network import RATIOS, STRIDES
 from detector.regions import crop_and_resize, levels_of
 from detector.scenes import CLASSES, HEIGHT, WIDTH, scenes, shape_mask
 
-from tflq.graph import DType, Tensor
-from tflq.interpreter import Engine
-from tflq.interpreter.kernels.aipu.scales import affine_of
+from tflq import Affine, DType, Engine, Tensor
 
 
 def tensorflow():
@@ -92,7 +90,7 @@ def integer_proposals(scores: np.ndarray, deltas: np.ndarray, bits: int) -> np.n
     """Regions of scores 0..1 and deltas within 8, both of `bits` bits, as parts of the image."""
     top, count = (1 << bits) - 1, len(scores)
     unsigned, signed = {8: (DType.UINT8, DType.INT8), 16: (DType.UINT16, DType.INT16)}[bits]
-    unit, moves = affine_of(np.float32(top), 0, bits, False), affine_of(np.float32(top / 16), 0, bits)
+    unit, moves = Affine.per_tensor(1 / top, 0, bits, signed=False), Affine.per_tensor(16 / top, 0, bits)
     score_type = Tensor("scores", (1, count, 2), unsigned, unit)
     delta_type = Tensor("deltas", (1, count, 4), signed, moves)
     codes = np.rint(anchors()[None] * top).astype(unsigned.storage)

@@ -7,7 +7,7 @@ import pytest
 from detector.graphs import GraphLayers
 from detector.network import POOLED, PYRAMID, box_head
 
-from tflq.interpreter import Engine
+from tflq import Engine
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def test_the_box_head_of_the_graph_is_the_trained_one(tf) -> None:
     weights = {name: values.astype(np.float32) for name, values in trained.export().items()}
     layers = GraphLayers(weights, "head")
     part = layers.part([*box_head(layers, layers.input(x.shape))])
-    found = Engine(part.graph, "float").run([x[None]])
+    found = Engine(part.model.main, "float").run([x[None]])
     wanted = tf.nn.softmax(logits).numpy(), deltas.numpy()
-    for t, values in zip(part.graph.outputs, wanted, strict=True):
+    for t, values in zip(part.model.main.outputs, wanted, strict=True):
         assert np.allclose(found[t][0], values, atol=5e-3)  # weights are stored with 11 bits
 
 
@@ -42,5 +42,5 @@ def test_normalisation_is_folded_into_the_weights(tf) -> None:
     weights = {name: values.astype(np.float32) for name, values in layers.export().items()}
     graph = GraphLayers(weights, "c")
     part = graph.part([graph.conv("c", graph.input(x.shape), 5, relu=False, norm=True)])
-    found = Engine(part.graph, "float").run([x[None]])[part.graph.outputs[0]][0]
+    found = Engine(part.model.main, "float").run([x[None]])[part.model.main.outputs[0]][0]
     assert np.allclose(found, wanted, atol=1e-2)

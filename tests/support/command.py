@@ -22,6 +22,11 @@ class Outcome:
     err: str
 
     @property
+    def facts(self) -> str:
+        """The report of --json without what was run, as `facts_text` writes one."""
+        return facts_text(self.json)
+
+    @property
     def json(self) -> Any:
         """The report of --json."""
         return json.loads(self.out)
@@ -35,6 +40,16 @@ class Outcome:
         assert self.err.endswith("\n")
         assert "internal error" not in self.err
         return self.err.strip()
+
+
+def without_run(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of --json without what was run: the command line and its date."""
+    return {key: value for key, value in report.items() if key != "run"}
+
+
+def facts_text(report: dict[str, Any]) -> str:
+    """Write a report without what was run."""
+    return json.dumps(without_run(report), indent=2, ensure_ascii=False)
 
 
 def tflq(*arguments: object, cwd: Path | None = None, environment: dict[str, str] | None = None) -> Outcome:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from tflq.analysis.inputs import GivenSamples
 from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.converters import tflite
 from tflq.graph import Model
-from tflq.precision.evaluate import evaluate
-from tflq.precision.evaluator import Evaluator
+from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Result, Trial
@@ -47,6 +47,21 @@ def problem(
         against_float=against_float,
         widths=widths,
     )
+
+
+SMALL_WIDTHS = (3, 4, 5)
+
+
+@cache
+def small() -> Problem:
+    """Three layers with a choice of three widths, so that all settings can be tried."""
+    return problem(60, rules=(*PINNED, "4:weight_bits=8"), widths=SMALL_WIDTHS)
+
+
+@cache
+def everything() -> dict[tuple[int, ...], Result]:
+    """All 27 settings of the small problem."""
+    return {bits: evaluate(small(), Trial(bits)) for bits in product(SMALL_WIDTHS, repeat=len(small().plan.layers))}
 
 
 def write_labelled(folder: Path, count: int) -> Path:

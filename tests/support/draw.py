@@ -10,10 +10,6 @@ from hypothesis import strategies as st
 
 from tflq.graph import Affine, Attribute, DType, Graph, GraphBuilder
 
-INT8, UINT8, INT16, FLOAT32 = DType.INT8, DType.UINT8, DType.INT16, DType.FLOAT32
-EIGHT_BITS = (INT8, UINT8)
-QUANTISED = (INT8, UINT8, INT16)
-
 kernel_settings = settings(
     max_examples=25,
     deadline=None,

@@ -101,6 +101,8 @@ def calls(folder: Path) -> Iterator[tuple[str, Call]]:
         for name, act in _on_relu():
             yield f"{name}, {'allocated' if allocate else 'not allocated'}", _with(relu(), act, allocate)
     yield from _views()
+    yield from _states()
+    yield from _shapes_at_run_time()
     yield from _other_models()
     yield from _signatures()
 
@@ -245,7 +247,7 @@ def _views() -> Iterator[tuple[str, Call]]:
     )
 
 
-def _other_models() -> Iterator[tuple[str, Call]]:
+def _states() -> Iterator[tuple[str, Call]]:
     def steps(i: object, *values: float) -> list[float]:
         found = []
         for value in values:
@@ -254,46 +256,44 @@ def _other_models() -> Iterator[tuple[str, Call]]:
             found.append(float(i.get_tensor(5)[0, 0, 0]))
         return found
 
-    state = np.full((1, 1), 10, np.float32)
-    yield (
-        "state",
-        _with(
-            recurrent(),
-            lambda i: (
-                i.get_tensor(4),
-                steps(i, 1, 1),
-                i.allocate_tensors(),
-                i.get_tensor(4),
-                steps(i, 1),
-                i.set_tensor(4, state),
-                i.get_tensor(4),
-                steps(i, 1),
-                i.reset_all_variables(),
-                i.get_tensor(4),
-                i.get_tensor(5),
-                steps(i, 2),
-            ),
-        ),
-    )
+    def act(i: object) -> object:
+        return (
+            i.get_tensor(4),
+            steps(i, 1, 1),
+            i.allocate_tensors(),
+            i.get_tensor(4),
+            steps(i, 1),
+            i.set_tensor(4, np.full((1, 1), 10, np.float32)),
+            i.get_tensor(4),
+            steps(i, 1),
+            i.reset_all_variables(),
+            i.get_tensor(4),
+            i.get_tensor(5),
+            steps(i, 2),
+        )
+
+    yield "state", _with(recurrent(), act)
     yield "constants", _with(recurrent(), lambda i: (i.get_tensor(1), i.get_tensor(3)), allocate=False)
     yield "a constant has a fixed shape", _with(recurrent(), lambda i: i.resize_tensor_input(1, [2, 2]))
 
-    def at_run_time(i: object) -> object:
+
+def _shapes_at_run_time() -> Iterator[tuple[str, Call]]:
+    def run(i: object) -> object:
         i.set_tensor(0, np.arange(6, dtype=np.int8))
         i.set_tensor(1, np.array([3, 2], np.int32))
         i.invoke()
         return [i.get_tensor(t) for t in range(4)], _shapes(i)
 
-    yield "shapes at run time", _with(reshaped(), at_run_time)
-    yield "shapes at run time, before", _with(reshaped(), lambda i: i.get_tensor(3))
-    yield (
-        "shapes at run time, kept",
-        _with(reshaped(), lambda i: (at_run_time(i), i.allocate_tensors(), i.get_tensor(1))),
-    )
-    yield (
-        "values that an operator refuses",
-        _with(reshaped(), lambda i: (i.set_tensor(1, np.array([5, 2], np.int32)), i.invoke())),
-    )
+    for name, act in {
+        "shapes at run time": run,
+        "shapes at run time, before": lambda i: i.get_tensor(3),
+        "shapes at run time, kept": lambda i: (run(i), i.allocate_tensors(), i.get_tensor(1)),
+        "values that an operator refuses": lambda i: (i.set_tensor(1, np.array([5, 2], np.int32)), i.invoke()),
+    }.items():
+        yield name, _with(reshaped(), act)
+
+
+def _other_models() -> Iterator[tuple[str, Call]]:
     for name, value in {
         "bytes": np.array([b"a", b"bc"]), "text": np.array(["a", "ü"]), "objects": np.array(["a", b"b"], object),
         "list": ["a", "b"], "numbers": np.array([1, 2], object), "None": np.array([None, "a"], object),
@@ -303,16 +303,14 @@ def _other_models() -> Iterator[tuple[str, Call]]:
             f"strings: {name}",
             _with(texts(), lambda i, v=value: (i.set_tensor(0, v), i.get_tensor(0), i.invoke(), i.get_tensor(1))),
         )
+
+    def details(i: object) -> object:
+        return i.get_tensor_details(), i.experimental_compress_quantization_zero_points
+
     for points in ((0, 0, 0), (5, 5, 5), (0, 1, 0), (4,)):
         for compress in (True, False):
-            yield (
-                f"zero points {points}, {compress}",
-                _with(
-                    channels(*points),
-                    lambda i: (i.get_tensor_details(), i.experimental_compress_quantization_zero_points),
-                    experimental_compress_quantization_zero_points=compress,
-                ),
-            )
+            options = {"experimental_compress_quantization_zero_points": compress}
+            yield f"zero points {points}, {compress}", _with(channels(*points), details, **options)
     yield "custom operator", _with(custom(), lambda i: i._get_ops_details(), allocate=False)
     yield "custom operator, allocated", _with(custom(), lambda i: None)
     yield "custom operator, run", _with(custom(), lambda i: i.invoke(), allocate=False)

@@ -72,7 +72,7 @@ def judged(
             graph = quantise(model.main)
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                ours = Engine(graph, target.arithmetic).run(case.inputs)
+                ours = Engine(graph, target.arithmetic, state=case.state).run(case.inputs)
         except TflqError as error:
             yield Found(*label, refusal=str(error))
             continue

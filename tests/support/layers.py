@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT16, UINT8, activations, affine, seeds, zero_points
+from tests.support.draw import activations, affine, seeds, zero_points
+from tests.support.types import FLOAT32, INT16, UINT8
 from tflq.graph import Affine, Attribute, DType, Graph, GraphBuilder
 
 Pair = tuple[int, int]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT8, INT16, affine
+from tests.support.draw import affine
+from tests.support.types import FLOAT32, INT8, INT16
 from tflq.graph import ABSENT, Affine, Attribute, DType, Graph, GraphBuilder, Tensor
 
 INT32 = DType.INT32

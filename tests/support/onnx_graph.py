@@ -33,6 +33,7 @@ class OnnxReader:
             self.tensors[value.name] = self.builder.input(value.name, last(shape), FLOAT)
         for node in graph.node:
             attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            attributes["outputs"] = list(node.output)
             (rules or RULES)[node.op_type](self, list(node.input), node.output[0], attributes)
         self.outputs = [value.name for value in graph.output]
 

@@ -25,14 +25,15 @@ INTEGER = ("u8", "i8")
 class Runtime:
     """A network that the CPU plug-in has compiled, with INFERENCE_PRECISION_HINT=f32."""
 
-    def __init__(self, xml: bytes, weights: bytes) -> None:
+    def __init__(self, xml: bytes, weights: bytes, threads: int = 0) -> None:
         ov: Any = pytest.importorskip("openvino", reason="openvino is not installed (tflq[openvino] has it)")
         core = ov.Core()
         self.processor: str = core.get_property("CPU", "FULL_DEVICE_NAME")
         self.version: str = ov.get_version()
         given = [ov.Tensor(np.frombuffer(weights, np.uint8).copy())] if weights else []
         model = core.read_model(xml, *given)
-        self.model = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}  # 0: as many as it likes
+        self.model = core.compile_model(model, "CPU", settings)
 
     def run(self, inputs: Sequence[Array]) -> Array:
         """Run samples [S, *shape of the network's input], one by one, and return the first output."""

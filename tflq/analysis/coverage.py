@@ -13,7 +13,7 @@ from tflq.analysis.inputs import RandomSamples, Samples, given_inputs
 from tflq.converters.calibration import calibrate
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_model
-from tflq.converters.targets import find_target
+from tflq.converters.targets import find_target, problems_of
 from tflq.converters.tflite import model_from_bytes
 from tflq.errors import TflqError
 from tflq.graph import Affine, Graph, Model
@@ -133,7 +133,7 @@ def _converted(model: Model, target: str, samples: Samples) -> tuple[Refusal, ..
     found = find_target(target)
     settings = parse_settings(found.settings)
     try:
-        problems = found.check(model.main, settings)
+        problems = problems_of(found, model.main, settings)
         if not problems:
             execution = for_target(model.main, found, settings)
             found.emit(execution.graph, model)

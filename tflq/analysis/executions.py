@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tflq.analysis.inputs import Portion, Samples
 from tflq.analysis.workers import Run, in_order, open_workers
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Target, find_target
+from tflq.converters.targets import Target, find_target, problems_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Model, Tensor
 from tflq.graph.float_view import dequantise, float_view
@@ -166,7 +166,7 @@ def _for_named_target(graph: Graph, name: str, settings: Settings) -> Execution:
 
 def quantised(graph: Graph, target: Target, settings: Settings) -> Graph:
     """Return the target's graph, not lowered. Raises as `for_target`."""
-    problems = target.check(graph, settings)
+    problems = problems_of(target, graph, settings)
     if problems:
         raise UnsupportedError(f"target {target.name}: " + "; ".join(problems))
     return target.quantise(graph, settings)

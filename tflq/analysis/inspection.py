@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_graph
-from tflq.converters.targets import Target, find_target, target_names
+from tflq.converters.targets import Target, find_target, problems_of, target_names
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Affine, Blockwise, Graph, Model, Quantisation, Tensor
-from tflq.graph.arena import Arena, arena_of, tensor_bytes
-from tflq.graph.macs import macs, precision
+from tflq.graph.arena import Arena, arena_of, macs, precision, tensor_bytes
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.registry import arithmetic_of, has_kernel, kernel_name
 
@@ -111,7 +110,7 @@ def refusals(graph: Graph) -> tuple[Refusals, ...]:
 
 def _refused(target: Target, graph: Graph) -> tuple[str, ...]:
     try:
-        return tuple(target.check(settled_graph(graph), parse_settings(target.settings, (), ())))
+        return problems_of(target, settled_graph(graph), parse_settings(target.settings, (), ()))
     except TflqError as error:
         return (str(error),)
 

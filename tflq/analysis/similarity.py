@@ -1,4 +1,4 @@
-"""How close each layer of a target is to floating point: what the converter's report says (docs/commands.md).
+"""How close each layer of a target is to floating point, and the outputs of one execution to those of another.
 
 Two figures a tensor, with y_f the float result, y_q the target's quantized values, and s, zp those of the tensor:
 
@@ -17,10 +17,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tflq.analysis.compare.matching import Match, match
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.compare.tally import Tally, TensorFigures
-from tflq.analysis.executions import Execution, in_float
+from tflq.analysis.executions import Execution, in_float, real_values
 from tflq.analysis.inputs import Samples
 from tflq.converters.targets import Target
 from tflq.errors import GraphError, UnsupportedError
@@ -174,3 +176,20 @@ def _cosine(figures: TensorFigures) -> float:
     if not math.isnan(figures.cosine):
         return figures.cosine
     return 0.0 if figures.differing else 1.0
+
+
+def largest_output_change(execution: Execution, reference: Execution, samples: Samples) -> float:
+    """Return max |real(output) - real(reference's output)| over all samples and outputs, in float64.
+
+    Args:
+        execution: some quantisation of a model.
+        reference: another one of the same model: outputs in the same order.
+        samples: in the encoding of that model.
+    """
+    largest = 0.0
+    for mine, other in zip(execution.iterate(samples), reference.iterate(samples), strict=True):
+        for t, r in zip(execution.graph.outputs, reference.graph.outputs, strict=True):
+            a = real_values(mine[t], execution.graph.tensors[t])
+            b = real_values(other[r], reference.graph.tensors[r])
+            largest = max(largest, float(np.abs(a - b).max(initial=0.0)))
+    return largest

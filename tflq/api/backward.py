@@ -6,20 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tflq.analysis.executions import Execution, for_target, in_float
 from tflq.analysis.inputs import Samples
+from tflq.analysis.metrics import Metric
 from tflq.analysis.similarity import measured_similarities, similarities
 from tflq.api.calibrate import calibrate
-from tflq.api.convert import samples_or_calibration, write_template
+from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
+from tflq.api.samples import samples_or_calibration
+from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions
-from tflq.benchmarks.accuracy import LabelledSamples, measure
+from tflq.benchmarks.accuracy import LabelledSamples, answers
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.precision import find_promotable
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.targets import Target
+from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
@@ -33,14 +40,38 @@ class BackwardOptions(JudgeOptions):
 
     First the layers from there to the end get 16 bits; where that is not enough they run in floating point, which files
     cannot hold: that says how far the network is from what 16 bits give. The score is the accuracy in
-    percent on labelled samples; without any, the smallest cosine of the outputs and the float model's.
+    percent on labelled samples, or another `metric`; without any, the smallest cosine of the outputs and the float
+    model's.
 
     Attributes:
-        drop: how much lower than in floating point the score may be: percentage points with labels, else a cosine; None
-            for 1 point, or 0.01.
+        drop: how much worse than in floating point the score may be: percentage points with labels, in the unit of
+            another metric, else a cosine; None for 1 point, or 0.01.
     """
 
     drop: float | None = None
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A metric on labelled samples.
+
+    Attributes:
+        metric: the figure.
+        data: the samples.
+        reference: outputs of the model in floating point, float64[S, classes].
+    """
+
+    metric: Metric
+    data: LabelledSamples
+    reference: NDArray[np.float64]
+
+    def score(self, execution: Execution) -> float:
+        """Return the figure of a model."""
+        return self.of(answers(execution, self.data.samples))
+
+    def of(self, outputs: NDArray[np.float64]) -> float:
+        """Return the figure of outputs, float64[S, classes]."""
+        return self.metric.compute(outputs, self.data.labels, self.reference)
 
 
 @dataclass(frozen=True)
@@ -53,6 +84,7 @@ class Promoted:
         target: promotable.
         options: the user's settings.
         samples: that outputs are compared on.
+        judge: gives the score on labelled samples; None without any.
     """
 
     original: Model
@@ -60,6 +92,7 @@ class Promoted:
     target: Target
     options: TargetOptions
     samples: Samples
+    judge: Judge | None
 
     def settings(self, rules: Rules) -> Settings:
         """Return the settings with these rules behind the user's."""
@@ -69,9 +102,9 @@ class Promoted:
         """Quantise with these rules."""
         return for_target(self.ranged.main, self.target, self.settings(rules))
 
-    def score(self, rules: Rules, data: LabelledSamples | None) -> float:
-        """Return the accuracy in percent on labelled samples; without any, the cosine of the outputs."""
-        return self.cosine(rules) if data is None else measure(self.execution(rules), data).percent
+    def score(self, rules: Rules) -> float:
+        """Return the metric on labelled samples; without any, the cosine of the outputs."""
+        return self.cosine(rules) if self.judge is None else self.judge.score(self.execution(rules))
 
     def cosine(self, rules: Rules) -> float:
         """Return the smallest cosine of the outputs and the float model's."""
@@ -114,6 +147,7 @@ class BackwardResult(TableResult):
         return {
             "model": self.model,
             "target": self.subject.target.name,
+            "metric": found.score_name,
             **picked(found, "reference", "largest_drop"),
             "first": None if found.chosen is None else found.chosen.first,
             "stage": None if found.chosen is None else found.chosen.stage,
@@ -141,8 +175,14 @@ def backward(
 ) -> BackwardResult:
     """Search backward; arguments and errors as for `search`, `wanted` complete."""
     target = find_promotable(wanted.name or "")
+    choose_target(target.name, wanted)
+    metric = options.found_metric()
+    if metric.is_against_reference:
+        raise UsageError(f"--metric {metric.name} compares with floating point, to which it is infinite")
+    if options.drop is None and metric.unit != "%":
+        raise UsageError(f"--metric {metric.name}: say by how much it may be worse, with --drop")
     original = read_model(model)
-    span, data = options.span, None
+    span, judge = options.span, None
     count = span.stop if span else DEFAULT_SAMPLES
     chosen = samples_or_calibration(original, samples, options.calibration, count, all_given=True)
     ranged = calibrate(original, options.calibration, progress=progress)
@@ -150,11 +190,12 @@ def backward(
         data = load_named(options.data, original.main)
         if span is not None:
             data = LabelledSamples(span.of(data.samples), data.labels[span.start : span.stop], data.classes)
+        judge = Judge(metric, data, answers(in_float(original), data.samples))
     elif span is not None:
         chosen = span.of(chosen)
-    subject = Promoted(original, ranged, target, wanted, chosen)
-    reference, usual = (1.0, 0.01) if data is None else (measure(in_float(original), data).percent, 1.0)
+    subject = Promoted(original, ranged, target, wanted, chosen, judge)
+    reference, usual = (1.0, 0.01) if judge is None else (judge.of(judge.reference), 1.0)
     drop = usual if options.drop is None else options.drop
-    strategy = Backward(len(original.main.nodes), target.promotions, reference, drop)
-    found = follow(strategy, lambda _, settings: [subject.score(rules, data) for rules in settings])
+    strategy = Backward(len(original.main.nodes), target.promotions, reference, drop, metric if judge else None)
+    found = follow(strategy, lambda _, settings: [subject.score(rules) for rules in settings])
     return BackwardResult(name_of(model), found, subject)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.analysis.executions import taking
+from tflq.analysis.metrics import Metric, confusion_matrix, find_metric
 from tflq.analysis.significance import Paired
 from tflq.api.bench_report import comparison_report, row_report
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
@@ -27,12 +28,12 @@ from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, predictions
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
 from tflq.benchmarks.board import Board, BoardRun, run_board
-from tflq.benchmarks.metrics import Metric, confusion_matrix, find_metric
 from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
 from tflq.benchmarks.tasks import Quality, Task, find_task, require_unit
+from tflq.benchmarks.truth import Judged, LabelledTruth
 from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target, target_names
@@ -60,9 +61,10 @@ class BenchOptions:
         mode: "performance" measures the speed of the simulation on this computer, median of five inputs.
         seconds: time each input of performance mode for so long; None for 10, and less does not conform.
         threads: run so many chunks of samples at the same time; results do not depend on it.
-        at_least: accuracy in percent, or AUC (0..1) where that is the score, for `is_kept`.
+        at_least: accuracy in percent, or AUC, mAP or mIoU (0..1) where that is the score, for `is_kept`.
         metrics: figures of a classifier beside its accuracy: "top-3" and the like, "sqnr" (of the outputs, against the
-            model as it is), or "FILE.py:function", called with outputs float64[S, classes] and labels int64[S].
+            model as it is), or "FILE.py:function", called with outputs float64[S, classes] and labels int64[S]; of
+            boxes "map", "map50", "map75", of masks "miou", of texts "wer".
         board: a board that answers instead, and whose results are compared with the interpreter's.
         jobs: processes that measure accuracy; those of more than one import the program that calls, which must not run
             then.
@@ -141,6 +143,7 @@ class BenchResult(PageResult, TableResult):
             for row in self.measured
             if isinstance(row.found, (Accuracy, Detection, WakeWords))
         ]
+        values += [row.found.value for row in self.measured if isinstance(row.found, Judged)]
         return self.at_least is None or all(value >= self.at_least for value in values)
 
     def report(self) -> Mapping[str, Json]:
@@ -175,11 +178,14 @@ class BenchResult(PageResult, TableResult):
     @cached_property
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """Name of a row -> name of a metric -> its value."""
-        if not self.metrics or not isinstance(self.data, LabelledSamples):
+        data = self.data
+        if not self.metrics or not isinstance(data, (LabelledSamples, LabelledTruth)):
             return {}
         values = {row.name: np.asarray(row.values, np.float64) for row in self.measured if row.values is not None}
         first = values[self.measured[0].name]
-        labels = self.data.labels
+        if isinstance(data, LabelledTruth):
+            return {name: {m.name: data.figure(m, v, first) for m in self.metrics} for name, v in values.items()}
+        labels = data.labels
         return {name: {m.name: m.compute(v, labels, first) for m in self.metrics} for name, v in values.items()}
 
     @cached_property
@@ -269,10 +275,13 @@ def bench(
     if not options.targets:
         refuse_settings_without_target(wanted)
         refuse_calibration_without_target(options.calibration)
-    targets = _targets(options.targets, wanted)
+    targets = _targets(options.targets, wanted, recovers=options.recover is not None)
     original = read_model(model)
     samples = load_data(found, folder, original.main, options.count)
-    require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
+    if isinstance(samples, LabelledTruth):
+        _require_bound(options.at_least, samples.metric)
+    else:
+        require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
     metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)
     chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
@@ -288,21 +297,46 @@ def bench(
         result = BenchResult(name, found, options.mode, given, rows, samples, options.at_least, metrics=metrics)
         _ = result.figures  # so that a metric of the user's that fails does so before anything is printed
         return result
+    return _on_board(options, found, chosen, samples, progress, (name, found, options.mode, given))
+
+
+def _on_board(
+    options: BenchOptions,
+    task: Task | None,
+    chosen: Sequence[Candidate],
+    samples: DataSet,
+    progress: Progress,
+    told: tuple[str, Task | None, Literal["accuracy", "performance"], tuple[str, ...]],
+) -> BenchResult:
+    """Measure the board of the options, beside the one arithmetic that is left."""
     if isinstance(samples, LabelledStreams):
         raise UsageError("--port loads samples into a board; a stream is played to it by mlcommons' runner")
-    if found is None:
+    if task is None:
         raise UsageError("--port needs TASK: the board says which one it runs, and it must be that")
     if len(chosen) > 2 or (execution := chosen[-1].execution) is None:
         raise UsageError("--port compares with one arithmetic: the model as it is, or one --target")
     seconds = (options.seconds or SECONDS) if options.mode == "performance" else None
-    run = run_board(options.board, found, execution, samples, seconds, progress)
-    return BenchResult(name, found, options.mode, given, (run.row,), samples, board=(run, execution.name))
+    assert options.board is not None
+    run = run_board(options.board, task, execution, samples, seconds, progress)
+    return BenchResult(*told, (run.row,), samples, board=(run, execution.name))
 
 
 def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
-    if options.metrics and (options.mode == "performance" or not isinstance(samples, LabelledSamples)):
-        raise UsageError("--metric is for the accuracy of a classifier")
-    return tuple(map(find_metric, options.metrics))
+    if options.metrics and (options.mode == "performance" or not isinstance(samples, (LabelledSamples, LabelledTruth))):
+        raise UsageError("--metric is for the accuracy of a classifier, and for boxes, masks and texts")
+    kind = samples.metric.kind if isinstance(samples, LabelledTruth) else "classes"
+    found = tuple(map(find_metric, options.metrics))
+    for metric in found:
+        if metric.kind not in ("", kind):
+            raise UsageError(f"--metric {metric.name} is for {metric.kind}; the labels of this data set are {kind}")
+    return found
+
+
+def _require_bound(at_least: float | None, metric: Metric) -> None:
+    if at_least is not None and metric.is_lower_better:
+        raise UsageError(f"--at-least: of {metric.name} less is better")
+    if at_least is not None and at_least > 1:
+        raise UsageError(f"--at-least {at_least:g}: {metric.name} is 0..1")
 
 
 def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
@@ -357,9 +391,9 @@ def _without(data: DataSet, span: Span) -> LabelledSamples:
     return replace(data, samples=taken(data.samples, others), labels=data.labels[others], files=())
 
 
-def _targets(names: tuple[str, ...], options: TargetOptions) -> list[tuple[Target, Settings]]:
+def _targets(names: tuple[str, ...], options: TargetOptions, *, recovers: bool) -> list[tuple[Target, Settings]]:
     if ALL not in names:
-        return [choose_target(name, options) for name in names]
+        return [choose_target(name, options, recovers=recovers) for name in names]
     if len(names) > 1:
         raise UsageError("--target all is every target; omit the others")
     if options.settings or options.layers:

@@ -9,6 +9,7 @@ from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Comparison
 from tflq.benchmarks.rows import Row
+from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 
 
@@ -26,6 +27,8 @@ def row_report(row: Row) -> dict[str, Json]:
         counts = ("words", "true_positives", "false_negatives", "false_positives", "seconds")
         rates = ("false_accepts_per_hour", "false_rejects_per_hour")
         return {"name": row.name, **picked(found, *counts, *rates)}
+    if isinstance(found, Judged):
+        return {"name": row.name, "samples": found.samples, "metric": found.metric.name, "score": found.value}
     if isinstance(found, Detection):
         return {"name": row.name, **picked(found, "normal", "anomalies", "windows", "auc", "errors")}
     return {

@@ -59,6 +59,7 @@ class ProgramResult(TableResult):
             "arithmetic": self.arithmetic,
             "samples": self.samples,
             "arena_bytes": self.program.arena_bytes,
+            "state_bytes": self.program.state_bytes,
             "left_to_the_caller": dict(self.program.left_out),
             "files": {str(self.folder / name): size for name, size in self.sizes.items()},
             "tensors": self.rows(),
@@ -72,9 +73,10 @@ def write_program(execution: Execution, samples: Samples, model: str, arithmetic
 
     Raises:
         UnsupportedError: the network has no form in C99.
+        UsageError: it keeps state, and the execution's samples are no stream.
         OutputError: the folder cannot be written.
     """
-    program = program_of(execution.graph, model, arithmetic)
+    program = program_of(execution.engine, model, arithmetic)
     graph = program.graph
     wanted = {*program.tensors, *graph.inputs}
     computed = tuple(sorted(wanted - set(execution.graph.inputs)))

@@ -21,8 +21,8 @@ from tflq.api.recover import RecoverOptions, recover_ranged, require_named
 from tflq.api.recovered_layers import METADATA
 from tflq.api.result import Json, PageResult, TableResult, picked
 from tflq.api.run_record import recorded
-from tflq.api.samples import samples as choose_samples
-from tflq.api.target import calibration_of, choose_target, complete
+from tflq.api.samples import samples_or_calibration
+from tflq.api.target import calibration_of, choose_target, complete, fits_weights
 from tflq.benchmarks.all_targets import TargetRow, summarise
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.engines import EngineChoices
@@ -46,7 +46,7 @@ class ConvertOptions:
     Attributes:
         calibration: ranges of its tensors.
         engine: "auto" to choose the engine of each layer by the target's estimate of cycles; the settings' unless told.
-        recover: first recover the weights with the samples, which must be named.
+        recover: first recover the weights with the samples, which must be named; a setting may ask for it, too.
     """
 
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
@@ -253,10 +253,10 @@ def convert(
     original = read_model(model)
     chosen = samples_or_calibration(original, samples, options.calibration, DEFAULT_SAMPLES)
     ranged = calibrate(original, options.calibration, progress=progress)
-    found, settings = choose_target(wanted.name or "", wanted)
+    found, settings = choose_target(wanted.name or "", wanted, recovers=True)
     engines = None if options.engine is None else _choose_engines(options.engine, found, ranged.main, settings)
     settings = settings if engines is None else engines.settings
-    if options.recover:
+    if options.recover or fits_weights(settings):
         ranged, chosen = _recovered(original, ranged, (found, settings), wanted, samples, options)
     execution = for_target(ranged.main, found, settings)
     artefacts: Artefacts
@@ -335,28 +335,6 @@ def _recovered(
     recovered = recover_ranged((original, ranged), *target, wanted, given, RecoverOptions())
     floats = RealSamples(given, original.main, recovered.model.main)
     return recovered.model, GivenSamples(floats.take(0, floats.count))
-
-
-def samples_or_calibration(
-    model: Model, samples: SampleSource, calibration: CalibrationOptions, count: int, *, all_given: bool = False
-) -> Samples:
-    """Return the samples that are named, else those of the calibration, else random ones.
-
-    Args:
-        model: whose inputs they are.
-        samples: as of a use case.
-        calibration: may name samples.
-        count: number of random ones, and of the calibration's, where the options do not say it.
-        all_given: take all of the calibration's.
-    """
-    options = SampleOptions() if samples is None else samples
-    if isinstance(options, SampleOptions) and options.data is not None:
-        return choose_samples(model, options if all_given else replace(options, count=options.count or count))
-    if not (isinstance(options, SampleOptions) and options.is_random and calibration.has_samples):
-        return choose_samples(model, samples, count=count)
-    options = replace(options, inputs=calibration.samples, real=calibration.real)
-    chosen = choose_samples(model, options)
-    return chosen if all_given else GivenSamples(chosen.take(0, min(options.count or count, chosen.count)))
 
 
 def write_template(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tflq.analysis.emitted import EmittedDifference, check_emitted
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
-from tflq.analysis.output_change import largest_output_change
+from tflq.analysis.similarity import largest_output_change
 from tflq.api.convert import compared_report
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model

@@ -30,7 +30,7 @@ class ExportOptions:
         target: of this target's integers; TFLite's without it.
         layers: only these: numbers, names or globs of names, or operators; all where it is empty.
         calibration: ranges for the target.
-        state: for models that keep state.
+        state: for models that keep state; a program's samples are a stream.
     """
 
     vectors: Literal["c", "hex", "npz"] = "npz"
@@ -100,7 +100,8 @@ def export(
     target = complete(options.target, options.calibration)
     found = read_model(model)
     chosen = choose_samples(found, samples)
-    execution = choose_execution(found, target, options.calibration, state=options.state)
+    state = options.state or ("stream" if options.program else None)
+    execution = choose_execution(found, target, options.calibration, state=state)
     if options.program:
         if options.layers:
             raise UsageError("a program has all layers; `tflq cut` makes a model of some of them")

@@ -45,6 +45,7 @@ from tflq.precision.recover import (
 from tflq.precision.recover.aside import split, split_numbers, taken
 from tflq.precision.recover.cost import Cost
 from tflq.precision.recover.journal import JournalFile
+from tflq.precision.recover.objectives import objective_of
 
 _RANDOM_SAMPLES = 200
 
@@ -175,7 +176,7 @@ def recover(
     found, labels = _read_samples(source, samples, options)
     span = options.span or Span(0, options.verify.start if options.verify and not options.span else found.count)
     chosen = span.of(found)
-    known, settings = choose_target(wanted.name or "", wanted)
+    known, settings = choose_target(wanted.name or "", wanted, recovers=True)
     ranged = calibrate(source, options.calibration, progress=progress)
     recovered = recover_ranged((source, ranged), known, settings, wanted, chosen, options, tell)
     recovery, content = recovered.recovery, model_to_bytes(recovered.model)
@@ -227,8 +228,15 @@ def recover_ranged(
 
     Raises:
         InputError, UnsupportedError, OptionError, LimitError: as `recover`.
+        UsageError: `bias_only`, where the settings' objective leaves biases.
     """
+    if options.bias_only and not objective_of(settings).moves_bias:
+        raise UsageError("adaround leaves biases as they are: --bias-only leaves nothing to be found")
     source, network = models[0], dequantized(models[1])
+    if any(node.arithmetic is not None for node in network.main.nodes):
+        raise UnsupportedError(
+            "recovery does not know the layers of a vendor's file: give the .tflite that it was made of"
+        )
     prepared = prepare(source, network, split(samples), options.how)
     tell(cost_text(prepared.reference.cost))
     journal = None

@@ -19,7 +19,7 @@ class RecoveredLayer:
     Attributes:
         name: of its node.
         bits: of its weights; None where the target has none that could be recovered.
-        kept: "weights and bias", "bias" or "nothing".
+        kept: "weights and bias", "weights", "bias" or "nothing".
         reason: why nothing, or no weights; else empty.
         plain_db: rounded to nearest; None where it was not measured.
         bias_db: with a new bias alone; None where it was not measured.

@@ -44,6 +44,11 @@ class PageResult(Result):
 
     run: RunRecord | None = field(default=None, kw_only=True, repr=False, compare=False)
 
+    def to_dict(self) -> dict[str, Json]:
+        """Return what --json prints: the facts, and under "run" what was run, on which files, with which settings."""
+        found = super().to_dict()
+        return found if self.run is None else {**found, "run": self.run.facts().report()}
+
     @abstractmethod
     def page(self) -> Page:
         """Return what stands on the page."""

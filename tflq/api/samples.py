@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tflq.analysis.inputs import GivenSamples, RandomSamples, Samples, given_arrays, given_inputs
-from tflq.api.options import Inputs, SampleOptions, SampleSource
+from tflq.api.options import CalibrationOptions, Inputs, SampleOptions, SampleSource
 from tflq.api.read_model import ModelSource, read_model
 from tflq.benchmarks.scoring import load_data, split_named
 from tflq.benchmarks.tasks import TASKS
@@ -44,6 +45,27 @@ def samples(model: ModelSource, source: SampleSource = None, *, count: int = 1) 
     if options.is_random:
         return RandomSamples(found.main, options.count or count, options.seed)
     return given_samples(found, options.inputs, options.real, "input")
+
+
+def samples_or_calibration(
+    model: Model, source: SampleSource, calibration: CalibrationOptions, count: int, *, all_given: bool = False
+) -> Samples:
+    """Return the samples that are named, else those of the calibration, else random ones.
+
+    Args:
+        model: whose inputs they are.
+        source: as of a use case.
+        calibration: may name samples.
+        count: number of random ones, and of the calibration's, where the options do not say it.
+        all_given: take all of the calibration's.
+    """
+    options = SampleOptions() if source is None else source
+    if isinstance(options, SampleOptions) and options.data is not None:
+        return samples(model, options if all_given else replace(options, count=options.count or count))
+    if not (isinstance(options, SampleOptions) and options.is_random and calibration.has_samples):
+        return samples(model, source, count=count)
+    chosen = samples(model, replace(options, inputs=calibration.samples, real=calibration.real))
+    return chosen if all_given else GivenSamples(chosen.take(0, min(options.count or count, chosen.count)))
 
 
 def given_samples(model: Model, inputs: Inputs, real: bool, what: str) -> GivenSamples:

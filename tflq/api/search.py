@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
@@ -41,7 +41,8 @@ class SearchOptions(TrialOptions):
     """The strategy that finds the cheapest mixed precision, with the fields of `TrialOptions`.
 
     Attributes:
-        at_least: accuracy in percent to keep; it needs `data`.
+        at_least: accuracy in percent to keep, or another `metric`; it needs `data`.
+        at_most: the same for a metric of which less is better.
         min_sqnr: signal-to-noise ratio of the outputs to keep, in dB.
         slack: how much noisier than the first setting found a smaller one may be, in dB; inf lets the accuracy alone
             decide.
@@ -51,6 +52,7 @@ class SearchOptions(TrialOptions):
     """
 
     at_least: float | None = None
+    at_most: float | None = None
     min_sqnr: float | None = None
     slack: float = 3.0
     recover: bool = False
@@ -61,24 +63,43 @@ class SearchOptions(TrialOptions):
         """Refuse what cannot be searched.
 
         Raises:
-            UsageError: an unknown objective, nothing to keep, accuracy without labels, samples to verify on that the
-                search uses.
+            UsageError: an unknown objective, nothing to keep, accuracy without labels, a bound of the metric's worse
+                side, samples to verify on that the search uses.
+            OptionError, InputError: as `find_metric`.
         """
         if self.objective not in OBJECTIVES:
             raise UsageError(f"objective '{self.objective}': allowed are {', '.join(OBJECTIVES)}")
-        if any(value is not None and math.isnan(value) for value in (self.at_least, self.min_sqnr)):
-            raise UsageError("--at-least and --min-sqnr are numbers; nan is none")
-        if self.at_least is None and self.min_sqnr is None:
-            raise UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
-        if self.at_least is not None and self.data is None:
-            raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
-        require_unit(self.at_least, is_percent=True)
+        if any(value is not None and math.isnan(value) for value in (self.at_least, self.at_most, self.min_sqnr)):
+            raise UsageError("--at-least, --at-most and --min-sqnr are numbers; nan is none")
+        self._check_score()
         if self.verify is None:
             return
         if self.span is None:
             raise UsageError("--verify needs samples that the search does not use: say which those are with --samples")
         if self.verify.start < self.span.stop and self.span.start < self.verify.stop:
             raise UsageError(f"--verify {self.verify} and --samples {self.span} overlap; verify on other samples")
+
+    @property
+    def score(self) -> float | None:
+        """What the metric has to be, at least or at most; None where it does not count."""
+        return self.at_most if self.at_least is None else self.at_least
+
+    def _check_score(self) -> None:
+        if self.score is None and self.min_sqnr is None:
+            raise UsageError("say what to keep: --at-least PERCENT, --min-sqnr DB, or both")
+        if self.score is not None and self.data is None:
+            raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
+        metric = self.found_metric()
+        sides = (("--at-least", self.at_most), ("--at-most", self.at_least))
+        bound, other = sides[metric.is_lower_better]
+        if other is not None:
+            raise UsageError(f"of {metric.name} {'less' if metric.is_lower_better else 'more'} is better: use {bound}")
+        if self.metric is not None and self.score is None:
+            raise UsageError(f"--metric {self.metric}: say what it has to be, with {bound}")
+        if metric.unit == "%" and self.score is not None:
+            if not 0 <= self.score <= 100:
+                raise UsageError(f"{bound} {self.score:g}: {metric.name} is 0..100 %")
+            require_unit(self.score, is_percent=True)
 
 
 @dataclass(frozen=True)
@@ -122,7 +143,7 @@ class SearchResult(PageResult, TableResult):
         return {
             "model": self.model,
             **picked(found, "target", "samples"),
-            "required": asdict(asked),
+            "required": _required(asked),
             "objective": found.objective.name,
             **picked(found, "slack_db", "least_sqnr_db"),
             **picked(found.plan, "counted", "fixed_bytes"),
@@ -160,10 +181,10 @@ class SearchResult(PageResult, TableResult):
             **({} if found.objective.name == "bytes" else {found.objective.name: str(found.chosen.cost)}),
             "counted": found.plan.counted,
             "samples": str(self.span) if self.span else f"0:{found.samples}",
-            "required": asdict(self.found.requirement),
-            "found": result_text(found.chosen.result),
+            "required": _required(self.found.requirement),
+            "found": result_text(found.chosen.result, found.requirement.metric),
             "recovered": self.plain is not None,
-            "verified": None if self.verified is None else result_text(self.verified),
+            "verified": None if self.verified is None else result_text(self.verified, found.requirement.metric),
         }
         write_bytes(path, settings_bytes(SettingsFile(found.target, self.problem.assignments, self.layers), about))
 
@@ -175,11 +196,11 @@ class SearchResult(PageResult, TableResult):
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        counts = ("size_bytes", "cost", "unit", "grade", "low", "high", "right", "samples", "sqnr_db")
+        counts = ("size_bytes", "cost", "unit", "grade", "low", "high", "right", "samples", "score", "sqnr_db")
         writer.writerow((*counts, "pareto", "equal_bits", "chosen", "bits"))
         for p in self.found.points:
             cost = (p.cost.value, p.cost.unit, p.cost.grade.value, p.cost.low, p.cost.high)
-            facts = (p.size_bytes, *cost, p.result.right, p.result.samples, p.result.sqnr_db)
+            facts = (p.size_bytes, *cost, p.result.right, p.result.samples, p.result.score, p.result.sqnr_db)
             flags = (int(p.is_pareto), int(p.is_uniform), int(p == self.found.chosen))
             writer.writerow((*facts, *flags, " ".join(map(str, p.bits))))
         write_bytes(path, text.getvalue().encode())
@@ -244,7 +265,9 @@ def search(
         raise UsageError(
             "--recover fits weights to samples like those that the device will see: give --data or --input"
         )
-    subject = read_subject(model, wanted, samples, options, progress, options.span, options.verify)
+    subject = read_subject(
+        model, wanted, samples, options, progress, options.span, options.verify, recovers=options.recover
+    )
     if options.recover:
         subject = subject.recovered(options.span, RecoverySettings())
         unrecovered = replace(subject, recovering=None).problem(options.span)
@@ -261,7 +284,7 @@ def _is_random(samples: SampleSource) -> bool:
 
 def _found(problem: Problem, options: SearchOptions, progress: Progress) -> PrecisionSearch:
     with open_evaluator(problem, options, progress) as evaluator:
-        asked = Requirement(options.at_least, options.min_sqnr)
+        asked = Requirement(options.score, options.min_sqnr, options.found_metric())
         return precision.search(evaluator, asked, options.slack, objective_of(problem, options.objective))
 
 
@@ -279,12 +302,26 @@ def _without(found: PrecisionSearch) -> dict[str, Json]:
     }
 
 
+def _required(requirement: Requirement) -> dict[str, Json]:
+    """Return what is required; accuracy_percent is the score of a metric that is a share of right answers."""
+    metric, score = requirement.metric, requirement.score
+    found: dict[str, Json] = {
+        "metric": metric.name,
+        "accuracy_percent": score if metric.k else None,
+        "sqnr_db": requirement.sqnr_db,
+    }
+    if not metric.k:
+        found |= {"score": score, "is_lower_better": metric.is_lower_better}
+    return found
+
+
 def _point(point: Point) -> dict[str, Json]:
     return {
         "size_bytes": point.size_bytes,
         "cost": figure(point.cost),
         "bits": list(point.bits),
         **picked(point.result, "right", "accuracy_percent", "interval_percent", "sqnr_db"),
+        **({} if point.result.score is None else {"score": point.result.score}),
         "pareto": point.is_pareto,
         "equal_bits": point.is_uniform,
     }

@@ -49,6 +49,7 @@ class SensitivityResult(PageResult, TableResult):
             **picked(found, "target", "samples"),
             "spared": found.is_spared,
             "float": found.in_float,
+            "metric": found.metric.name,
             "without": {str(bits): result_report(found.bases[bits]) for bits in found.widths},
             "layers": [
                 {**layer_report(row.layer), "results": {str(bits): result_report(r) for bits, r in row.results.items()}}
@@ -105,8 +106,9 @@ def sensitivity(
 
 
 def result_report(result: Result) -> dict[str, Json]:
-    """Return a result as JSON."""
+    """Return a result as JSON; with its score where the metric is no share of right answers."""
     figures = picked(result, "right", "samples", "accuracy_percent", "sqnr_db")
+    figures |= {} if result.score is None else {"score": result.score}
     return {**figures, "refused": result.refused or None}
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
+from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import Target, find_target
@@ -75,17 +76,44 @@ def _with_template(options: TargetOptions, path: str) -> TargetOptions:
     return replace(options, settings=found.assignments, layers=(*found.rules, *options.layers))
 
 
-def choose_target(name: str, options: TargetOptions) -> tuple[Target, Settings]:
+def choose_target(name: str, options: TargetOptions, *, recovers: bool = False) -> tuple[Target, Settings]:
     """Return the target of that name and its complete settings.
 
+    Args:
+        name: of the target.
+        options: its settings.
+        recovers: whether weights are recovered, as a setting may ask.
+
     Raises:
+        UsageError: a setting that asks for recovery, where there is none.
         OptionError: an unknown target or key, or a value outside its limits.
     """
     target = find_target(name)
     try:
-        return target, parse_settings(target.settings, options.settings, options.layers)
+        settings = parse_settings(target.settings, options.settings, options.layers)
     except OptionError as error:
         raise OptionError(f"target {name}: {error}") from None
+    if not recovers:
+        refuse_global_calibration(settings)
+    return target, settings
+
+
+def fits_weights(settings: Settings) -> bool:
+    """Return whether settings ask for weights that are fitted across layers."""
+    return str(settings.values.get(GLOBAL_CALIBRATION, "none")) != "none"
+
+
+def refuse_global_calibration(settings: Settings) -> None:
+    """Refuse settings that ask for other weights, where none are looked for.
+
+    Raises:
+        UsageError: they do.
+    """
+    if fits_weights(settings):
+        raise UsageError(
+            f"{GLOBAL_CALIBRATION}={settings.values[GLOBAL_CALIBRATION]} finds other weights: `tflq convert` and "
+            f"`tflq recover` do; leave it away here, and give the file that `tflq recover` wrote"
+        )
 
 
 def choose_execution(

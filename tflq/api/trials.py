@@ -12,17 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.metrics import TOP_1, Metric, find_metric
 from tflq.analysis.workers import open_workers
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
+from tflq.api.target import choose_target
 from tflq.benchmarks.scoring import load_named
 from tflq.converters.dequantized import dequantized
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
-from tflq.precision.evaluate import evaluate
-from tflq.precision.evaluator import Evaluator
+from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.recover import RealSamples, RecoverySettings
 from tflq.precision.recover.aside import split
@@ -62,11 +63,27 @@ class JudgeOptions:
             with y_labels.csv.
         span: which of the samples; all where it is None.
         calibration: ranges of the model's tensors.
+        metric: what the labels are compared by, as `BenchOptions.metrics` names it; None for the accuracy.
     """
 
     data: str | None = None
     span: Span | None = None
     calibration: CalibrationOptions = field(default_factory=CalibrationOptions)
+    metric: str | None = None
+
+    def found_metric(self) -> Metric:
+        """Return the metric.
+
+        Raises:
+            UsageError: one without labels.
+            OptionError, InputError: as `find_metric`.
+        """
+        if self.metric is not None and self.data is None:
+            raise UsageError("--metric needs labels: name them with --data")
+        found = TOP_1 if self.metric is None else find_metric(self.metric)
+        if found.kind not in ("", "classes"):
+            raise UsageError(f"--metric {found.name} is for {found.kind}, which `tflq bench` measures alone")
+        return found
 
 
 @dataclass(frozen=True)
@@ -128,6 +145,7 @@ class Subject:
             against_float=self.options.in_float,
             widths=self.options.widths,
             recovering=self.recovering,
+            metric=self.options.found_metric(),
         )
 
     def recovered(self, span: Span | None, options: RecoverySettings) -> Subject:
@@ -150,13 +168,17 @@ def read_subject(
     options: TrialOptions,
     progress: Progress,
     *spans: Span | None,
+    recovers: bool = False,
 ) -> Subject:
     """Read a model and its samples, as many random ones as the spans need where no others are named.
 
     Raises:
-        UsageError: labelled samples and others.
-        InputError, OptionError, FormatError: a model, samples or ranges that do not fit.
+        UsageError: labelled samples and others; a metric without labels; a setting that asks for recovery, where there
+            is none.
+        InputError, OptionError, FormatError: a model, samples, ranges or a metric that do not fit.
     """
+    options.found_metric()
+    choose_target(target.name or "", target, recovers=recovers)
     model = read_model(source)
     ranged = calibrate(model, options.calibration, progress=progress).main
     if options.data is None:

@@ -11,7 +11,7 @@ from tflq.analysis.junit import Case, write_junit
 from tflq.analysis.known_differences import KnownElements
 from tflq.analysis.oracle import Oracle
 from tflq.analysis.oracle.package import Kernels, Package
-from tflq.analysis.verify_parts import Judged, verify_parts
+from tflq.analysis.verify import Judged, verify_parts
 from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content

@@ -19,7 +19,8 @@ from tflq.benchmarks.rows import Row
 from tflq.benchmarks.scoring import DataSet, first_samples, run_data, score
 from tflq.benchmarks.serial_port import open_port
 from tflq.benchmarks.tasks import Task
-from tflq.errors import DeviceError
+from tflq.benchmarks.truth import LabelledTruth
+from tflq.errors import DeviceError, InputError
 from tflq.files import read_bytes
 from tflq.graph import Array
 
@@ -156,6 +157,8 @@ def samples_of(data: DataSet) -> Iterator[Sample]:
         for path in data.files:
             yield Sample(path.name, bytes(read_bytes(path)))
         return
+    if isinstance(data, LabelledTruth):
+        raise InputError("a board takes samples with classes, or windows")
     for path, view in zip(data.files, data.samples.views, strict=True):
         for number, window in enumerate(view):
             yield Sample(f"{path.name} window {number}", window.astype("<f4").tobytes())

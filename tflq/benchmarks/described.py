@@ -27,12 +27,14 @@ def load_described(path: Path, graph: Graph, count: int | None = None) -> Labell
         InputError: no labels; more classes than the model's output has elements; what the files raise.
         MissingExtraError: the package that reads the files is not installed.
     """
+    description = read_description(path).first(count)
+    if description.truth is not None:
+        raise InputError(f"{path}: its labels are {description.truth.kind}, which `tflq bench` measures alone")
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise InputError(
             f"{path}: gives samples of one input for one output; the model has {len(graph.inputs)} and "
             f"{len(graph.outputs)}"
         )
-    description = read_description(path).first(count)
     if description.labels is None:
         raise InputError(f'{path}: says no labels; add "labels": "folders" where each class has a folder of its own')
     outputs = graph.tensors[graph.outputs[0]].size

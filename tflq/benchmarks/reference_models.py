@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from tflq.errors import OptionError
 
 COMMIT = "1afd2c9820f795965a6134facd0b4dfae41ef23f"
-BASE_URL = f"https://raw.githubusercontent.com/mlcommons/tiny/{COMMIT}/benchmark/training"
+REPOSITORY = f"https://raw.githubusercontent.com/mlcommons/tiny/{COMMIT}/benchmark"
+BASE_URL = f"{REPOSITORY}/training"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,16 @@ class ReferenceModel:
     def path(self) -> str:
         """Path below the base URL."""
         return f"{self.task}/trained_models/{self.name}"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where a copy may lie below the folder that TFLQ_DATA names."""
+        return f"models/{self.name}", self.name
+
+    @property
+    def checksum(self) -> str:
+        """What its content must give."""
+        return self.sha256
 
 
 REFERENCE_MODELS = (

@@ -17,6 +17,7 @@ from tflq.benchmarks.board import samples_of
 from tflq.benchmarks.performance import SECONDS, Performance
 from tflq.benchmarks.scoring import DataSet, Score
 from tflq.benchmarks.tasks import Task
+from tflq.benchmarks.truth import Judged, LabelledTruth
 from tflq.benchmarks.wake_words import LabelledStreams, WakeWords
 from tflq.files import output_folder, write_bytes
 from tflq.graph import Array
@@ -86,7 +87,7 @@ def write_accuracy(
         return _write(root, system, task, "accuracy", lines, [], log)
     if isinstance(found, Accuracy):
         lines.append(f"{system.origin} ulp-mlperf: Top 1% = {found.percent:2.1f}")
-    if found.auc is not None:
+    if not isinstance(found, Judged) and found.auc is not None:
         lines.append(f"{system.origin} ulp-mlperf: AUC = {found.auc:.3f}")
     records = list(_records(data, values))
     return _write(root, system, task, "accuracy", lines, records, log or _told(records))
@@ -124,7 +125,7 @@ def write_performance(root: Path, system: System, task: Task, found: Performance
 
 def _records(data: DataSet, values: Array) -> Iterator[Record]:
     """Yield one record for each sample; windows of a file follow one another, as the runner loads them."""
-    if isinstance(data, LabelledStreams):
+    if isinstance(data, (LabelledStreams, LabelledTruth)):
         return
     labels = data.labels.tolist()
     if isinstance(data, LabelledSamples):

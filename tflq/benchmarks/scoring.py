@@ -10,17 +10,19 @@ import numpy as np
 
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import GivenSamples
+from tflq.analysis.inputs.described import read_description
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
 from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
 from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
+from tflq.benchmarks.truth import Judged, LabelledTruth, all_outputs, judge, load_truth
 from tflq.benchmarks.wake_words import LabelledStreams, WakeWords, holds_streams, load_streams, summarise_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
 
-DataSet = LabelledSamples | LabelledWindows | LabelledStreams
-Score = Accuracy | Detection | WakeWords
+DataSet = LabelledSamples | LabelledWindows | LabelledStreams | LabelledTruth
+Score = Accuracy | Detection | WakeWords | Judged
 
 
 def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> DataSet:
@@ -34,6 +36,12 @@ def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None =
     Raises:
         InputError: data, labels and model do not fit each other.
     """
+    if is_description(folder) and (task is None or task.name != "sww01"):
+        description = read_description(folder)
+        if description.truth is not None:
+            if task is not None:
+                raise InputError(f"{folder}: its labels are {description.truth.kind}; {task.name} has others")
+            return load_truth(description.first(count), graph)
     if task is not None and task.is_anomaly:
         return load_windows(task, folder, graph, count)
     if task is not None and task.name == "sww01" and holds_streams(folder):
@@ -71,6 +79,8 @@ def load_named(text: str, graph: Graph, count: int | None = None) -> LabelledSam
 def run_data(execution: Execution, data: DataSet, progress: Callable[[int], object] = lambda _: None) -> Array:
     """Run all samples and return what a device answers to each, real[S, values]: outputs, or one window's error.
 
+    Where labels are no classes, the outputs are all of the model's, one behind the other.
+
     Args:
         execution: the model in some arithmetic.
         data: samples for the model that `execution` was made from.
@@ -78,6 +88,8 @@ def run_data(execution: Execution, data: DataSet, progress: Callable[[int], obje
     """
     if isinstance(data, (LabelledSamples, LabelledStreams)):
         return answers(execution, data.samples, progress)
+    if isinstance(data, LabelledTruth):
+        return all_outputs(execution, data.samples, progress)
     return window_errors(execution, data, progress)
 
 
@@ -85,6 +97,8 @@ def score(name: str, values: Array, data: DataSet) -> Score:
     """Compare what was answered, real[S, values], with the labels."""
     if isinstance(data, LabelledStreams):
         return summarise_streams(name, values.astype(np.float64), data)
+    if isinstance(data, LabelledTruth):
+        return judge(name, values.astype(np.float64), data)
     return summarise(name, values, data) if isinstance(data, LabelledSamples) else summarise_errors(name, values, data)
 
 
@@ -96,6 +110,8 @@ def first_samples(data: DataSet, count: int) -> DataSet:
     """
     if isinstance(data, LabelledStreams):
         raise InputError("a stream gives accuracy alone; performance takes windows in files with y_labels.csv")
+    if isinstance(data, LabelledTruth):
+        raise InputError("performance takes samples with classes, or windows in files with y_labels.csv")
     if len(data.labels) < count:
         raise InputError(f"performance is measured with {count} inputs, the data set has {len(data.labels)} files")
     labels, files = data.labels[:count], data.files[:count]

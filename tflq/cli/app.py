@@ -52,6 +52,7 @@ COMMANDS = {
     "dut": "Run a model as a virtual device under test of MLPerf Tiny, on a pseudo-terminal.",
     "targets": "List the targets and their options.",
     "models": "Get the MLPerf Tiny reference models.",
+    "data": "Get MLPerf Tiny's data sets: published files, and samples made of the original archives.",
     "demo": "Show it all on the small model inside the package.",
 }
 

@@ -14,10 +14,12 @@ from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Board, BoardRun
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.scoring import Score
+from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.cli import completion, output
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    BACKEND_OPTION,
     DATA_HELP,
     JOBS_OPTION,
     SCHEDULER_OPTION,
@@ -25,11 +27,9 @@ from tflq.cli.options import (
     calibration_options,
     path_option,
     record,
-    report_option,
-    reporting,
     target_options,
+    with_page,
 )
-from tflq.cli.outputs import writing
 from tflq.cli.precision_options import read_span
 from tflq.report.bench import class_table, confusion_tables
 
@@ -37,6 +37,7 @@ STREAM = "sww01 is judged by false positives and negatives over a stream, which 
 _COLUMNS: dict[type[Score], tuple[str, ...]] = {
     Accuracy: ("right", "of", "accuracy", "95 % interval", "AUC"),
     Detection: ("normal", "anomalies", "windows", "AUC"),
+    Judged: ("samples", "score"),
     WakeWords: ("found", "of", "missed", "an hour", "false alarms", "an hour"),
 }
 _SHOWN = 5
@@ -52,7 +53,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     return None
 
 
-@click.command("bench")
+@click.command("bench", cls=SectionedCommand)
 @click.argument("task", metavar="[TASK]", required=False, shell_complete=completion.tasks)
 @click.option("-m", "--model", "model", required=True, type=click.Path(), help="The .tflite file.")
 @path_option("-d", "--data", required=True, metavar="[TASK=]DIR", shell_complete=completion.task_folder, help=DATA_HELP)
@@ -96,7 +97,8 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     multiple=True,
     metavar="NAME",
     help="Another figure: top-K (as top-3), sqnr (of the outputs, against the model as it is), or FILE.py:function, "
-    "called with outputs [S, classes] and labels [S]; only files that you trust. Repeat it for more.",
+    "called with outputs [S, classes] and labels [S]; only files that you trust. Of boxes map, map50, map75; of masks "
+    "miou; of texts wer (docs/data.md). Repeat it for more.",
 )
 @click.option("--confusion", is_flag=True, help="Show which classes were taken for which; --json always has it.")
 @click.option("--per-class", is_flag=True, help="Show the accuracy of each class as well; --json always has it.")
@@ -104,7 +106,8 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     "--at-least",
     type=click.FloatRange(0, 100),
     metavar="NUMBER",
-    help="Exit with status 1 if any row is below this accuracy in percent, or this AUC (0..1) where that is the score.",
+    help="Exit with status 1 if any row is below this accuracy in percent, or this AUC, mAP or mIoU (0..1) where that "
+    "is the score.",
 )
 @path_option(
     "--results",
@@ -129,9 +132,7 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
         help=f"How long the board may be silent; {Board.timeout:g} unless told.",
     ),
 )
-@report_option
-@reporting
-@writing
+@with_page
 def command(
     task: str | None,
     model: str,
@@ -207,13 +208,15 @@ def _performance(row: Performance) -> tuple[str, ...]:
 def _print_scores(found: BenchResult, per_class: bool) -> None:
     quality = found.quality
     last = (f"MLPerf Tiny's {quality}",) if quality else ()
-    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection, WakeWords))]
-    verdicts = [(("met" if s.meets(quality) else "missed"),) if quality else () for s in scores]
+    scores = [row.found for row in found.measured if isinstance(row.found, (Accuracy, Detection, WakeWords, Judged))]
+    verdicts = [
+        (("met" if s.meets(quality) else "missed"),) if quality and not isinstance(s, Judged) else () for s in scores
+    ]
     counts, pairs = _COLUMNS[type(scores[0])], found.pairs
     beside = (f"beside {scores[0].name} (McNemar)",) if pairs else ()
     paired = [(str(pairs.get(s.name, "")),) if pairs else () for s in scores]
     own = [metric.name for metric in found.metrics]
-    figures = [[m.text(found.figures[s.name][m.name]) for m in found.metrics] for s in scores]
+    figures = [[m.text_of(found.figures[s.name][m.name]) for m in found.metrics] for s in scores]
     parts = zip(scores, figures, paired, verdicts, strict=True)
     cells = [(*_score(s), *values, *more, *verdict) for s, values, more, verdict in parts]
     least = (*beside, "AUC", "95 % interval")
@@ -231,6 +234,8 @@ def _score(found: Score) -> tuple[str, ...]:
         rates = (found.false_rejects_per_hour, found.false_accepts_per_hour)
         counted = [text for n, rate in zip(errors, rates, strict=True) for text in (str(n), f"{rate:.1f}")]
         return found.name, str(found.true_positives), str(found.words), *counted
+    if isinstance(found, Judged):
+        return found.name, str(found.samples), f"{found.metric.name} {found.metric.text_of(found.value)}"
     auc = "" if found.auc is None else f"{found.auc:.3f}"
     if isinstance(found, Accuracy):
         counts = (str(found.right), str(found.total), f"{found.percent:.1f} %")

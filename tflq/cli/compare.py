@@ -10,6 +10,7 @@ from tflq.analysis.compare import ComparedTensor
 from tflq.api.compare import DEFAULT_SAMPLES, CompareOptions, CompareResult, compare
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import completion, output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,
@@ -28,7 +29,7 @@ _FIGURES = ("differing", "of", "largest LSB", "rms LSB", "SQNR dB", "cosine", "s
 _LEAST = ("-8..8 LSB", "unused", "clipped", "saturated", "of", "cosine", "rms LSB")
 
 
-@click.command("compare", epilog=f"A and B: {SIDE_HELP}")
+@click.command("compare", cls=SectionedCommand, epilog=f"A and B: {SIDE_HELP}")
 @click.argument("first", metavar="A", shell_complete=completion.file)
 @click.argument("second", metavar="[B]", default="@float", shell_complete=completion.file)
 @sample_options(DEFAULT_SAMPLES)

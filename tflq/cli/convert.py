@@ -12,17 +12,16 @@ from tflq.api.convert import DEFAULT_SAMPLES, ConvertAllResult, ConvertOptions, 
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.target import ALL, complete
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     calibration_options,
     folder_output,
     output_option,
-    report_option,
-    reporting,
     sample_options,
     target_options,
+    with_page,
 )
-from tflq.cli.outputs import writing
 from tflq.report.conversion import closeness, engine_table, gained, sentence
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from tflq.graph import Node
 
 
-@click.command("convert")
+@click.command("convert", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @target_options("`tflq targets` lists them; `all` is every one.", required=True)
 @calibration_options
@@ -58,9 +57,7 @@ if TYPE_CHECKING:
     help="First recover the weights (docs/recover.md) with the samples of --data, --input or else --calibrate.",
 )
 @sample_options(DEFAULT_SAMPLES)
-@report_option
-@reporting
-@writing
+@with_page
 def command(
     model: str,
     target: TargetOptions,

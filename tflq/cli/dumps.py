@@ -7,10 +7,11 @@ import click
 from tflq.api.dumps import DumpsOptions, dumps
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import calibration_options, dump_options, reporting, sample_options, target_options
 
 
-@click.command("dumps")
+@click.command("dumps", cls=SectionedCommand)
 @click.argument("path", metavar="DUMP")
 @click.option("--model", required=True, metavar="M", help="Whose tensors it holds: MODEL or MODEL@TARGET.")
 @sample_options(1)

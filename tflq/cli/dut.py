@@ -9,10 +9,9 @@ import click
 from tflq.api.dut import DutOptions, dut
 from tflq.api.options import changed
 from tflq.cli import output
+from tflq.cli.in_force import DEBUG_OPTION, LIMIT_OPTION
 from tflq.cli.options import (
     ARITHMETIC_OPTION,
-    DEBUG_OPTION,
-    LIMIT_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
     path_option,

@@ -9,18 +9,16 @@ import click
 from tflq.api.estimate import EstimateOptions, EstimateResult, estimate
 from tflq.api.options import CalibrationOptions, TargetOptions
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
-from tflq.cli.outputs import writing
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options, with_page
 from tflq.report.estimate import LAYER_COLUMNS, LAYER_NUMBERS, figures_of, headline, layer_rows, reasons
 
 
-@click.command("estimate")
+@click.command("estimate", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @target_options("`tflq targets` lists them; gap9-ne16 and gap9-sq8 have evidence.", required=True)
 @calibration_options
-@report_option
-@reporting
-@writing
+@with_page
 def command(
     model: str, target: TargetOptions, calibration: CalibrationOptions, report: Path | None, as_json: bool
 ) -> None:

@@ -55,6 +55,12 @@ EXAMPLES = {
     "targets": ("tflq targets gap9-ne16",),
     "models fetch": ("tflq models fetch --dir models",),
     "models list": ("tflq models list",),
+    "data list": ("tflq data list",),
+    "data fetch": ("tflq data fetch kws01", "tflq data fetch --dir datasets"),
+    "data build": (
+        "tflq data build ic01 --from cifar-10-python.tar.gz",
+        "tflq data build sww01 --from speech_commands_v0.02.tar.gz --from musan.tar.gz",
+    ),
     "demo": ("tflq demo",),
 }
 """Words behind `tflq` -> command lines."""

@@ -9,6 +9,7 @@ from tflq.analysis.explain.side_by_side import at
 from tflq.api.explain import ExplainOptions, ExplainResult, explain
 from tflq.api.options import SampleOptions, changed
 from tflq.cli import completion, output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     SIDE_HELP,
@@ -32,7 +33,7 @@ def _index(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int,
         ) from None
 
 
-@click.command("explain", epilog=f"B: {SIDE_HELP}")
+@click.command("explain", cls=SectionedCommand, epilog=f"B: {SIDE_HELP}")
 @MODEL_ARGUMENT
 @click.option(
     "--tensor", required=True, metavar="NAME", help="A tensor's name or number in the model, or its operator's name."

@@ -12,6 +12,7 @@ from tflq.api.c99_program import ProgramResult
 from tflq.api.export import ExportOptions, ExportResult, export
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import (
     MODEL_ARGUMENT,
     STATE_OPTION,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tflq.analysis.vectors import LayerVectors
 
 
-@click.command("export")
+@click.command("export", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @click.option(
     "--vectors",

@@ -12,7 +12,8 @@ import click
 from tflq.analysis.dumps.options import LAYOUTS, NUMBERINGS, TYPES, DumpOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions, changed
 from tflq.cli import completion
-from tflq.cli.outputs import OutputFolder, OutputPath
+from tflq.cli.in_force import DEBUG_OPTION, KERNELS_OPTION, LIMIT_OPTION, WIDE_OPTION
+from tflq.cli.outputs import OutputFolder, OutputPath, writing
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # click's own type for decorated functions
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -284,81 +285,6 @@ calibration_options = record(
 """Adds --calibrate, --ranges, --template and the options of the statistics; the function gets `calibration`."""
 
 
-def _apply_limits(ctx: click.Context, _option: click.Parameter, words: tuple[str, ...]) -> None:
-    """Put limits in force until the command ends."""
-    from tflq.limits import exported, from_words
-
-    if words:
-        ctx.with_resource(exported(from_words(words)))
-
-
-LIMIT_OPTION = click.option(
-    "--limit",
-    multiple=True,
-    metavar="NAME=N",
-    is_eager=True,
-    expose_value=False,
-    callback=_apply_limits,
-    help="Raise or lower a limit on what a model may ask for, as memory=8G: bytes, memory, tensors, operators, "
-    "subgraphs, depth, expansion, subgraph-runs (docs/reliability.md). Repeat it for several.",
-)
-
-
-def _apply_backend(ctx: click.Context, _option: click.Parameter, name: str | None) -> None:
-    """Put a backend in force until the command ends."""
-    if name is not None:
-        from tflq.backends import backend
-
-        ctx.with_resource(backend(name))
-
-
-BACKEND_OPTION = click.option(
-    "--backend",
-    type=click.Choice(("numpy", "c")),
-    expose_value=False,
-    callback=_apply_backend,
-    help="c: layers of 8 bits run in C, compiled once by this machine's cc; results are the same (docs/c99.md). numpy "
-    "unless told, or unless TFLQ_BACKEND is set.",
-)
-DEBUG_OPTION = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
-
-
-def _load_kernels(_ctx: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> None:
-    """Register the kernels of the user's files before the command reads its model."""
-    if paths:
-        from tflq.api.load_kernels import load_kernels
-
-        load_kernels(*paths)
-
-
-KERNELS_OPTION = click.option(
-    "--kernels",
-    multiple=True,
-    metavar="FILE.py",
-    is_eager=True,
-    expose_value=False,
-    callback=_load_kernels,
-    help="Run this Python file first: kernels of custom operators (docs/extending.md). Only files that you trust.",
-)
-
-
-def _keep_wide(ctx: click.Context, _option: click.Parameter, is_wide: bool) -> None:
-    """Keep --wide for what prints (`output.is_wide`)."""
-    ctx.meta[WIDE] = is_wide
-
-
-WIDE = "tflq.wide"
-"""Key of click's context for --wide."""
-WIDE_OPTION = click.option(
-    "--wide",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_keep_wide,
-    help="Show every column and whole names, whatever the width of the terminal.",
-)
-
-
 def reporting(function: _Function) -> _Function:
     """Add the options that every command has: --limit, --kernels, --json, --wide and --debug."""
     return judging(KERNELS_OPTION(function))
@@ -394,6 +320,12 @@ def report_option(function: _Function) -> _Function:
         callback=_checked,
         help="Write the result as one HTML page that needs no network, too (extra: report).",
     )(function)
+
+
+def with_page(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what commands have that write files and, when asked, a page: --report, --force and those of `reporting`."""
+    decorated: Callable[..., Any] = report_option(reporting(writing(function)))
+    return decorated
 
 
 tflite_output = output_option("-o", "--output", "path", required=True, metavar="FILE.tflite", help="Where to write.")

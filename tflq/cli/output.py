@@ -1,32 +1,28 @@
-"""What commands print: aligned tables and plain lines, JSON, and a progress bar on standard error."""
+"""What commands print: aligned tables and plain lines, JSON."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import TracebackType
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tflq import units
 from tflq.api.result import Json as Json
 from tflq.api.result import Result, plain
 from tflq.cli.fit import GAP, fitted
-from tflq.cli.options import WIDE
+from tflq.cli.in_force import WIDE
+from tflq.cli.progress import progress as progress
 from tflq.quoting import json_text, shown
 from tflq.units import number as number
 from tflq.units import size as size
 
 _PLAIN_WIDTH = 10_000  # no terminal: a line is as long as it needs to be, whatever COLUMNS says
-_SECONDS_UNTIL_BAR = 2.0
 
 
 def line(text: str = "") -> None:
@@ -141,48 +137,3 @@ def _write(text: str) -> None:
     """Print a text; a character that the terminal's encoding lacks, such as those that draw bars, becomes "?"."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(f"{text.encode(encoding, 'replace').decode(encoding)}\n")
-
-
-class Bar:
-    """A progress bar for work that lasts over two seconds; nothing where standard error is no terminal.
-
-    Example:
-        with Bar("verify", 100) as bar:
-            bar.advance(10)
-    """
-
-    def __init__(self, what: str, total: int) -> None:
-        self._what, self._total, self._done = what, total, 0
-        self._started = time.monotonic()
-        self._progress: Progress | None = None
-        self._enabled = sys.stderr.isatty()
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def advance(self, count: int) -> None:
-        """Add finished samples or bytes."""
-        self._done += count
-        if not self._enabled:
-            return
-        if self._progress is None and time.monotonic() - self._started > _SECONDS_UNTIL_BAR:
-            name = TextColumn("{task.description}", markup=False)
-            columns = (name, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task(shown(self._what), total=self._total)
-            self._progress.start()
-        if self._progress is not None:
-            self._progress.update(self._task, completed=self._done)
-
-
-@contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Yield what adds finished parts to a bar: the `progress` of every use case."""
-    with Bar(what, total) as bar:
-        yield bar.advance

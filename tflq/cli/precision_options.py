@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from tflq.api.options import SampleOptions
 from tflq.api.trials import DEFAULT_SAMPLES, Span
 from tflq.cli import completion
 from tflq.cli.options import DATA_HELP, INPUT_HELP, SCHEDULER_OPTION, path_option, record
-
-if TYPE_CHECKING:
-    from tflq.precision.trial import Result
 
 
 def read_span(ctx: click.Context, param: click.Parameter, text: str | None) -> Span | None:
@@ -52,6 +49,12 @@ DATA_OPTION = click.option(
     shell_complete=completion.task_folder,
     help=DATA_HELP,
 )
+METRIC_OPTION = click.option(
+    "--metric",
+    metavar="NAME",
+    help="Judge by this instead of the accuracy: top-K (as top-3), sqnr, or FILE.py:function as `tflq bench` takes it; "
+    "only files that you trust. Needs --data.",
+)
 _TRIALS = (
     click.option(
         "-n",
@@ -79,10 +82,4 @@ def trials(function: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in reversed(_TRIALS):
         command = option(command)
-    return DATA_OPTION(GIVEN_SAMPLES(command))
-
-
-def accuracy_text(result: Result) -> str:
-    """Write an accuracy in percent for a table."""
-    found = result.accuracy_percent
-    return "refused" if result.refused else "" if found is None else f"{found:.1f}"
+    return DATA_OPTION(METRIC_OPTION(GIVEN_SAMPLES(command)))

@@ -10,8 +10,9 @@ import click
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.recover import RecoverOptions, RecoverResult, recover
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    BACKEND_OPTION,
     JOBS_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
@@ -24,7 +25,7 @@ from tflq.cli.outputs import writing
 from tflq.cli.precision_options import DATA_OPTION, GIVEN_SAMPLES, read_span
 
 
-@click.command("recover")
+@click.command("recover", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @target_options("Whose integers the weights are for.", required=True)
 @calibration_options

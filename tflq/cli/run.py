@@ -10,9 +10,10 @@ from tflq.api.options import SampleOptions, changed
 from tflq.api.result import Json
 from tflq.api.run import RunOptions, RunResult, run
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
     ARITHMETIC_OPTION,
-    BACKEND_OPTION,
     JOBS_OPTION,
     MODEL_ARGUMENT,
     SCHEDULER_OPTION,
@@ -33,7 +34,7 @@ _VALUES = 12
 """Values of the first sample that are shown."""
 
 
-@click.command("run")
+@click.command("run", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @sample_options(1)
 @ARITHMETIC_OPTION

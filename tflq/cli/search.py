@@ -13,17 +13,16 @@ from tflq.api.backward import BackwardOptions, BackwardResult
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.search import OBJECTIVES, SearchOptions, SearchResult, search
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    BACKEND_OPTION,
     MODEL_ARGUMENT,
     calibration_options,
     output_option,
-    report_option,
-    reporting,
     target_options,
+    with_page,
 )
-from tflq.cli.outputs import writing
-from tflq.cli.precision_options import accuracy_text, read_span, trials
+from tflq.cli.precision_options import read_span, trials
 from tflq.errors import OutputError
 from tflq.report.precision import (
     cost_columns,
@@ -31,8 +30,10 @@ from tflq.report.precision import (
     costs,
     layer_table,
     noise_texts,
+    quality_head,
     requirement_text,
     result_text,
+    value_text,
     verdict_text,
 )
 
@@ -42,26 +43,27 @@ if TYPE_CHECKING:
 _SHOWN_BELOW = 10.0
 """Points so far below what is required, in percent or dB, stay out of the printed table."""
 _NOT_BACKWARD = (
-    *("at_least", "min_sqnr", "in_float", "slack", "objective", "verify", "path", "points", "report"),
+    *("at_least", "at_most", "min_sqnr", "in_float", "slack", "objective", "verify", "path", "points", "report"),
     *("widths", "jobs", "scheduler", "results"),
 )
 _BACKWARD = ("drop", "template_path")
 drop_option = click.option(
     "--drop",
     type=click.FloatRange(min=0),
-    help="How much lower than in floating point the score may be: percentage points with --data, 1 unless told; else a "
-    "cosine, 0.01 unless told.",
+    help="How much worse than in floating point the score may be: percentage points with --data, 1 unless told, or in "
+    "the unit of --metric; else a cosine, 0.01 unless told.",
 )
 template_option = output_option(
     "--write-template", "template_path", metavar="FILE", help="Write what was found, for --template of `tflq convert`."
 )
 
 
-@click.command("search")
+@click.command("search", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @BACKEND_OPTION
 @target_options("A target with a choice of bits.", required=True)
-@click.option("--at-least", type=click.FloatRange(0, 100), metavar="PERCENT", help="Accuracy to keep; needs --data.")
+@click.option("--at-least", type=float, metavar="PERCENT", help="Accuracy, or --metric, to keep; needs --data.")
+@click.option("--at-most", type=float, metavar="NUMBER", help="The same for a --metric of which less is better.")
 @click.option("--min-sqnr", type=float, metavar="DB", help="Ratio of the outputs to keep, against the model as it is.")
 @click.option(
     "--objective",
@@ -106,9 +108,7 @@ template_option = output_option(
 @template_option
 @calibration_options
 @trials
-@report_option
-@reporting
-@writing
+@with_page
 def command(
     model: str,
     target: TargetOptions,
@@ -132,7 +132,7 @@ def command(
     """
     _refuse_of_other_strategy(backward)
     if backward:
-        fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration")}
+        fields = {key: value for key, value in options.items() if key in ("data", "span", "calibration", "metric")}
         chosen = changed(BackwardOptions(drop=drop), fields)
         return search_backward(model, target, samples, chosen, template_path, as_json)
     cheapest = changed(SearchOptions(), options)
@@ -186,7 +186,7 @@ def _require_folders(*paths: Path | None) -> None:
 
 def _print(result: SearchResult, path: Path | None) -> None:
     """Print the table, the layers of the setting, what it gives, and where it was written."""
-    found, verified = result.found, result.verified
+    found, verified, metric = result.found, result.verified, result.found.requirement.metric
     point = found.chosen or found.best
     which = f"samples {result.span}" if result.span else f"{found.samples} samples"
     output.line(f"{result.model} for {found.target}: {len(found.plan.layers)} layers with a choice, {which}")
@@ -206,14 +206,16 @@ def _print(result: SearchResult, path: Path | None) -> None:
         output.line(_sentence(found, point))
         output.lines(noise_texts(found, result.beside))
     if verified is not None:
-        output.line(f"on the samples of --verify: {result_text(verified)}: {verdict_text(found.requirement, verified)}")
+        output.line(
+            f"on the samples of --verify: {result_text(verified, metric)}: {verdict_text(found.requirement, verified)}"
+        )
     output.line(f"{found.evaluated + found.known} settings, {found.known} of them known from before")
     if path is not None:
         output.line(f"written: {path}" if found.chosen else f"{path} was not written")
 
 
 def _sentence(found: PrecisionSearch, point: Point) -> str:
-    facts = f"{cost_text(found, point)}, {result_text(point.result)}"
+    facts = f"{cost_text(found, point)}, {result_text(point.result, found.requirement.metric)}"
     if found.chosen is None:
         return f"no setting keeps an {requirement_text(found.requirement)}; the best found: {facts}"
     even = found.cheapest_uniform
@@ -224,11 +226,12 @@ def _sentence(found: PrecisionSearch, point: Point) -> str:
 def _print_points(found: PrecisionSearch, which: str = "") -> None:
     output.line()
     counted = cost_columns(found)
-    columns = (*counted, "accuracy, %", "SQNR, dB", "bits of the layers", "")
+    metric = found.requirement.metric
+    columns = (*counted, quality_head(metric), "SQNR, dB", "bits of the layers", "")
     rows = [
         (
             *costs(found, p),
-            accuracy_text(p.result),
+            value_text(p.result, metric),
             f"{p.result.sqnr_db:.1f}",
             " ".join(map(str, p.bits)),
             _remark(found, p),
@@ -246,7 +249,7 @@ def _is_shown(found: PrecisionSearch, point: Point) -> bool:
     if point in (found.chosen, found.best):
         return True
     accuracy, asked = point.result.accuracy_percent, found.requirement
-    near = asked.accuracy_percent is None or accuracy is None or accuracy >= asked.accuracy_percent - _SHOWN_BELOW
+    near = asked.score is None or accuracy is None or accuracy >= asked.score - _SHOWN_BELOW
     loud = asked.sqnr_db is not None and point.result.sqnr_db < asked.sqnr_db - _SHOWN_BELOW
     return (point.is_pareto or point.is_uniform) and near and not loud
 
@@ -264,8 +267,10 @@ def _remark(found: PrecisionSearch, point: Point) -> str:
 
 def _print_backward(result: BackwardResult) -> None:
     found = result.found
-    rows = [(str(t.first), t.stage, f"{t.score:.6f}", f"{found.reference - t.score:.6f}") for t in found.tried]
-    output.table(("from layer", "promoted to", "score", "drop"), rows, right=("from layer", "score", "drop"))
+    rows = [(str(t.first), t.stage, f"{t.score:.6f}", f"{found.drop(t):.6f}") for t in found.tried]
+    output.table(
+        ("from layer", "promoted to", found.score_name, "drop"), rows, right=("from layer", found.score_name, "drop")
+    )
     output.line()
     if found.chosen is None:
         best = found.best
@@ -274,7 +279,7 @@ def _print_backward(result: BackwardResult) -> None:
             f"from {best.first} on promoted to {best.stage}"
         )
     elif not found.rules:
-        output.line(f"no layer needs more: the drop is {found.reference - found.chosen.score:.6f}")
+        output.line(f"no layer needs more: the drop is {found.drop(found.chosen):.6f}")
     else:
         node = result.subject.original.main.nodes[found.chosen.first]
         output.line(f"from layer {found.chosen.first} ({node.operator} '{node.name}') on: {found.chosen.stage}")

@@ -11,16 +11,17 @@ import click
 from tflq.api.options import SampleOptions, TargetOptions, changed
 from tflq.api.sensitivity import SensitivityOptions, SensitivityResult, sensitivity
 from tflq.cli import output
-from tflq.cli.options import MODEL_ARGUMENT, calibration_options, report_option, reporting, target_options
-from tflq.cli.outputs import writing
-from tflq.cli.precision_options import accuracy_text, trials
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.options import MODEL_ARGUMENT, calibration_options, target_options, with_page
+from tflq.cli.precision_options import trials
+from tflq.report.precision import quality_head, value_text
 
 if TYPE_CHECKING:
     from tflq.precision.sensitivity import Sensitivity
     from tflq.precision.trial import Result
 
 
-@click.command("sensitivity")
+@click.command("sensitivity", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @target_options("A target with a choice of bits.", required=True)
 @click.option("--spared", is_flag=True, help="The reverse: all layers have the bits, each alone is left at its widest.")
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 )
 @calibration_options
 @trials
-@report_option
-@reporting
-@writing
+@with_page
 def command(
     model: str, target: TargetOptions, samples: SampleOptions, report: Path | None, as_json: bool, **options: object
 ) -> None:
@@ -51,8 +50,8 @@ def _print(result: SensitivityResult) -> None:
     widest = "in floating point" if found.in_float else "at the widest"
     how = f"each layer alone left {widest}" if found.is_spared else f"each layer alone narrowed, the others {widest}"
     output.line(f"{result.model} for {found.target}: {how}; {found.samples} samples")
-    if any(base.right is not None for base in found.bases.values()):
-        _table(found, "accuracy, %", accuracy_text)
+    if any(base.value is not None for base in found.bases.values()):
+        _table(found, quality_head(found.metric), lambda result: value_text(result, found.metric))
     _table(found, "SQNR of the outputs, dB", lambda result: f"{result.sqnr_db:.1f}")
     for row in found.rows:
         for bits, tried in row.results.items():

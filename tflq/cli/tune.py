@@ -10,12 +10,13 @@ import click
 from tflq.api.backward import DEFAULT_SAMPLES, BackwardOptions
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
 from tflq.cli.options import MODEL_ARGUMENT, calibration_options, reporting, sample_options, target_options
 from tflq.cli.outputs import writing
 from tflq.cli.search import drop_option, search_backward, template_option
 
 
-@click.command("tune")
+@click.command("tune", cls=SectionedCommand)
 @MODEL_ARGUMENT
 @target_options("aipu unless told.")
 @drop_option

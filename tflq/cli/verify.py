@@ -13,8 +13,9 @@ from tflq.api.baseline import BaselineResult, freeze, verify_baseline
 from tflq.api.options import CalibrationOptions, SampleOptions, TargetOptions
 from tflq.api.verify import DEFAULT_SAMPLES, VerifyOptions, VerifyResult, verify
 from tflq.cli import output
+from tflq.cli.groups import SectionedCommand
+from tflq.cli.in_force import BACKEND_OPTION
 from tflq.cli.options import (
-    BACKEND_OPTION,
     JOBS_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from tflq.interpreter.execution.engine import State
 
 
-@click.command("verify")
+@click.command("verify", cls=SectionedCommand)
 @click.argument("model", type=click.Path(), required=False)
 @sample_options(DEFAULT_SAMPLES)
 @output_option(

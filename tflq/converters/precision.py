@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tflq.converters.settings import LayerRule, Settings, Value
-from tflq.converters.targets import Target, find_target, targets_with
+from tflq.converters.targets import Target, find_target, problems_of, targets_with
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Tensor
 
 Quantise = Callable[[Graph, Settings], Graph]
+GLOBAL_CALIBRATION = "global_calibration"
+"""Key of targets whose tool fits weights across layers: the objective by which recovery does so."""
+
 Offer = tuple[int, Mapping[str, Value]]
 """Bits, and the settings that choose them."""
 
@@ -117,11 +120,14 @@ def precision_plan_of(name: str, graph: Graph, settings: Settings) -> PrecisionP
 
     Raises:
         OptionError: as `find_mixed_precision`; settings that do not fit the graph.
-        UnsupportedError: as the target's `quantise`.
+        UnsupportedError: operators that the target cannot take, all at once.
     """
-    plan = find_mixed_precision(name).precision_plan
-    assert plan is not None
-    return plan(graph, settings)
+    target = find_mixed_precision(name)
+    assert target.precision_plan is not None
+    problems = problems_of(target, graph, settings)
+    if problems:
+        raise UnsupportedError(f"target {name}: " + "; ".join(problems))
+    return target.precision_plan(graph, settings)
 
 
 @dataclass(frozen=True)

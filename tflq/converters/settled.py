@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.passes.halves import widen_halves
+from tflq.converters.passes.conversions import widen_halves
 from tflq.errors import TflqError
 from tflq.graph import DType, Graph, Model, Tensor
 from tflq.interpreter.execution.settle import settle
@@ -19,8 +19,11 @@ from tflq.interpreter.execution.settle import settle
 def settled_graph(graph: Graph) -> Graph:
     """Return the graph for the shapes of its inputs; the graph itself where that changes nothing.
 
-    A graph that contradicts itself stays as it is: who quantises it says what is wrong.
+    A graph that contradicts itself stays as it is: who quantises it says what is wrong. So does one whose nodes all
+    name their arithmetic: a reader or a quantiser has settled it.
     """
+    if graph.nodes and all(node.arithmetic is not None for node in graph.nodes):
+        return graph
     graph = widen_halves(graph)
     try:
         found = settle(graph).graph

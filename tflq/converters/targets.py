@@ -30,8 +30,8 @@ Artefacts = Mapping[str, bytes]
 class Target:
     """A device that a graph can be quantised for: data, and functions over graphs.
 
-    The way is: settings = parse_settings(target.settings, ...); target.check(graph, settings) for what stands in the
-    way; graph = target.quantise(graph, settings); tflq.interpreter.lower(graph) for the integers, and
+    The way is: settings = parse_settings(target.settings, ...); problems_of(target, graph, settings) for what stands in
+    the way; graph = target.quantise(graph, settings); tflq.interpreter.lower(graph) for the integers, and
     target.emit(graph, source) for the files.
 
     Attributes:
@@ -87,6 +87,10 @@ _TABLE = {
 }
 
 
+_OWNERS = {"aipu": "aipu", "aipu_float": "aipu"}
+"""Arithmetic of the layers in a file of Compass, quantised and float -> that of the target that takes them."""
+
+
 def target_names() -> tuple[str, ...]:
     """Return the names of all targets, those of other packages included."""
     return tuple(sorted({*_TABLE, *_foreign()}))
@@ -117,6 +121,20 @@ def find_target(name: str) -> Target:
     if not all(hasattr(found, key) for key in needed):
         raise TflqError(f"target '{name}' of {place} lacks one of: {', '.join(needed)}")
     return Target(**{f.name: getattr(found, f.name) for f in fields(Target) if hasattr(found, f.name)})
+
+
+def problems_of(target: Target, graph: Graph, settings: Settings) -> tuple[str, ...]:
+    """Return what `check` lists; of a graph of layers that are another target's own, that one line.
+
+    Such layers have names and operands of their own, or those of TFLite's operators with another meaning: a check that
+    is made for TFLite's graphs does not know them.
+    """
+    for index, node in enumerate(graph.nodes):
+        owner = _OWNERS.get(node.arithmetic or "", target.arithmetic)
+        if owner != target.arithmetic:
+            way = "give the model that the file was made of"
+            return (f"{graph.where(index)}: is a layer of target {owner}, which alone takes such files; {way}",)
+    return target.check(graph, settings)
 
 
 def targets_with(attribute: str) -> tuple[str, ...]:

@@ -1,15 +1,15 @@
-"""A part of a graph between tensors, as a graph of its own."""
+"""Parts of a graph: between tensors, as a graph of its own, and without what does not reach an output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
 from tflq.errors import GraphError, OptionError, UnsupportedError
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import ABSENT, Graph
-from tflq.graph.prune import pruned
+from tflq.graph.graph import ABSENT, Graph, Node
+from tflq.graph.quantisation import Blockwise
 from tflq.graph.validate import validate
 
 _NAMED = 5
@@ -55,7 +55,7 @@ def cut(graph: Graph, sources: Sequence[int], targets: Sequence[int]) -> Graph:
     ends = tuple(dict.fromkeys(targets)) or tuple(dict.fromkeys(graph.outputs))
     starts = set(sources)
     _refuse_constants(graph, (*sources, *ends))
-    kept, reached = _between(graph, starts, ends)
+    kept, reached = between(graph, starts, ends)
     open_ends = [t for t in reached if t in graph.inputs and t not in starts]
     if sources and open_ends:
         raise OptionError(
@@ -83,7 +83,7 @@ def cut(graph: Graph, sources: Sequence[int], targets: Sequence[int]) -> Graph:
     return result
 
 
-def _between(graph: Graph, starts: set[int], ends: Sequence[int]) -> tuple[set[int], list[int]]:
+def between(graph: Graph, starts: Collection[int], ends: Sequence[int]) -> tuple[set[int], list[int]]:
     """Return the operators that the ends need, up to the starts, and the tensors that these read or are."""
     producers = graph.producers()
     kept: set[int] = set()
@@ -120,3 +120,50 @@ def _refuse_state(graph: Graph, kept: set[int]) -> None:
 
 def _names(graph: Graph, tensors: Sequence[int]) -> str:
     return ", ".join(f"'{graph.tensors[t].name}' ({t})" for t in tensors[:_NAMED])
+
+
+def pruned(graph: Graph) -> Graph:
+    """Return the graph without nodes that nobody reads and tensors that nobody uses; tensors are numbered anew.
+
+    The graph's inputs stay, and nodes that write no tensor (they change state) with all that they read.
+    """
+    needed = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not node.outputs or needed.intersection(node.outputs):
+            kept.append(node)
+            needed.update(node.inputs, node.intermediates or ())
+    used = needed.union(graph.inputs, *(node.outputs for node in kept)) - {ABSENT}
+    used = _with_block_scales(graph, used)
+    number = {old: new for new, old in enumerate(sorted(used))}
+    number[ABSENT] = ABSENT
+    tensors = []
+    for t in sorted(used):
+        tensor = graph.tensors[t]
+        if isinstance(tensor.quantisation, Blockwise):
+            blocks = tensor.quantisation
+            zero_points = number.get(blocks.zero_points, ABSENT)
+            moved = replace(blocks, scales=number[blocks.scales], zero_points=zero_points)
+            tensor = replace(tensor, quantisation=moved)
+        tensors.append(tensor)
+    nodes = [
+        replace(
+            node,
+            inputs=tuple(number[t] for t in node.inputs),
+            outputs=tuple(number[t] for t in node.outputs),
+            intermediates=None if node.intermediates is None else tuple(number[t] for t in node.intermediates),
+        )
+        for node in reversed(kept)
+    ]
+    inputs, outputs = tuple(number[t] for t in graph.inputs), tuple(number[t] for t in graph.outputs)
+    return replace(graph, tensors=tensors, nodes=nodes, inputs=inputs, outputs=outputs)
+
+
+def _with_block_scales(graph: Graph, used: set[int]) -> set[int]:
+    """Add the tensors that hold the scales of weights quantised in blocks."""
+    found = set(used)
+    for t in used:
+        blocks = graph.tensors[t].quantisation
+        if isinstance(blocks, Blockwise):
+            found.update(s for s in (blocks.scales, blocks.zero_points) if s > 0 or s == blocks.scales)
+    return found

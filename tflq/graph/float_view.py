@@ -1,15 +1,15 @@
-"""A graph's float view: the same operators on real numbers, next to the integer view that the file states."""
+"""Real numbers: those of integer constants, and a graph's float view, the same operators next to the integer view."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import GraphError
-from tflq.graph.dequantised import dequantise, dequantise_blocks
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.graph import ABSENT, Array, Graph, Node, Tensor
 from tflq.graph.quantisation import Affine, Blockwise
 
 __all__ = ["dequantise", "float_view"]
@@ -24,6 +24,9 @@ _BIASED = {
     "fully_connected": (0, 1, 2),
     "transpose_conv": (2, 1, 3),
 }
+_OF_REALS = ("aipu_float",)
+"""Arithmetics of operators that no other arithmetic of real numbers has: their nodes keep them."""
+
 _BIAS_TYPES = (DType.INT32, DType.INT64)
 
 
@@ -47,7 +50,8 @@ def float_view(graph: Graph) -> Graph:
         if node.operator in _CONVERSIONS and _is_identity(tensors, inputs[0], node.outputs[0]):
             source[node.outputs[0]] = inputs[0]
         else:
-            nodes.append(replace(node, inputs=inputs, arithmetic=None, params=None))
+            arithmetic = node.arithmetic if node.arithmetic in _OF_REALS else None
+            nodes.append(replace(node, inputs=inputs, arithmetic=arithmetic, params=None))
     outputs = tuple(source.get(t, t) for t in graph.outputs)
     return replace(graph, tensors=tensors, nodes=nodes, outputs=outputs)
 
@@ -105,3 +109,55 @@ def _float_tensor(graph: Graph, tensor: Tensor) -> Tensor:
 
 def _is_identity(tensors: list[Tensor], source: int, target: int) -> bool:
     return tensors[source].dtype is DType.FLOAT32 and tensors[target].dtype is DType.FLOAT32
+
+
+Reals = NDArray[np.float64]
+
+
+def dequantise(codes: Array, quantisation: Affine) -> Array:
+    """Return scale * (q - zero_point): float64[shape] of integer quantized values [shape].
+
+    Per tensor or along the axis.
+
+    Raises:
+        GraphError: the number of scales is not the size of the axis.
+    """
+    axis, count = quantisation.axis, quantisation.scale.size
+    if quantisation.is_per_axis and (axis is None or axis >= codes.ndim or codes.shape[axis] != count):
+        raise GraphError(f"{count} scales along axis {axis} do not fit a tensor of shape {codes.shape}")
+    scale, zero_point = quantisation.along(codes.ndim)
+    return np.asarray((codes.astype(np.int64) - zero_point) * scale.astype(np.float64))
+
+
+def dequantise_blocks(graph: Graph, codes: Array, blocks: Blockwise) -> Array:
+    """Return scale[block] * (q - zero_point[block]): float64[..., K] of integer quantized values [..., K].
+
+    Scales are the values of another tensor of the graph, [..., K / block_size]; so are zero points, which are 0 where
+    that tensor is no constant (files name none by -1 or by 0).
+
+    Raises:
+        GraphError: the scales are no constant, or do not fit the quantized values.
+    """
+    if blocks.block_shape:
+        raise GraphError(f"blocks of shape {blocks.block_shape}; blocks along the last axis are known")
+    scales = graph.tensors[blocks.scales]
+    if scales.data is None:
+        raise GraphError(f"its scales, tensor '{scales.name}', are no constant")
+    scale = _of_each(scales, scales.data.astype(np.float64), codes.shape, blocks.block_size)
+    zero_points = graph.tensors[blocks.zero_points] if blocks.zero_points >= 0 else None
+    if zero_points is None or zero_points.data is None or not zero_points.dtype.is_integer:
+        return np.asarray(codes.astype(np.float64) * scale)
+    shift = _of_each(zero_points, zero_points.data.astype(np.float64), codes.shape, blocks.block_size)
+    return np.asarray((codes.astype(np.float64) - shift) * scale)
+
+
+def _of_each(tensor: Tensor, values: Reals, shape: tuple[int, ...], block_size: int) -> Reals:
+    """Repeat one value a block for each element of the block."""
+    length = shape[-1] if shape else 1
+    wanted = int(np.prod(shape[:-1], dtype=np.int64)) * (length // block_size)
+    if length % block_size or values.size != wanted:
+        raise GraphError(
+            f"blocks of {block_size} along the last axis of {shape} do not fit '{tensor.name}', which has shape "
+            f"{tensor.shape}"
+        )
+    return np.repeat(values.reshape(*shape[:-1], length // block_size), block_size, axis=-1)

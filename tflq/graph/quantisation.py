@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,10 +137,17 @@ Quantisation = Affine | Blockwise | Logarithmic | FakeQuantize
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """The real range of a tensor that the file or a calibration states: float arrays [1] or [C]."""
+    """The real range of a tensor that the file or a calibration states: float arrays [1] or [C].
+
+    Attributes:
+        minimum: least value.
+        maximum: greatest value.
+        statistics: what else a file of another tool's calibration says, by its name there.
+    """
 
     minimum: FloatArray
     maximum: FloatArray
+    statistics: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Range) and same((self.minimum, self.maximum), (other.minimum, other.maximum))

@@ -103,6 +103,7 @@ _PACKAGES = {
     "tpu_mlir": "tflq.interpreter.kernels.tpu_mlir",
     "nnie": "tflq.interpreter.kernels.nnie",
     "aipu": "tflq.interpreter.kernels.aipu",
+    "aipu_float": "tflq.interpreter.kernels.aipu.real",
     "aipu_whitepaper": "tflq.interpreter.kernels.aipu.whitepaper",
     "openvino": "tflq.interpreter.kernels.openvino",
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tflq.errors import UnsupportedError
 from tflq.lite import experimental as experimental
-from tflq.tflite_interpreter.delegates import Delegate, OpResolverType, load_delegate
+from tflq.tflite_interpreter.details import Delegate, OpResolverType, load_delegate
 from tflq.tflite_interpreter.errors import also
 from tflq.tflite_interpreter.interpreter import Interpreter
 from tflq.tflite_interpreter.signature_runner import SignatureRunner

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tflq.tflite_interpreter.delegates import OpResolverType, load_delegate
+from tflq.tflite_interpreter.details import OpResolverType, load_delegate
 
 __all__ = ["OpResolverType", "load_delegate"]

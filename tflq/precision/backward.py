@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tflq.analysis.metrics import Metric
 from tflq.converters.precision import Promotion
 from tflq.precision.strategy import Proposal, Steps
 
@@ -38,6 +39,7 @@ class BackwardSearch:
         tried: in order.
         chosen: the last trial that was near enough; None where none was.
         rules: that promote these layers; empty where none needs it, or none is enough.
+        metric: what the score is; None for a cosine.
     """
 
     reference: float
@@ -45,32 +47,43 @@ class BackwardSearch:
     tried: tuple[Tried, ...]
     chosen: Tried | None
     rules: Rules
+    metric: Metric | None = None
+
+    @property
+    def score_name(self) -> str:
+        """What the score is."""
+        return "cosine" if self.metric is None else self.metric.name
+
+    def drop(self, tried: Tried) -> float:
+        """Return how much worse than the reference a trial is."""
+        return _drop(self.metric, self.reference, tried)
 
     @property
     def best(self) -> Tried:
-        """The trial with the highest score; of equals the one that promotes least."""
-        return max(self.tried, key=lambda t: (t.score, t.first))
+        """The trial with the best score; of equals the one that promotes least."""
+        return max(self.tried, key=lambda t: (-self.drop(t), t.first))
 
 
 @dataclass(frozen=True)
 class Backward:
     """The strategy; it takes about log2(layers) + 2 trials a promotion.
 
-    Its settings are rules, a setting's figure is its score: larger where the network is better. A score is taken to
-    fall or stay where fewer layers are promoted. The setting that is returned was tried itself, so that it keeps its
-    promise also where that is not so.
+    Its settings are rules, a setting's figure is its score. A score is taken to get worse or stay where fewer layers
+    are promoted. The setting that is returned was tried itself, so that it keeps its promise also where that is not so.
 
     Attributes:
         layers: number of operators.
         promotions: the cheapest first.
         reference: score of floating point.
-        largest_drop: how much lower a score may be.
+        largest_drop: how much worse a score may be.
+        metric: what the score is; None for a cosine.
     """
 
     layers: int
     promotions: Sequence[Promotion]
     reference: float
     largest_drop: float
+    metric: Metric | None = None
 
     def steps(self) -> Steps[Rules, float, BackwardSearch]:
         """Try the network as it is, then halve for each promotion until one is enough."""
@@ -94,7 +107,12 @@ class Backward:
                     chosen, rules, enough = tried[-1], promoted, middle + 1
                 else:
                     too_few = middle
-        return BackwardSearch(self.reference, self.largest_drop, tuple(tried), chosen, rules)
+        return BackwardSearch(self.reference, self.largest_drop, tuple(tried), chosen, rules, self.metric)
 
     def _is_enough(self, tried: Tried) -> bool:
-        return self.reference - tried.score <= self.largest_drop
+        return _drop(self.metric, self.reference, tried) <= self.largest_drop
+
+
+def _drop(metric: Metric | None, reference: float, tried: Tried) -> float:
+    """Return how much worse than the reference a trial is, by a metric's direction; of a cosine more is better."""
+    return reference - tried.score if metric is None else metric.worth(reference) - metric.worth(tried.score)

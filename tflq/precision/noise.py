@@ -27,18 +27,19 @@ class Beside:
 
 
 def is_required_accuracy_within(requirement: Requirement, result: Result) -> bool:
-    """Whether the required accuracy lies in the 95 % interval of a result: it may be kept, or missed, by luck."""
-    if requirement.accuracy_percent is None or result.right is None:
+    """Whether a required share of right answers lies in the 95 % interval of a result: luck may keep or miss it."""
+    if requirement.score is None or result.right is None:
         return False
     low, high = wilson_percent(result.right, result.samples)
-    return low <= requirement.accuracy_percent <= high
+    return low <= requirement.score <= high
 
 
 def beside_others(problem: Problem, found: PrecisionSearch) -> tuple[Beside, ...]:
     """Return the chosen setting beside the widest one, and beside the best of the cheaper ones that were turned down.
 
     The first pair says what narrowing has cost, the second whether the samples tell what was chosen from what was
-    not. Both settings are run again; nothing without labels or without a chosen setting.
+    not. Both settings are run again; nothing without labels, a chosen setting or a metric that is a
+    share of right answers.
 
     Args:
         problem: that was searched.

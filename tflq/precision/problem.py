@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tflq import __version__
 from tflq.analysis.executions import Execution, as_is, in_float, real_values
 from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.metrics import TOP_1, Metric
 from tflq.converters.precision import PrecisionPlan, find_mixed_precision, precision_plan_of
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
@@ -39,6 +40,7 @@ class Problem:
         reference: what the outputs should be: float64[S, elements of all outputs].
         in_float: whether the reference is the model in floating point; else it is the model as it is.
         recovering: what every setting is recovered with before it is judged; None to round to nearest.
+        metric: what the labels are compared by.
         version: of tflq, so that workers of another one do not take part.
         kernels: files with kernels that the user loaded; workers load them, too.
     """
@@ -53,6 +55,7 @@ class Problem:
     reference: Reals
     in_float: bool
     recovering: Recovering | None = None
+    metric: Metric = TOP_1
     version: str = __version__
     kernels: tuple[KernelFile, ...] = field(default_factory=loaded_kernel_files)
 
@@ -68,6 +71,7 @@ class Problem:
             (self.graph, self.target, self.assignments, self.rules),
             (self.samples, self.labels, self.reference, self.in_float, self.version, *(k.text for k in self.kernels)),
             *(() if self.recovering is None else (self.recovering,)),
+            *(() if self.metric == TOP_1 else (self.metric,)),
         )
 
     @property
@@ -127,6 +131,7 @@ def make_problem(
     against_float: bool = False,
     widths: Collection[int] = (),
     recovering: Recovering | None = None,
+    metric: Metric = TOP_1,
 ) -> Problem:
     """Make a problem: find the choices and run the reference.
 
@@ -140,6 +145,7 @@ def make_problem(
         against_float: whether the model in floating point is the reference, instead of the model as it is.
         widths: only these bits; all that the target offers where none is given.
         recovering: recovers every setting before it is judged.
+        metric: what the labels are compared by.
 
     Raises:
         OptionError: the target offers no choice for this graph; settings that do not fit.
@@ -157,7 +163,7 @@ def make_problem(
         raise InputError(f"labels need a model with one output; this one has {len(ranged.outputs)}")
     arrays = tuple(np.ascontiguousarray(a) for a in samples.take(0, samples.count))
     reference = real_outputs(in_float(model) if against_float else as_is(model), GivenSamples(arrays))
-    return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float, recovering)
+    return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float, recovering, metric)
 
 
 def real_outputs(execution: Execution, samples: Samples) -> Reals:

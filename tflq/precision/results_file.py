@@ -1,8 +1,8 @@
 """Results kept as they come: a file of JSON lines that only ever grows, so that an interrupted run goes on from there.
 
 Each line: {"problem": SHA-256, "trial": text, "samples": S, "right": n or null, "sqnr_db": number or text,
-"refused": text}. Several problems can share a file. A last line without its end was cut off by an interruption and
-counts for nothing.
+"refused": text}, and "score": number or text of a metric that is no share of right answers. Several problems can share
+a file. A last line without its end was cut off by an interruption and counts for nothing.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class ResultsFile:
         fields = self._known.get(trial.key)
         if fields is None:
             return None
-        right = fields["right"]
+        right, score = fields["right"], fields.get("score")
         return Result(
             trial,
             int(str(fields["samples"])),
             None if right is None else int(str(right)),
             float(str(fields["sqnr_db"])),
             str(fields["refused"]),
+            None if score is None else float(str(score)),
         )
 
     def add(self, result: Result) -> None:
@@ -65,6 +66,7 @@ class ResultsFile:
             "right": result.right,
             "sqnr_db": repr(result.sqnr_db),
             "refused": result.refused,
+            **({} if result.score is None else {"score": repr(result.score)}),
         }
         self._known[result.trial.key] = fields
         if self._path is not None:
@@ -109,7 +111,7 @@ def _fields(where: str, line: bytes) -> Mapping[str, object]:
     try:
         found: object = json.loads(line)
         if isinstance(found, dict) and {"problem", "trial", "samples", "right", "sqnr_db", "refused"} <= found.keys():
-            float(str(found["sqnr_db"]))
+            float(str(found["sqnr_db"])), float(str(found.get("score") or 0))
             int(str(found["samples"])), int(str(found["right"] or 0))
             return found
     except (ValueError, RecursionError):

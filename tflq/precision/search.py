@@ -10,7 +10,7 @@ from typing import TypeVar
 from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path
-from tflq.precision.evaluator import Evaluator
+from tflq.precision.evaluate import Evaluator
 from tflq.precision.isotonic import rising
 from tflq.precision.objective import Objective, objective_of
 from tflq.precision.problem import Problem
@@ -153,13 +153,14 @@ class Cheapest:
         return self._report(first.sqnr_db - self.slack_db, chosen)
 
     def _expected(self, results: list[Result]) -> list[Result]:
-        """Return the results whose ratio is worth the accuracy that is required."""
-        least = self.requirement.accuracy_percent
-        known = [(r, r.accuracy_percent) for r in results if r.accuracy_percent is not None]
-        if least is None:
+        """Return the results whose ratio is worth the score that is required."""
+        required = self.requirement
+        if required.score is None:
             return results
-        worth = rising([(r.sqnr_db, accuracy) for r, accuracy in known])
-        return [r for (r, _), value in zip(known, worth, strict=True) if value >= least]
+        least = required.metric.worth(required.score)
+        known = [r for r in results if r.value is not None]
+        worth = rising([(r.sqnr_db, required.worth(r)) for r in known])
+        return [r for r, value in zip(known, worth, strict=True) if value >= least]
 
     def _tried(self, what: str, settings: Sequence[Bits]) -> _Steps[list[Result]]:
         trials = [Trial(bits) for bits in settings]
@@ -220,9 +221,8 @@ class Cheapest:
 
 
 def _quality(requirement: Requirement, result: Result) -> tuple[float, float]:
-    """Return what is compared: accuracy where it is required, then the ratio of signal to noise."""
-    accuracy = result.accuracy_percent
-    return (0.0 if requirement.accuracy_percent is None or accuracy is None else accuracy, result.sqnr_db)
+    """Return what is compared, more being better: the metric where it is required, then the ratio in dB."""
+    return (0.0 if requirement.score is None else requirement.worth(result), result.sqnr_db)
 
 
 def _points(
@@ -231,14 +231,14 @@ def _points(
     """Return the points in order of cost, the better first; one is on the Pareto front if it beats all before it."""
 
     def order(result: Result) -> tuple[float, float, float, Bits]:
-        accuracy, ratio = _quality(requirement, result)
-        return objective.costs.of(result.trial.bits), -accuracy, -ratio, result.trial.bits
+        worth, ratio = _quality(requirement, result)
+        return objective.costs.of(result.trial.bits), -worth, -ratio, result.trial.bits
 
     found, best = [], -math.inf
     for result in sorted(results, key=order):
         bits = result.trial.bits
-        accuracy, ratio = _quality(requirement, result)
-        score = ratio if requirement.accuracy_percent is None else accuracy
+        worth, ratio = _quality(requirement, result)
+        score = ratio if requirement.score is None else worth
         is_uniform = bits == problem.uniform(max(bits))
         found.append(Point(problem.size_bytes(bits), objective.figure(bits), result, is_uniform, score > best))
         best = max(best, score)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tflq.analysis.metrics import Metric
 from tflq.converters.precision import LayerWidths
-from tflq.precision.evaluate import reference_result
-from tflq.precision.evaluator import Evaluator
+from tflq.precision.evaluate import Evaluator, reference_result
 from tflq.precision.problem import Problem
 from tflq.precision.trial import Floating, Result, Trial
 
@@ -38,6 +38,7 @@ class Sensitivity:
         bases: bits -> what the network gives without the layer's difference: all layers at those bits where it is
             spared, else one result for all bits.
         rows: in order of execution.
+        metric: what labels are compared by.
         evaluated: trials that were run now.
         known: trials whose results were kept from an earlier run.
     """
@@ -48,6 +49,7 @@ class Sensitivity:
     in_float: bool
     bases: Mapping[int, Result]
     rows: tuple[LayerSensitivity, ...]
+    metric: Metric
     evaluated: int
     known: int
 
@@ -80,6 +82,7 @@ def sensitivity(evaluator: Evaluator, *, is_spared: bool = False) -> Sensitivity
         problem.in_float,
         found,
         tuple(LayerSensitivity(layer, row) for layer, row in zip(problem.plan.layers, rows, strict=True)),
+        problem.metric,
         evaluator.evaluated,
         len(results) - evaluator.evaluated,
     )

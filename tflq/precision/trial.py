@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from tflq.analysis.metrics import TOP_1, Metric
 from tflq.analysis.significance import wilson_percent
 
 Bits = tuple[int, ...]
@@ -48,10 +49,13 @@ class Result:
     Attributes:
         trial: the setting.
         samples: number of samples.
-        right: how many were classified right; None without labels, or where the target refused.
+        right: how many were right by a metric that is a share of right answers; None with another one, without labels,
+            or where the target refused.
         sqnr_db: 10 log10(sum of squares of the reference's outputs / sum of squared differences), rounded to 1e-6;
             inf without a difference, NaN where the target refused.
         refused: why the target refused; empty where it did not.
+        score: the figure of a metric that is no share of right answers; None with one that is, without labels, or
+            where the target refused.
     """
 
     trial: Trial
@@ -59,11 +63,17 @@ class Result:
     right: int | None
     sqnr_db: float
     refused: str = ""
+    score: float | None = None
 
     @property
     def accuracy_percent(self) -> float | None:
         """100 * right / samples."""
         return None if self.right is None else 100.0 * self.right / self.samples
+
+    @property
+    def value(self) -> float | None:
+        """The metric's figure: `score`, or else `accuracy_percent`."""
+        return self.accuracy_percent if self.score is None else self.score
 
     @property
     def interval_percent(self) -> tuple[float, float] | None:
@@ -81,17 +91,22 @@ class Requirement:
     """What a setting has to keep.
 
     Attributes:
-        accuracy_percent: at least; None not to ask for it.
+        score: of the metric, at least, or at most where less is better; None not to ask for it.
         sqnr_db: at least; None not to ask for it.
+        metric: that judges.
     """
 
-    accuracy_percent: float | None = None
+    score: float | None = None
     sqnr_db: float | None = None
+    metric: Metric = TOP_1
+
+    def worth(self, result: Result) -> float:
+        """Return the metric's figure of a result, turned so that more is better; -inf where there is none."""
+        return -math.inf if result.value is None else self.metric.worth(result.value)
 
     def holds(self, result: Result) -> bool:
         """Return whether a result keeps all of it."""
         if result.refused:
             return False
-        found = result.accuracy_percent
-        accurate = self.accuracy_percent is None or (found is not None and found >= self.accuracy_percent)
-        return accurate and (self.sqnr_db is None or result.sqnr_db >= self.sqnr_db)
+        is_good = self.score is None or self.worth(result) >= self.metric.worth(self.score)
+        return is_good and (self.sqnr_db is None or result.sqnr_db >= self.sqnr_db)

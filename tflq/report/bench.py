@@ -9,13 +9,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.analysis.metrics import Metric
 from tflq.analysis.significance import Paired, interval_text
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
-from tflq.benchmarks.metrics import Metric
 from tflq.benchmarks.performance import Performance
 from tflq.benchmarks.rows import Row
 from tflq.benchmarks.tasks import Quality
+from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
 from tflq.report.page import Block, Chart, Page, Section, Table
 from tflq.report.svg import TICKS, Mark, bars
@@ -81,6 +82,8 @@ def _kind(row: Row) -> str:
         return _RATE
     if isinstance(row.found, WakeWords):
         return "wake words found, %"
+    if isinstance(row.found, Judged):
+        return ", ".join(filter(None, (row.found.metric.name, row.found.metric.unit)))
     return "accuracy, %" if isinstance(row.found, Accuracy) else "AUC"
 
 
@@ -89,9 +92,10 @@ def _headline(rows: Sequence[Row], quality: Quality | None) -> str:
         return "No target takes the model."
     if len(rows) == 1:
         return f"{rows[0].name.capitalize()}: {_text(rows[0])}."
-    worst = min(rows[1:], key=_value)
+    is_lower_better = isinstance(rows[0].found, Judged) and rows[0].found.metric.is_lower_better
+    worst = (max if is_lower_better else min)(rows[1:], key=_value)
     tie = len(rows) > 2 and len({_value(row) for row in rows[1:]}) == 1
-    which = "every target" if tie else f"the lowest target is {worst.name}"
+    which = "every target" if tie else f"the {'highest' if is_lower_better else 'lowest'} target is {worst.name}"
     missed = [row.name for row in rows if _misses(row, quality)]
     asked = f"; {', '.join(missed)} below MLPerf Tiny's {quality}" if quality and missed else ""
     return f"{rows[0].name.capitalize()}: {_text(rows[0])}; {which}: {_text(worst)}{asked}."
@@ -107,6 +111,8 @@ def _value(row: Row) -> float:
     found = row.found
     if isinstance(found, (Accuracy, WakeWords)):
         return found.percent
+    if isinstance(found, Judged):
+        return found.value
     if isinstance(found, Detection):
         return found.auc if found.auc is not None else float("nan")
     return found.throughput if found is not None else float("nan")
@@ -118,6 +124,8 @@ def _text(row: Row) -> str:
         return f"{found.percent:.1f} % ({found.right} of {found.total})"
     if isinstance(found, WakeWords):
         return wake_words_text(found)
+    if isinstance(found, Judged):
+        return f"{found.metric.name} {found.metric.text_of(found.value)} ({found.samples} samples)"
     if isinstance(found, Detection):
         return "no AUC" if found.auc is None else f"AUC {found.auc:.3f}"
     return f"{found.throughput:.1f} inferences a second" if found is not None else ""
@@ -140,7 +148,7 @@ def with_figures_of(
 ) -> Page:
     """Return a page with the metrics that were asked for, and with which classes were taken for which."""
     names = tuple(metric.name for metric in metrics)
-    rows = [(name, *(m.text(values[m.name]) for m in metrics)) for name, values in figures.items()]
+    rows = [(name, *(m.text_of(values[m.name]) for m in metrics)) for name, values in figures.items()]
     sections = [Section("Metrics", [Table(("as", *names), rows, names)])] if rows else []
     taken = [Section("Classes taken for each other", confusion_tables(confusions))] if confusions else []
     return replace(page, sections=[*page.sections, *sections, *taken])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from tflq import __version__
 from tflq.report.page import Facts, Page, Prose, Record, Section
@@ -55,6 +55,17 @@ class WhatWasRun:
     files: Sequence[FileRead]
     settings: Sequence[Setting]
     environment: Sequence[tuple[str, str]]
+
+    def report(self) -> dict[str, str | list[dict[str, str | int]] | dict[str, str]]:
+        """Return the same for --json."""
+        return {
+            "command": self.command,
+            "tflq": __version__,
+            "date": self.date,
+            "files": [asdict(file) for file in self.files],
+            "settings": [asdict(setting) for setting in self.settings],
+            "environment": dict(self.environment),
+        }
 
 
 def with_run(page: Page, run: WhatWasRun) -> Page:

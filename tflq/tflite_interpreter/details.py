@@ -1,13 +1,16 @@
-"""What is known of a tensor, in the dictionaries of `tf.lite.Interpreter`."""
+"""What is known of a tensor, and what LiteRT lets callers choose below the operators."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import Enum, unique
 from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.converters.tflite.extras import TensorExtra
+from tflq.errors import OptionError
 from tflq.graph import Affine, Blockwise, DType, Graph, Tensor
 from tflq.schemas import tflite as schema
 
@@ -96,3 +99,42 @@ def _level(level: schema.DimensionMetadata) -> dict[str, object]:
 
 def _int32(vector: NDArray[np.integer] | None) -> NDArray[np.int32]:
     return np.zeros(0, np.int32) if vector is None else vector.astype(np.int32)
+
+
+@unique
+class OpResolverType(Enum):
+    """Which of its kernels LiteRT uses; tflq has those of BUILTIN_REF alone."""
+
+    AUTO = 0
+    BUILTIN = 1
+    BUILTIN_REF = 2
+    BUILTIN_WITHOUT_DEFAULT_DELEGATES = 3
+
+
+class DelegateError(OptionError, ValueError, OSError):
+    """No delegate can be loaded.
+
+    LiteRT raises OSError where the library is missing and ValueError where it refuses: scripts catch the one or the
+    other, and go on without a delegate.
+    """
+
+
+class Delegate:
+    """A library that would run operators in LiteRT's place; none can be loaded."""
+
+    def __init__(self, library: str, options: Mapping[str, object] | None = None) -> None:  # noqa: ARG002
+        """Refuse.
+
+        Raises:
+            DelegateError: always.
+        """
+        raise DelegateError(f"delegate '{library}': tflq loads none, its kernels are its own; leave the delegate away")
+
+
+def load_delegate(library: str, options: Mapping[str, object] | None = None) -> Delegate:
+    """Refuse, as a script expects it where the library is not installed.
+
+    Raises:
+        DelegateError: always.
+    """
+    return Delegate(library, options)

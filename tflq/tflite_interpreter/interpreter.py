@@ -14,10 +14,8 @@ from tflq.errors import InputError, OptionError
 from tflq.files import Content, Source, require_source
 from tflq.graph import ABSENT, Array, Model
 from tflq.interpreter.execution.session import Session
-from tflq.tflite_interpreter.arguments import flag, integer
-from tflq.tflite_interpreter.delegates import OpResolverType
-from tflq.tflite_interpreter.details import TensorDetails
-from tflq.tflite_interpreter.errors import also
+from tflq.tflite_interpreter.details import OpResolverType, TensorDetails
+from tflq.tflite_interpreter.errors import also, flag, integer
 from tflq.tflite_interpreter.signature_runner import SignatureRunner
 from tflq.tflite_interpreter.subgraph import Subgraph
 

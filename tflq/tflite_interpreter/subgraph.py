@@ -11,9 +11,8 @@ from tflq.errors import InputError
 from tflq.graph import Array, DType, Model, Tensor
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.program import fresh
-from tflq.interpreter.execution.resize import resize
 from tflq.interpreter.execution.session import Session
-from tflq.interpreter.execution.settle import settle
+from tflq.interpreter.execution.settle import resize, settle
 from tflq.interpreter.execution.values import one_sample
 from tflq.tflite_interpreter.details import TensorDetails, tensor_details
 from tflq.tflite_interpreter.errors import also

@@ -92,3 +92,10 @@ def test_codes_are_as_wide_as_the_widest_branch() -> None:
     settings = parse_settings(AIPU.settings, layers=["0:activation_bits=16"])
     quantised = AIPU.quantise(graph, settings)
     assert quantised.tensors[quantised.outputs[0]].dtype is DType.INT16
+
+
+def test_one_asymmetric_scale_for_all_branches() -> None:
+    """Their ranges are as wide as the output's, on both sides of 0."""
+    unified = _quantised(_graph(0.3, 0.8, 0.8), "activations=asymmetric", "unify_concat=true")
+    scales = [float(unified.tensors[t].affine.scale[0]) for node in unified.nodes for t in node.outputs]
+    assert np.allclose(scales, 1.6 / 255, rtol=1e-5)

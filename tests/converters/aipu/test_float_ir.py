@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.aipu_golden import KWS, read_ir
 from tests.support.data import data_files, data_path
+from tests.support.refused import damaged
 from tflq.cli import main
 from tflq.converters.aipu import AIPU, graph_of, read_model
 from tflq.converters.aipu.check import problems_of
@@ -152,15 +153,12 @@ def test_ranges_of_a_float_text_quantise_it(tmp_path: Path) -> None:
     assert np.allclose(scales, [255 / 4, 255 / 2], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("[[0.0,2.0]]", "[[0.0,2.0],[0.0,1.0]]", "layer 'y': layer_top_range has 2 ranges; allowed is one for each"),
-        ("[[0.0,2.0]]", "[[2.0,0.0]]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
-        ("[[0.0,2.0]]", "[[0.0,inf]]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
-        ("[[0.0,2.0]]", "[2.0]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
-        ("layer_type=Abs\n", "", "line 16: the section that begins here has no key layer_type"),
-    ],
+@damaged(
+    ("[[0.0,2.0]]", "[[0.0,2.0],[0.0,1.0]]", "layer 'y': layer_top_range has 2 ranges; allowed is one for each"),
+    ("[[0.0,2.0]]", "[[2.0,0.0]]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
+    ("[[0.0,2.0]]", "[[0.0,inf]]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
+    ("[[0.0,2.0]]", "[2.0]", "layer 'y': layer_top_range: .*two finite numbers that rise"),
+    ("layer_type=Abs\n", "", "line 16: the section that begins here has no key layer_type"),
 )
 def test_damage_names_the_file(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = _write(tmp_path, _TEXT.replace(old, new))

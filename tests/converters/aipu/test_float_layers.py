@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.converters.aipu.test_target import _model
-from tests.support.aipu_golden import KWS, read_ir
+from tests.support.aipu_golden import KWS
 from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tests.support.tracked import ROOT
@@ -17,7 +17,7 @@ from tflq.cli import main
 from tflq.converters.aipu import AIPU, graph_of, network_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
-from tflq.errors import OptionError, UnsupportedError
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
 
@@ -120,12 +120,6 @@ def test_files_cannot_hold_float_layers() -> None:
     graph = AIPU.quantise(_model(), parse_settings(AIPU.settings, layers=["softmax:float=true"]))
     with pytest.raises(UnsupportedError, match=r"runs in floating point, which is for measuring.*float=true away"):
         AIPU.emit(graph, Model([graph]))
-
-
-def test_a_float_ir_has_no_operators_to_run_in_float() -> None:
-    graph = graph_of(read_ir(data_path("golden", "aipu", KWS, "float_ir"), "kws_ref_model_float32"))
-    with pytest.raises(OptionError, match=r"float=true for layer .*give the \.tflite"):
-        AIPU.quantise(graph, parse_settings(AIPU.settings, layers=["softmax:float=true"]))
 
 
 def test_scopes_of_numbers_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

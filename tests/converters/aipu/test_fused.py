@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.converters.aipu import AIPU, graph_of, network_of
-from tflq.converters.aipu.weights import _effective
+from tflq.converters.aipu.weights import cleared
 from tflq.converters.settings import parse_settings
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Range
@@ -164,7 +164,7 @@ def test_other_fused_activations_are_refused() -> None:
 )
 def test_effective_bits_clear_the_lowest_ones(codes: list[int], bits: int, expected: list[int]) -> None:
     """The largest of 32768 needs one bit more than 32767: floor to even; 65536 and -65537 need two more."""
-    assert _effective(np.array(codes), bits).tolist() == expected
+    assert cleared(np.array(codes), bits).tolist() == expected
 
 
 def test_few_effective_bits_of_a_bias() -> None:

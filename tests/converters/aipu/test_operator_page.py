@@ -1,4 +1,7 @@
-"""docs/aipu.md, 5: 79 of 79 operators, each with a layer that has a kernel, its way from TFLite and its tests."""
+"""The rows of docs/aipu.md, 5: 79 of 79 operators, each with a layer that has a kernel, its way from TFLite, its tests.
+
+scripts/worked_layers writes the page of them, and tests/scripts/test_worked_layers.py holds it to that.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,14 @@ import pytest
 
 from tests.converters.aipu.test_golden import LAYERS, OPS
 from tests.support.tracked import ROOT
-from tflq.converters.aipu.operators import OPERATORS
+from tflq.converters.aipu.descriptor import Row
+from tflq.converters.aipu.operators import DOCS, OPERATORS
 from tflq.converters.aipu.operators import SOURCES as TRANSLATED
 from tflq.interpreter.kernels.aipu import ARITHMETIC, activation
 
 PAGE = (ROOT / "docs" / "aipu.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## 5 Operators")[2].partition("\n## 6 ")[0]
-ROWS = [[cell.strip() for cell in line[1:-1].split(" | ")] for line in SECTION.splitlines() if line.startswith("| ")][
-    1:
-]
+BOXES = PAGE.partition("\n## 8 ")[2].partition("\n## 9 ")[0]
 FUSED = {"SQUARED_DIFFERENCE"}
 """Operators of TFLite that are part of a fusion only."""
 
@@ -31,25 +33,28 @@ def _numbers(cell: str) -> list[int]:
 
 
 def test_79_of_79() -> None:
-    assert all(len(row) == 8 and all(row) for row in ROWS)
-    numbers = [n for row in ROWS if row[0] != "-" for n in _numbers(row[0])]
-    assert sorted(numbers) == list(range(1, 80))
-    names = [name for row in ROWS if row[0] != "-" for name in row[1].split(", ")]
-    assert len(names) == 79
+    of_paper = [row for row in DOCS if row.paper != "-"]
+    assert sorted(n for row in of_paper for n in _numbers(row.paper)) == list(range(1, 80))
+    assert len([name for row in of_paper for name in row.operator.split(", ")]) == 79
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[1])
-def test_a_row_names_layers_that_run_and_tests_that_exist(row: list[str]) -> None:
-    layers = row[1] if row[2] == "the same names" else re.sub(r"\(.*?\)|quantize_method=\w+", "", row[2])
-    kinds = [re.split(r"[ ;]", part.strip())[0] for part in re.split("[,;]", layers) if part.strip()]
-    for kind in kinds:
+@pytest.mark.parametrize("row", DOCS, ids=lambda row: row.operator)
+def test_a_row_names_layers_that_run_and_tests_that_exist(row: Row) -> None:
+    assert not [text for text in vars(row).values() if "|" in text]
+    for kind in row.types:
         assert OPERATORS[kind] in ARITHMETIC.kernels
-    methods = [word for word in row[2].split() if kinds == ["Activation"] and word.isupper()]
+    methods = [word for word in row.layer.split() if row.types == ("Activation",) and word.isupper()]
     assert set(methods) <= set(activation.METHODS)
-    marks, cases = re.sub(r"\(.*?\)", "", row[7]).split(), re.findall(r"[A-Z][A-Z0-9_]+", row[7])
+    marks, cases = re.sub(r"\(.*?\)", "", row.tests).split(), re.findall(r"[A-Z][A-Z0-9_]+", row.tests)
     assert marks
     assert set(marks) <= set("grmvp")
     assert set(cases) <= {*OPS, *LAYERS}
+
+
+def test_every_layer_has_a_row_or_stands_among_those_of_boxes() -> None:
+    named = {kind for row in DOCS for kind in row.types} | set(re.findall(r"\w+", BOXES))
+    of_tflite = {word for row in DOCS for word in re.findall(r"\w+", row.tflite)}
+    assert [kind for kind in OPERATORS if kind not in named and kind.upper() not in of_tflite] == []
 
 
 def test_the_legend_names_files_that_exist() -> None:
@@ -58,7 +63,7 @@ def test_the_legend_names_files_that_exist() -> None:
 
 
 def test_every_operator_of_tflite_that_is_taken_stands_on_the_page() -> None:
-    named = {word for row in ROWS for word in re.findall(r"\b[A-Z][A-Z0-9_]{2,}", row[3])}
+    named = {word for row in DOCS for word in re.findall(r"\b[A-Z][A-Z0-9_]{2,}", row.tflite)}
     taken = {name.upper() for name in TRANSLATED}
     assert taken - named == set()
     assert named - taken <= FUSED

@@ -13,12 +13,13 @@ import pytest
 import tflq
 from tflq.api.options import CalibrationOptions, TargetOptions
 from tflq.api.target import calibration_of
-from tflq.converters.aipu import AIPU
+from tflq.converters.aipu import AIPU, graph_of
+from tflq.converters.aipu.emit_float import float_network_of
 from tflq.converters.aipu.tool_config import config_text, read_config
 from tflq.converters.settings import parse_settings
 from tflq.converters.settings_file import read_settings
 from tflq.converters.targets import find_target
-from tflq.errors import FormatError, OptionError, UsageError
+from tflq.errors import FormatError, OptionError, UnsupportedError, UsageError
 from tflq.graph import DType, Graph, Model, Range
 from tflq.graph.builder import GraphBuilder
 
@@ -118,7 +119,8 @@ def test_a_template_is_read(tmp_path: Path) -> None:
         ("global_calibration = smooth_quant_zy[0.5]", "smooth_quant_zy: the tool's file has a scale for each channel"),
         ("global_calibration = easy_quant", "easy_quant: the tool itself stops in it"),
         ("global_calibration = awq_zy[20] & gptq_zy", "awq_zy: .*; gptq_zy: for convolutions its order"),
-        ("global_calibration = adaround[1,1,1]", "adaround: it draws random orders; `tflq recover`"),
+        ("global_calibration = adaround[1,1,1] & adaquant_zy[1]", "one method at a time; allowed is none, adaround"),
+        ("global_calibration = fancy[adaround]", "fancy: unknown; allowed is none, adaround, adaquant_zy"),
         ("quantize_method_for_activation = per_channel_symmetric_full_range", "allowed is per_tensor_symmetric_full"),
         ("force_dtype_int = true", "force_dtype_int = true: is not followed here; allowed is false"),
         ("activation_bits = wide", "activation_bits = wide: allowed is a whole number"),
@@ -159,10 +161,50 @@ def test_what_is_written_is_read(chosen: list[str]) -> None:
     assert found.calibration == {}
 
 
+@pytest.mark.parametrize(("requested", "written"), [("0", "48"), ("24", "24")])
+def test_all_bits_of_a_bias_count_or_those_that_are_requested(requested: str, written: str) -> None:
+    """Sums of 16-bit activations have 48 bits."""
+    settings = parse_settings(AIPU.settings, ["activation_bits=16", f"bias_effective_bits={requested}"])
+    lines = config_text(settings, "m").splitlines()
+    assert {"bias_bits = 48", f"bias_effective_bits = {written}"} <= set(lines)
+
+
 def test_what_the_tool_does_not_have_is_not_written() -> None:
     for chosen, rules in ((["variant=whitepaper"], ()), ([], ["0:weight_bits=4"])):
         with pytest.raises(FormatError, match=r"opt\.cfg has no layers of a \.tflite"):
             config_text(parse_settings(AIPU.settings, chosen, rules), "m")
+
+
+@pytest.mark.parametrize("method", ["adaround", "adaquant_zy"])
+def test_methods_across_layers_fit_weights(tmp_path: Path, method: str) -> None:
+    """convert recovers by the tool's objective; what fits no weights refuses the setting instead of ignoring it."""
+    random = np.random.default_rng(5)
+    flat = random.uniform(-0.5, 0.5, (120, 1, 1, 1, 1)) + random.normal(0, 0.05, (120, 1, 5, 5, 2))
+    np.save(tmp_path / "c.npy", flat.astype(np.float32))
+    path = tmp_path / "opt.cfg"
+    lines = f"global_calibration = {method}[1, 10, 4, 0.001]\nweight_bits = 4\n"
+    path.write_text(f"[Common]\ncalibration_data = c.npy\n{lines}", encoding="utf-8")
+    target, model = TargetOptions("aipu", file=str(path)), Model([_network()], source="m.tflite")
+    found = tflq.convert(model, target)
+    about = json.loads(found.artefacts["recovered.json"])
+    assert f"global_calibration={method}" in about["settings"]
+    (layer,) = about["recovered"]
+    assert (layer["kept"], layer["bits"]) == ("weights" if method == "adaround" else "weights and bias", 4)
+    with pytest.raises(UsageError, match=f"global_calibration={method} finds other weights"):
+        tflq.run(model, target=target)
+    source = Model([graph_of(float_network_of(found.graph.extra.floats, "m"))], source="m.txt")  # type: ignore[union-attr]
+    with pytest.raises(UnsupportedError, match=r"give the \.tflite that it was made of"):
+        tflq.convert(source, target)
+    path.write_text(f"[Common]\n{lines}", encoding="utf-8")
+    with pytest.raises(UsageError, match="recovery fits weights to samples"):
+        tflq.convert(model, target)
+
+
+def test_a_bias_alone_is_nothing_to_adaround() -> None:
+    samples = np.zeros((20, 1, 5, 5, 2), np.float32)
+    target = TargetOptions("aipu", ("global_calibration=adaround",))
+    with pytest.raises(UsageError, match="adaround leaves biases as they are"):
+        tflq.recover(Model([_network()], source="m.tflite"), target, samples, bias_only=True)
 
 
 def test_convert_by_a_file_of_the_tool(tmp_path: Path) -> None:

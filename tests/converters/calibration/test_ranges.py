@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.refused import refuses
 from tflq.converters.calibration import parse_ranges, with_ranges
 from tflq.errors import InputError
 from tflq.graph import DType, Graph, GraphBuilder
@@ -22,6 +23,8 @@ def graph() -> Graph:
 @pytest.mark.parametrize(
     "text",
     [
+        """{"model_qsvs": {"in": {"min": [[-1.0]], "max": [[2.5]], "num_samples": 1},
+            "a;b,c": {"min": [[0]], "max": 3}}, "metadata": {"num_samples_calibrated": 1}}""",
         'tensor,min,max\n# hand-set\nin,-1,2.5\n\n"a;b,c",0,3\n',
         '{"in": [-1, 2.5],\n "a;b,c": [0, 3]}',
     ],
@@ -36,22 +39,32 @@ def test_both_forms(text: str) -> None:
     assert named["a;b,c"].maximum.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("in,-1,2\nnobody,0,1", "f, line 2: the model has no tensor 'nobody'"),
-        ("in,-1\n", "f, line 1: found 2 fields; allowed are 3"),
-        ("# c\nin,-1,2,3\n", "f, line 2: found 4 fields"),
-        ("in,2,-1", "f, line 1: tensor 'in' has minimum 2 above maximum -1"),
-        ("in,-1,inf", "f, line 1: found 'inf'; allowed is a finite number"),
-        ("in,a,1", "f, line 1: found 'a'"),
-        ("in,0,1\nin,0,2", "f, line 2: tensor 'in' was given already in line 1"),
-        ("weights,0,1", "f, line 1: tensor 'weights' is a constant"),
-        ('{"in": [0, 1],\n"nobody": [0, 1]}', "f, line 2: the model has no tensor 'nobody'"),
-        ('{"in": [0]}', "f, line 1: found 2 fields"),
-        ('{"in": [0, 1],\n', "f, line 2: no JSON"),
-    ],
+test_mistakes = refuses(
+    lambda text: with_ranges(graph(), parse_ranges(text, "f"), "f"),
+    InputError,
+    {
+        "in,-1,2\nnobody,0,1": "f, line 2: the model has no tensor 'nobody'",
+        "in,-1\n": "f, line 1: found 2 fields; allowed are 3",
+        "# c\nin,-1,2,3\n": "f, line 2: found 4 fields",
+        "in,2,-1": "f, line 1: tensor 'in' has minimum 2 above maximum -1",
+        "in,-1,inf": "f, line 1: found 'inf'; allowed is a finite number",
+        "in,a,1": "f, line 1: found 'a'",
+        "in,0,1\nin,0,2": "f, line 2: tensor 'in' was given already in line 1",
+        "weights,0,1": "f, line 1: tensor 'weights' is a constant",
+        '{"in": [0, 1],\n"nobody": [0, 1]}': "f, line 2: the model has no tensor 'nobody'",
+        '{"in": [0]}': "f, line 1: found 2 fields",
+        '{"in": [0, 1],\n': "f, line 2: no JSON",
+    },
 )
-def test_mistakes(text: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        with_ranges(graph(), parse_ranges(text, "f"), "f")
+
+
+def test_statistics_of_a_saved_calibration() -> None:
+    text = '{"model_qsvs": {"in": {"min": [[-1]], "max": [[2]], "mu2": [1, 2, 3, 4.5]}}}'
+    found = with_ranges(graph(), parse_ranges(text, "f"), "f").tensors[0].range
+    assert found is not None
+    assert found.statistics["mu2"].tolist() == [1, 2, 3, 4.5]
+    assert not parse_ranges('{"model_qsvs": {}}', "f")
+    with pytest.raises(InputError, match="f: mu2 of tensor 'in': allowed are nested lists"):
+        parse_ranges(text.replace("4.5", '"x"'), "f")
+    with pytest.raises(InputError, match="nested lists of equal length"):
+        parse_ranges(text.replace("4.5", "[1]"), "f")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.refused import refuses
 from tflq.converters.calibration.kullback_leibler import best_window
 from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, parse_strategy
 from tflq.converters.calibration.statistics import Statistics
@@ -145,18 +146,16 @@ def test_every_strategy_holds_zero(name: str) -> None:
     assert high <= 7.5 or name.startswith("aciq")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("median", "unknown calibration strategy 'median'"),
-        ("3mean", "takes no number"),
-        ("101percentile", "allowed is 0 to 100"),
-        ("", "unknown calibration strategy"),
-    ],
+test_refused_names = refuses(
+    parse_strategy,
+    OptionError,
+    {
+        "median": "unknown calibration strategy 'median'",
+        "3mean": "takes no number",
+        "101percentile": "allowed is 0 to 100",
+        "": "unknown calibration strategy",
+    },
 )
-def test_refused_names(text: str, message: str) -> None:
-    with pytest.raises(OptionError, match=message):
-        parse_strategy(text)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from tflq import convert
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine
+from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.interpreter import lower
+from tflq.interpreter.kernels.gap9.curves import KERNELS
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from tflq.interpreter import lower
         ("m_tile", {"TILE_0_1": "17.3"}),
         ("dwodd", {"DEPTHWISE_CONV_2D_0_5": "17.1", "DEPTHWISE_CONV_2D_0_6": "17.8"}),
         ("unet_1_39_mm", {"CONV_2D_0_2": "17.7"}),
-        ("actalone", {"CONV_2D_0_2": "18"}),
+        ("actalone", {"CONV_2D_0_2": "18", "MUL_0_6": "generates no code for a lone MUL"}),
         ("acts", {}),
     ],
 )
@@ -80,3 +81,97 @@ def test_slices_on_which_nntool_fails(first: int, kernel: int, bits: int, fails:
     if fails:
         with pytest.raises(UnsupportedError, match="numerics=exact converts it"):
             quantised(model, "gap9-ne16", [*sets, "numerics=nntool"])
+
+
+def _trained_with_fake_quantisation() -> Model:
+    """What TFLiteConverter writes of quantisation-aware training without optimisations: float between the pairs."""
+    builder = GraphBuilder("trained")
+    x = builder.input("x", (1, 6), DType.FLOAT32)
+
+    def pair(t: int, high: float) -> int:
+        codes = builder.add("quantize", [t], (1, 6), DType.INT8, Affine.per_tensor(np.float32(high / 255), -128))
+        return builder.add("dequantize", [codes], (1, 6), DType.FLOAT32)
+
+    return Model([builder.build([pair(builder.add("tanh", [pair(x, 3.0)], (1, 6), DType.FLOAT32), 0.5)])])
+
+
+def test_ranges_of_float_operators_come_from_the_quantize_behind_them() -> None:
+    """NNTool takes [0, 1] for all of them: said, and refused where its integers are asked for."""
+    graph = lower(quantised(_trained_with_fake_quantisation(), "gap9-sq8"), "gap9")
+    (range_,) = (graph.tensors[t].range for t in graph.nodes[-1].outputs)
+    assert range_ is not None
+    assert range_.maximum[0] == pytest.approx(0.5)
+    assert "takes [0, 1] (17.12)" in departures_of(graph)["TANH_0_2"]
+    with pytest.raises(UnsupportedError, match=r"17\.12.*numerics=exact takes the range of QUANTIZE"):
+        quantised(_trained_with_fake_quantisation(), "gap9-sq8", ["numerics=nntool"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "shared", "warned"), [((8, 6), True, True), ((8, 8), True, False), ((8, 6), False, False)]
+)
+def test_columns_that_nntool_may_permute(shape: tuple[int, int], shared: bool, warned: bool) -> None:
+    """A flattened map that an addition reads, too, is warned about where its height and width differ."""
+    limits = (-4.0, 4.0)
+    net = Net(shape=(1, *shape, 4))
+    x, y = net.conv(net.x, limits), net.conv(net.x, limits)
+    flat = net.builder.constant("flat", np.array([1, 4 * shape[0] * shape[1]], np.int32))
+    moved = net.add("reshape", [x, flat], (1, 4 * shape[0] * shape[1]), limits)
+    outputs = net.dense(moved, limits), net.add("add", [x if shared else y, y], (1, *shape, 4), limits)
+    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16"), "gap9"))
+    assert any("17.15" in text for text in found.values()) == warned
+
+
+@pytest.mark.parametrize(("first", "second", "warned"), [("add", "add", True), ("mul", "add", False)])
+def test_a_sum_of_a_tensor_with_itself_behind_another_sum_of_it(first: str, second: str, warned: bool) -> None:
+    limits = (-4.0, 4.0)
+    net = Net()
+    x, y = net.conv(net.x, limits), net.conv(net.x, limits)
+    shape = (1, 8, 8, 4)
+    outputs = net.add(first, [x, y], shape, limits), net.add(second, [x, x], shape, limits)
+    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16"), "gap9"))
+    assert any("17.16" in text for text in found.values()) == warned
+
+
+@pytest.mark.parametrize(("engine", "bits", "fails"), [("ne16", 8, True), ("ne16", 16, True), ("sq8", 8, False)])
+def test_a_pool_and_the_relu6_behind_it_in_unsigned_types(engine: str, bits: int, fails: bool) -> None:
+    """A ReLU in front does not make the ReLU6 idle that the pool's range implies."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 6.4), activation="relu")
+    model = net.model(net.conv(net.pool(x, (0.0, 6.4)), (-1.0, 1.0)), net.conv(x, (-2.0, 2.0)))
+    sets = [f"feature_bits={bits}"]
+    found = departures_of(lower(quantised(model, f"gap9-{engine}", sets), "gap9"))
+    assert ("17.9" in found.get("MAX_POOL_2D_0_1", "")) is fails, found
+    if fails:
+        with pytest.raises(UnsupportedError, match=r"17\.9.*numerics=exact"):
+            quantised(model, f"gap9-{engine}", [*sets, "numerics=nntool"])
+
+
+@pytest.mark.parametrize(("top", "shifts"), [(1.0, True), (4.0, False)])
+def test_a_quantize_node_between_two_widths_whose_scales_nntool_counts_as_one(top: float, shifts: bool) -> None:
+    """S_8 = top/127 and 256 S_16 = 256 top/32767 differ by less than 1e-4: NNTool shifts by 8, else it multiplies."""
+    net = Net()
+    x, y = (net.conv(net.x, (-top, top), outputs=n) for n in (4, 4))
+    product = net.binary("mul", x, net.unary("logistic", y, (0.0, 1.0)), (0.0, top), "relu")
+    model = net.model(net.conv(product, (-1.0, 1.0)), x)
+    for numerics in ("exact", "nntool"):
+        graph = lower(quantised(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
+        name = next(n.name for n in graph.nodes if n.name.startswith("MUL") and n.name.endswith("_activation_qin0"))
+        node = next(n for n in graph.nodes if n.name == name)
+        assert ("17.17" in departures_of(graph).get(name, "")) is shifts
+        ratio = 256.0 if shifts and numerics == "nntool" else 32767 / 127
+        codes = np.arange(-127, 128, dtype=np.int8)
+        (made,) = KERNELS["quantize"].run(node.params, codes)
+        np.testing.assert_array_equal(made, np.floor(codes * ratio + 0.5))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_filter_in_front_of_the_sum_of_a_squeeze_and_excitation_block(bits: int) -> None:
+    net = Net()
+    x = net.conv(net.x, (0.0, 3.0), (3, 3), activation="relu")
+    axes = net.builder.constant("axes", np.array([1, 2], np.int32))
+    gate = net.conv(net.add("mean", [x, axes], (1, 1, 1, 4), (0.0, 1.0), keep_dims=True), (-4.0, 4.0))
+    product = net.binary("mul", x, net.unary("logistic", gate, (0.0, 1.0)), (0.0, 2.0))
+    y = net.binary("add", x, net.conv(product, (-2.0, 3.0)), (-2.0, 6.0))
+    graph = lower(quantised(net.model(net.mean(y, (-1.0, 1.0))), "gap9-ne16", [f"feature_bits={bits}"]), "gap9")
+    warned = [name for name, reason in departures_of(graph).items() if "17.18" in reason]
+    assert warned == (["CONV_2D_0_5"] if bits == 16 else [])

@@ -7,50 +7,16 @@ import pytest
 
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
+from tests.support.gap9_types import check, check_type, convert, names, output_of, shown
 from tflq.converters.gap9.widths import precision_plan
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Graph
-from tflq.interpreter import Engine, lower
+from tflq.interpreter import lower
 
 WIDE = (-4.0, 4.0)
 RECTIFIED = (0.0, 4.3)
 NE16, SQ8 = "gap9-ne16", "gap9-sq8"
-
-
-def convert(
-    net: Net, output: int, target: str, layers: list[str] | None = None, sets: list[str] | None = None
-) -> Graph:
-    """Quantise, lower, and run a sample, so that every type has a kernel."""
-    graph = lower(quantised(net.model(output), target, sets or [], layers or []), "gap9")
-    tensor = graph.tensors[graph.inputs[0]]
-    codes = np.random.default_rng(1).integers(tensor.dtype.minimum, tensor.dtype.maximum + 1, (3, *tensor.shape))
-    Engine(graph).run([codes.astype(tensor.dtype.storage)])
-    return graph
-
-
-def output_of(graph: Graph, name: str) -> Affine:
-    node = next(n for n in graph.nodes if n.name == name)
-    return graph.tensors[node.outputs[0]].affine
-
-
-def shown(affine: Affine) -> tuple[str, float, int]:
-    return f"{'int' if affine.signed else 'uint'}{affine.bits}", float(affine.scale[0]), int(affine.zero_point[0])
-
-
-def check(graph: Graph, name: str, kind: str, scale: float, zero_point: int) -> None:
-    check_type(output_of(graph, name), kind, scale, zero_point, name)
-
-
-def check_type(affine: Affine, kind: str, scale: float, zero_point: int, name: str = "") -> None:
-    found = shown(affine)
-    assert (found[0], found[2]) == (kind, zero_point), (name, found)
-    assert found[1] == pytest.approx(scale, rel=1e-6), (name, found)
-
-
-def names(graph: Graph) -> list[str]:
-    return [node.name for node in graph.nodes]
 
 
 @pytest.mark.parametrize("follower", ["filter", "padded", "mean"])
@@ -240,6 +206,7 @@ def test_pools_move_in_front_of_rectifiers() -> None:
     graph = convert(net, net.conv(x, WIDE), NE16)
     assert [n.operator for n in graph.nodes] == ["conv_2d", "max_pool_2d", "relu", "conv_2d"]
     assert {n.attributes.text("fusion", "") for n in graph.nodes[:3]} == {"CONV_2D_0_0_fusion"}
+    assert graph.nodes[2].name == "CONV_2D_0_0_activation"
     net = Net()
     x = net.pool(net.conv(net.x, RECTIFIED, (3, 3), activation="relu"), RECTIFIED, "average")
     graph = convert(net, net.conv(x, WIDE), NE16)
@@ -277,6 +244,9 @@ def test_parallel_convolutions_are_merged() -> None:
     graph = convert(net, net.conv(net.binary("mul", x, y, WIDE), WIDE), NE16)
     assert [n.operator for n in graph.nodes][:3] == ["conv_2d", "split", "mul"]
     check(graph, "CONV_2D_0_0_merged", "int8", 3 / 127, 0)
+    x, y = net.conv(net.x, (-5.0, 1.0), (3, 3)), net.conv(net.x, (-2.0, 3.0), (3, 3))
+    lower_end = convert(net, net.conv(net.binary("mul", x, y, WIDE), WIDE), NE16)
+    check(lower_end, next(name for name in names(lower_end) if name.endswith("_merged")), "int8", 5 / 128, 0)
     plain = convert(net, net.binary("mul", x, net.conv(net.x, WIDE), WIDE), NE16)
     assert "split" not in [n.operator for n in plain.nodes]
 
@@ -367,49 +337,3 @@ def test_equal_quantize_nodes_stay_apart_beside_a_direct_reader() -> None:
         graph = lower(quantised(net.model(*outputs), NE16, [], []), "gap9")
         found = [n for n in graph.nodes if n.operator == "quantize" and n.name.startswith("MEAN")]
         assert [n.name for n in found] == ["MEAN_0_1_qin0", "MEAN_0_2_qin0"][: 1 + direct]
-
-
-@pytest.mark.parametrize(("activation", "follows"), [("relu", True), ("relu6", False)])
-def test_only_a_filter_that_keeps_its_output_follows_inside_a_fusion(activation: str, follows: bool) -> None:
-    """The concatenation widens what the second filter reads; NNTool's M and N follow where a ReLU stands behind it."""
-    net = Net()
-    x = net.conv(net.x, (0.0, 1.0), activation="relu")
-    inside = net.conv(x, (0.0, 2.0), activation=activation)
-    joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
-    ends = net.conv(inside, WIDE), net.conv(joined, WIDE)
-    graph = lower(quantised(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
-    node = next(n for n in graph.nodes if n.name == "CONV_2D_0_1")
-    assert ("inside_scale" in node.attributes) == follows
-
-
-def test_a_padded_pool_takes_an_asymmetric_demand() -> None:
-    net = Net()
-    x = net.conv(net.x, (-2.0, 1.0))
-    pooled = net.add(
-        "max_pool_2d",
-        [x],
-        (1, 8, 8, 4),
-        (-2.0, 1.0),
-        padding="same",
-        stride_h=1,
-        stride_w=1,
-        filter_height=3,
-        filter_width=3,
-    )
-    joined = net.join([pooled, net.conv(net.x, (-4.0, 2.0))], (-4.0, 2.0))
-    graph = convert(net, net.conv(joined, WIDE), SQ8)
-    check(graph, "MAX_POOL_2D_0_1", "int8", 6 / 255, 42)
-
-
-def test_a_depthwise_filter_of_the_cluster_among_16_bit_features() -> None:
-    """It reads int8 and writes int16; a ReLU6 whose [0, 6] is not the file's range cannot be typed with it."""
-    net = Net()
-    y = net.conv(net.depthwise(net.conv(net.x, RECTIFIED, activation="relu"), (0.0, 3.0), 5, "relu"), WIDE)
-    graph = convert(net, y, NE16, sets=["feature_bits=16"])
-    check(graph, "DEPTHWISE_CONV_2D_0_1_fusion_qin0", "int8", 4.3 / 127, 0)
-    check(graph, "DEPTHWISE_CONV_2D_0_1_activation", "int16", 3 / 65535, -32768)
-    check(graph, "CONV_2D_0_2_qin0", "uint16", 3 / 65535, 0)
-    net = Net()
-    y = net.depthwise(net.x, (0.0, 3.0), 5, "relu6")
-    with pytest.raises(UnsupportedError, match="cannot type them together"):
-        convert(net, y, NE16, sets=["feature_bits=16"])

@@ -13,7 +13,7 @@ from tests.converters.nnie.networks import NETWORKS, flattened_map, shortcut
 from tests.support.data import data_path
 from tests.support.nnie import package, run_in_opencv
 from tflq.converters.tflite import read_model
-from tflq.graph import Array, Graph, float_view
+from tflq.graph import Array, DType, Graph, GraphBuilder, float_view
 from tflq.interpreter import Engine
 from tflq.schemas.caffe import varint
 
@@ -47,6 +47,20 @@ def test_opencv_agrees_on_a_reference_model(name: str) -> None:
     ours = Engine(view, "float").run(data)[view.outputs[0]]
     found = run_in_opencv(files, data).reshape(ours.shape)
     assert np.abs(found - ours).max() <= 1e-4 * (ours.max() - ours.min())
+
+
+def test_reshapes_keep_the_batch() -> None:
+    b, turned = GraphBuilder(), (2, 6, 4, 3)
+    x, shape = b.input("x", (2, 4, 6, 3), DType.FLOAT32), b.constant("shape", np.array(turned, np.int32))
+    y = b.add("reshape", [x, shape], turned, DType.FLOAT32)
+    check(b.build([b.add("relu", [y], turned, DType.FLOAT32)]))
+
+
+@pytest.mark.parametrize("numbers", [[1, 2], [-3, -2], [-2, 1]])
+def test_axes_of_a_mean_count_from_either_end(numbers: list[int]) -> None:
+    b = GraphBuilder()
+    x, axes = b.input("x", (1, 4, 6, 3), DType.FLOAT32), b.constant("axes", np.array(numbers, np.int32))
+    check(b.build([b.add("mean", [x, axes], (1, 3), DType.FLOAT32, keep_dims=False)]))
 
 
 def net_parameter() -> Any:

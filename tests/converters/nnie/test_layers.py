@@ -111,6 +111,67 @@ def ints(*values: object) -> Array:
     return np.array(values, np.int32)
 
 
+def dilated(cut: int) -> Make:
+    """Return a convolution with dilation 2 as a converter writes it: in phases, whose last rows are cut."""
+
+    def make() -> Graph:
+        b, x = start(6, 6, 2)
+        amounts, crops = ints([2, 2 + cut], [2, 2]), ints([0, cut], [0, 0])
+        apart = (4, (10 + cut) // 2, 5, 2)
+        x = b.add("space_to_batch_nd", [x, b.constant("b", ints(2, 2)), b.constant("p", amounts)], apart, DType.FLOAT32)
+        options = {"padding": "valid", "stride_h": 1, "stride_w": 1, "fused_activation_function": "relu"}
+        phases = (4, apart[1] - 2, 3, 5)
+        x = b.add("conv_2d", [x, b.constant("w", reals(5, 3, 3, 2))], phases, DType.FLOAT32, **options)
+        operands = [x, b.constant("b2", ints(2, 2)), b.constant("c", crops)]
+        return b.build([b.add("batch_to_space_nd", operands, (1, 6, 6, 5), DType.FLOAT32)])
+
+    return make
+
+
+def causal() -> Graph:
+    """A convolution of a sequence with dilation 2 that reads the past only."""
+    b = GraphBuilder("net")
+    x = b.input("x", (1, 8, 3), DType.FLOAT32)
+    x = b.add("pad", [x, b.constant("past", ints([0, 0], [4, 0], [0, 0]))], (1, 12, 3), DType.FLOAT32)
+    blocks, amounts = b.constant("b", ints(2)), b.constant("p", ints([0, 0]))
+    x = b.add("space_to_batch_nd", [x, blocks, amounts], (2, 6, 3), DType.FLOAT32)
+    x = b.add("expand_dims", [x, b.constant("axis", np.array(-3, np.int32))], (2, 1, 6, 3), DType.FLOAT32)
+    options = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
+    x = b.add("conv_2d", [x, b.constant("w", reals(4, 1, 3, 3))], (2, 1, 4, 4), DType.FLOAT32, **options)
+    x = b.add("reshape", [x, b.constant("rows", ints(-1, 4, 4))], (2, 4, 4), DType.FLOAT32)
+    crops = b.constant("c", ints([0, 0]))
+    return b.build([b.add("batch_to_space_nd", [x, blocks, crops], (1, 8, 4), DType.FLOAT32)])
+
+
+def padded_maximum() -> Graph:
+    b, x = start(5, 5, 2)
+    amounts = b.constant("p", ints([0, 0], [1, 2], [0, 1], [0, 0]))
+    x = b.add("pad", [x, amounts], (1, 8, 6, 2), DType.FLOAT32)
+    return b.build([pool(b, "max", x, (4, 3, 2), 2, 2, "valid")])
+
+
+def repeated() -> Graph:
+    """Rows and columns twice, as Keras' UpSampling2D becomes them."""
+    b = GraphBuilder("net")
+    x = b.input("x", IMAGE, DType.FLOAT32)
+    for axis, shape in ((1, (1, 4, 1, 6, 3)), (2, (1, 8, 6, 1, 3))):
+        x = b.add("expand_dims", [x, b.constant(f"a{axis}", np.array(axis + 1, np.int32))], shape, DType.FLOAT32)
+        counts = [2 if a == axis + 1 else 1 for a in range(5)]
+        tiled = tuple(n * c for n, c in zip(shape, counts, strict=True))
+        x = b.add("tile", [x, b.constant(f"t{axis}", ints(*counts))], tiled, DType.FLOAT32)
+        after = (1, 8, 6, 3) if axis == 1 else (1, 8, 12, 3)
+        x = b.add("reshape", [x, b.constant(f"s{axis}", ints(*after))], after, DType.FLOAT32)
+    return b.build([x])
+
+
+def dealt() -> Graph:
+    """Channels of three groups, dealt out as ShuffleNet does."""
+    b, x = start(4, 5, 6)
+    x = b.add("reshape", [x, b.constant("g", ints(1, 4, 5, 3, 2))], (1, 4, 5, 3, 2), DType.FLOAT32)
+    x = b.add("transpose", [x, b.constant("o", ints(0, 1, 2, 4, 3))], (1, 4, 5, 2, 3), DType.FLOAT32)
+    return b.build([b.add("reshape", [x, b.constant("s", ints(1, 4, 5, 6))], (1, 4, 5, 6), DType.FLOAT32)])
+
+
 CASES: dict[str, Make] = {
     "abs": one("abs"),
     "add a number": one("add", IMAGE, reals(1), **NONE),
@@ -161,6 +222,18 @@ CASES: dict[str, Make] = {
     "flattened into relu": flattened_into_relu,
     "pixels through a product": pixels_through_a_product,
     "padded convolution": padded_convolution,
+    "depth_to_space": one("depth_to_space", (1, 8, 12, 2), source=(1, 4, 6, 8), block_size=2),
+    "space_to_depth": one("space_to_depth", (1, 2, 3, 12), source=IMAGE, block_size=2),
+    "reduce_min": one("reduce_min", (1, 3), ints(1, 2), keep_dims=False),
+    "strided_slice with steps": one(
+        "strided_slice", (1, 2, 2, 3), ints(0, 0, 1, 0), ints(1, 4, 6, 3), ints(1, 2, 3, 1)
+    ),
+    "dilated": dilated(0),
+    "dilated and cut": dilated(2),
+    "causal": then_neg(causal),
+    "padded maximum": padded_maximum,
+    "repeated": repeated,
+    "dealt": dealt,
 }
 
 
@@ -206,6 +279,7 @@ def layers_of(make: Make) -> list[str]:
     [
         (one("tile", (1, 8, 6, 9), ints(1, 2, 1, 3)), ["Tile", "Tile"]),
         (two("sub", (1, 4, 1, 3), **NONE), ["Tile", "Eltwise"]),
+        (one("resize_bilinear", IMAGE, ints(4, 6), source=(1, 1, 1, 3)), ["Tile", "Tile"]),
         (two("mul", (1, 1, 1, 3), **NONE), ["Flatten", "Scale"]),
     ],
 )

@@ -58,13 +58,13 @@ def big_kernel() -> Graph:
     return b.build([conv(b, x, (300, 2, 1), (45, 2, 1), (256, 1), padding="valid")])
 
 
-def pad_of_nothing() -> Graph:
-    return single("pad", (1, 2, 2, 1), (1, 3, 2, 1), np.array([[0, 0], [1, 0], [0, 0], [0, 0]], np.int32))
+def pad_of_channels() -> Graph:
+    return single("pad", (1, 2, 2, 1), (1, 2, 2, 2), np.array([[0, 0], [0, 0], [0, 0], [1, 0]], np.int32))
 
 
 CASES: list[tuple[Callable[[], Graph], str]] = [
-    (lambda: single("sin", (1, 4), (1, 4)), "no layer of Caffe 1.0; NNIE's package takes abs, add, average_pool_2d"),
-    (pad_of_nothing, "no layer of Caffe 1.0"),
+    (lambda: single("sin", (1, 4), (1, 4)), "no layer of Caffe 1.0 in NNIE's package; docs/coverage.md"),
+    (pad_of_channels, "no layer of Caffe 1.0"),
     (
         lambda: single("add", (1, 2, 2, 3), (1, 2, 2, 3), ones(1, 2, 2, 3), fused_activation_function="none"),
         "a constant of shape",
@@ -188,3 +188,35 @@ def test_an_unquantised_graph_has_no_kernel_values() -> None:
     graph.nodes[0] = replace(graph.nodes[0], arithmetic="nnie")
     with pytest.raises(GraphError, match="attribute bits: found nothing"):
         Engine(graph, "nnie")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        single("mean", (1, 4, 4, 2), (1, 2), np.array([-3, -2], np.int32), keep_dims=False),
+        single("fully_connected", (1, 50, 50, 2), (1, 3), ones(3, 5000)),
+        single("transpose", (1, 2, 3, 4), (1, 2, 3, 4), np.array([0, 1, 2, 3], np.int32)),
+        single("relu", (2, 5, 3), (2, 5, 3)),
+    ],
+    ids=["axes from the back", "weights longer than an axis may be", "no axis moves", "two sequences at a time"],
+)
+def test_what_is_taken(graph: Graph) -> None:
+    assert list(NNIE.check(with_ranges(graph), SETTINGS)) == []
+
+
+def test_padding_of_one_direction() -> None:
+    b, x = start(30, 4, 1)
+    pads = b.constant("pads", np.array([[0, 0], [256, 256], [0, 0], [0, 0]], np.int32))
+    padded = b.add("pad", [x, pads], (1, 542, 4, 1), DType.FLOAT32)
+    graph = b.build([conv(b, padded, (542, 4, 1), (540, 4, 1), (3, 1), padding="valid")])
+    assert "padding (256, 256, 0, 0); NNIE takes up to 255" in problem(graph)
+
+
+def test_slopes_are_told_by_their_shape() -> None:
+    assert "slopes of shape (4, 3, 2)" in problem(single("prelu", (1, 4, 3, 2), (1, 4, 3, 2), ones(4, 3, 2)))
+
+
+@pytest.mark.parametrize("key", ["internal_stride=32", "compress_mode=1", "is_simulation=1", "batch_num=2"])
+def test_settings_of_the_mapper_are_those_of_the_whole_graph(key: str) -> None:
+    with pytest.raises(OptionError, match="whole graph"):
+        parse_settings(NNIE.settings, (), [f"conv_2d:{key}"])

@@ -86,3 +86,18 @@ def test_quantised_ports_keep_their_codes() -> None:
     (data,) = ONNX.emit(ONNX.quantise(model.main, settings("qdq")), model).values()
     (found,) = run_onnx(data, [codes])
     assert found.dtype == np.int8
+
+
+@pytest.mark.parametrize("form", ["float", "qdq"])
+@pytest.mark.parametrize("name", ["kws_ref_model", "str_ww_ref_model"])
+def test_every_value_has_its_shape(name: str, form: str) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+    model, _ = loaded(name, 1)
+    (content,) = ONNX.emit(ONNX.quantise(model.main, settings(form)), model).values()
+    found = onnx.load_model_from_string(content)
+    onnx.checker.check_model(found, full_check=True)
+    typed = {v.name: v.type.tensor_type for v in (*found.graph.value_info, *found.graph.input, *found.graph.output)}
+    written = [name for node in found.graph.node for name in node.output]
+    assert [name for name in written if name not in typed] == []
+    shapes = [[axis.dim_value for axis in typed[name].shape.dim] for name in written]
+    assert all(min(shape, default=1) > 0 for shape in shapes), shapes

@@ -148,7 +148,7 @@ def test_all_unknown_operators_at_once() -> None:
     y = b.add("dilate", [b.add("relu", [b.add("unique", [x], (1, 4), FLOAT)], (1, 4), FLOAT)], (1, 4), FLOAT)
     graph = b.build([y])
     assert [line.split("(")[0] for line in unsupported(graph)] == ["operator 0 ", "operator 2 "]
-    with pytest.raises(UnsupportedError, match="no rule writes unique in ONNX; known are abs, add"):
+    with pytest.raises(UnsupportedError, match="no rule writes unique in ONNX; "):
         translate(graph)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged
+from tests.support.lstm import Lstm, lstm_graph
 from tests.support.onnx_run import run_onnx
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
@@ -17,12 +18,14 @@ from tflq.converters.onnx import ONNX, supported_operators
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
-from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Model
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, Blockwise, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
 
 PLAIN = ("float32", "int32", "bool")
 REFUSED = ("computed at run time", "without elements", "indices may repeat", "soft suppression", "overlap of 0",
-           "cannot be written", "float32 can be written", "batch axes", "the model takes float32")  # fmt: skip
+           "cannot be written", "float32 can be written", "batch axes", "the model takes float32",
+           "no operator of the format", "of a recurrent layer")  # fmt: skip
 """What a random operator may be refused for: docs/onnx.md lists it."""
 
 
@@ -53,6 +56,17 @@ def test_opsets_layouts_and_batches(path, options: list[str]) -> None:
     theirs = run_onnx(data, inputs, in_layout="layout=nhwc" not in options)
     for t, other in zip(graph.outputs, theirs, strict=True):
         assert np.allclose(ours[t], other, rtol=1e-5, atol=1e-5 * float(np.abs(ours[t]).max()))
+
+
+def test_the_number_of_places_is_open() -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+    b = GraphBuilder("places")
+    graph = b.build([b.add("where", [b.input("x", (2, 5), DType.BOOL)], (1, 2), DType.INT64)])
+    (data,) = ONNX.emit(ONNX.quantise(graph, parse_settings(ONNX.settings)), Model([graph])).values()
+    (output,) = onnx.load_from_string(data).graph.output
+    assert [bool(axis.dim_param) for axis in output.type.tensor_type.shape.dim] == [True, False]
+    x = np.random.default_rng(1).random((1, 2, 5)) < 0.5
+    assert np.array_equal(run_onnx(data, [x])[0][0], np.argwhere(x[0]))
 
 
 def test_an_open_batch_is_many_samples() -> None:
@@ -94,6 +108,39 @@ def test_a_float_model_becomes_integers_in_one_step(options: list[str], kind: ty
     assert np.mean(ours != theirs) < share
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        Lstm(),
+        Lstm(cifg=True),
+        Lstm(peephole=True, cifg=True),
+        Lstm(peephole=True, batch=2),
+        Lstm(time_major=True, batch=3),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("options", [["opset=13"], ["opset=21"]])
+def test_recurrent_layers_begin_with_zeros(how: Lstm, options: list[str]) -> None:
+    graph = lstm_graph("unidirectional_sequence_lstm", how, "float")
+    x = np.random.default_rng(3).normal(size=(4, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
+    written = ONNX.quantise(graph, parse_settings(ONNX.settings, options))
+    (data,) = ONNX.emit(written, Model([graph])).values()
+    ours = Engine(written, ONNX.arithmetic, state="independent").run([x])[written.outputs[0]]
+    assert np.allclose(run_onnx(data, [x])[0], ours, rtol=1e-5, atol=1e-5)
+
+
+def test_a_mixed_file_keeps_its_integers_and_its_real_numbers() -> None:
+    b, step = GraphBuilder("mixed"), Affine.per_tensor(np.float32(0.1))
+    x = b.input("x", (1, 8), DType.INT8, step)
+    real = b.add("elu", [b.add("dequantize", [x], (1, 8), DType.FLOAT32)], (1, 8), DType.FLOAT32)
+    graph = b.build([b.add("quantize", [real], (1, 8), DType.INT8, step)])
+    written = ONNX.quantise(graph, parse_settings(ONNX.settings, ["form=qdq"]))
+    codes = np.random.default_rng(2).integers(-128, 128, (20, 1, 8), np.int8)
+    (data,) = ONNX.emit(written, Model([graph])).values()
+    ours = Engine(written, ONNX.arithmetic).run([codes])[written.outputs[0]]
+    assert np.abs(run_onnx(data, [codes])[0].astype(int) - ours).max() <= 1
+
+
 def test_weights_of_four_bits() -> None:
     b = GraphBuilder("narrow")
     draw = np.random.default_rng(7)
@@ -106,3 +153,44 @@ def test_weights_of_four_bits() -> None:
     (data,) = ONNX.emit(quantised, Model([graph])).values()
     ours = Engine(replace(graph), "tflite").run([codes])[graph.outputs[0]]
     assert np.abs(run_onnx(data, [codes])[0].astype(int) - ours).max() <= 1
+    assert set(types_of(data)) >= {"INT4"}
+
+
+def types_of(data: bytes) -> list[str]:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: it comes with tflq[onnx]")
+    model = onnx.load_from_string(data)
+    return [onnx.TensorProto.DataType.Name(value.data_type) for value in model.graph.initializer]
+
+
+@pytest.mark.parametrize(("dtype", "block"), [(DType.INT4, 16), (DType.INT8, 32), (DType.INT4, 0), (DType.INT8, 0)])
+def test_weights_that_stay_integers_in_a_float_network(dtype: DType, block: int) -> None:
+    b, draw = GraphBuilder("narrow"), np.random.default_rng(9)
+    x = b.input("x", (1, 64), DType.FLOAT32)
+    codes = draw.integers(dtype.minimum, dtype.maximum + 1, (5, 64)).astype(np.int8)
+    scales = draw.uniform(0.01, 0.1, (5, 64 // block if block else 1)).astype(np.float16)
+    rule = Affine(scales.reshape(-1).astype(np.float32), np.zeros(5, np.int64), 0)
+    kind = Blockwise(b.constant("scales", scales), -1, block) if block else rule
+    y = b.add("fully_connected", [x, b.constant("w", codes, kind, dtype)], (1, 5), DType.FLOAT32)
+    written = ONNX.quantise(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=21"]))
+    (data,) = ONNX.emit(written, Model([written])).values()
+    given = draw.normal(size=(8, 1, 64)).astype(np.float32)
+    ours = Engine(written, ONNX.arithmetic).run([given])[written.outputs[0]]
+    assert np.allclose(run_onnx(data, [given])[0], ours, rtol=1e-5, atol=1e-5)
+    assert dtype.value.upper() in types_of(data)
+    if block or dtype is DType.INT4:
+        with pytest.raises(UnsupportedError, match="from opset 21 on: set opset=21"):
+            ONNX.quantise(b.build([y]), parse_settings(ONNX.settings, ["form=weights", "opset=20"]))
+
+
+@pytest.mark.parametrize("name", ["kws_ref_model", "pretrainedResnet_quant"])
+def test_a_quantised_network_in_float_with_its_own_weights(name: str) -> None:
+    """The numbers of form=float but for the order of sums, in less than half of the bytes."""
+    model = settled_model(read_model(data_path("models", f"{name}.tflite")))
+    files = []
+    for form in ("float", "weights"):
+        settings = parse_settings(ONNX.settings, [f"form={form}"])
+        files += ONNX.emit(ONNX.quantise(model.main, settings), model).values()
+    x = np.random.default_rng(3).normal(size=(2, *model.main.tensors[model.main.inputs[0]].shape)).astype(np.float32)
+    floats, theirs = (run_onnx(data, [x])[0] for data in files)
+    assert np.abs(floats - theirs).max() <= 1e-5 * np.abs(floats).max()
+    assert len(files[1]) < len(files[0]) / 2

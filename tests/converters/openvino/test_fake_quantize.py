@@ -7,8 +7,10 @@ import pytest
 
 from tests.support.openvino import Runtime
 from tflq.converters.openvino.ir import Builder, network_to_bytes
-from tflq.graph import FakeQuantize
-from tflq.interpreter.kernels.openvino.fake_quantise import level_indices
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
+from tflq.interpreter import lower
+from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, require_sound
 
 VALUES = 100_000
 
@@ -50,3 +52,18 @@ def test_ties_go_to_the_even_level() -> None:
         rule = FakeQuantize(256, *bounds, *bounds)
         x = np.resize(np.arange(-140, 140) + 0.5, (1, 1, 10, VALUES // 10)).astype(np.float32)
         assert np.array_equal(level_indices(x, rule), runtime_of(rule).run([x]) + zero)
+
+
+def test_the_channel_that_is_inverted_is_named() -> None:
+    low, high = np.array([-1, 2, -3], np.float32), np.array([1, 1, 3], np.float32)
+    with pytest.raises(GraphError, match="input_low 2 is above input_high 1; swap them"):
+        require_sound(FakeQuantize(256, low, high, low, high), "here")
+
+
+def test_a_mean_over_channels_with_ranges_of_their_own_is_refused() -> None:
+    b = GraphBuilder()
+    own = Affine(np.array([0.5, 0.25], np.float32), np.zeros(2, np.int64), 3, 8)
+    inputs = [b.input("x", (1, 4, 4, 2), DType.INT8, own), b.constant("axes", np.array([3], np.int32))]
+    graph = b.build([b.add("mean", inputs, (1, 4, 4), DType.FLOAT32)])
+    with pytest.raises(UnsupportedError, match="channels that have ranges of their own"):
+        lower(graph, "openvino")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from xml.parsers import expat
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.converters.openvino.networks import image_network
 from tests.support.openvino import as_model, converted
 from tflq.converters.openvino.ir import network_from_bytes
+from tflq.converters.openvino.ir.elements import _Tree
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.errors import FormatError, TflqError
 
@@ -110,3 +112,13 @@ def test_random_damage(files: tuple[bytes, bytes]) -> None:
             messages.append(str(error))
     assert len(messages) > 100
     assert not any("\n" in message for message in messages)
+
+
+def test_little_text_is_kept() -> None:
+    """An IR has none that counts: what an element holds stays below two pieces of what expat hands over."""
+    tree = _Tree(expat.ParserCreate(), "here")
+    tree.start("net", {})
+    for _ in range(3):
+        tree.characters("x" * 40_000)
+    assert tree.root is not None
+    assert len(tree.root.text) == 80_000

@@ -21,10 +21,12 @@ from tests.converters.openvino.networks import (
 from tests.support.openvino import Runtime, as_model, channels_first, converted
 from tests.support.tracked import ROOT
 from tflq.converters.openvino import OPENVINO
+from tflq.converters.openvino.options import LayerOptions
 from tflq.converters.openvino.passes.ranges import nudged
+from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.settings import parse_settings
-from tflq.graph import Affine, DType, Graph, GraphBuilder, Model
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Model, Tensor, dequantise
 from tflq.interpreter import Engine
 
 Strings = list[str]
@@ -190,6 +192,35 @@ def test_operands_keep_ranges_of_their_own(operator: str) -> None:
 @pytest.mark.parametrize("operator", ["add", "mul"])
 def test_operands_with_ranges_of_their_own_in_the_runtime(operator: str) -> None:
     check_against_runtime(two_branches(operator))
+
+
+@pytest.mark.parametrize("more", [[], ["weight_granularity=per-tensor"], ["weight_bits=4"]], ids=str)
+def test_convolutions_of_weights_with_zero_points_run_in_float(more: list[str]) -> None:
+    check_against_runtime(image_network(), ["weight_scheme=asymmetric", *more], in_integers=[False, False, True])
+
+
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_weights_with_zero_points_lie_within_half_a_step(shift: float) -> None:
+    rng = np.random.default_rng(5)
+    real = Tensor("w", (6, 3, 3, 4), DType.FLOAT32, data=(rng.normal(size=(6, 3, 3, 4)) + shift).astype(np.float32))
+    stored = weight_codes(real, real, 0, LayerOptions(weight_scheme="asymmetric"))
+    assert real.data is not None
+    assert stored.data is not None
+    scale, zero_point = stored.affine.along(4)
+    distance = np.abs((stored.data.astype(float) - zero_point) * scale - real.data)
+    assert (distance <= scale * 0.5001).all()
+    rows = np.hstack([real.data.reshape(6, -1), np.zeros((6, 1))])  # zero is in every range
+    assert np.allclose(scale.reshape(-1) * 255, np.ptp(rows, axis=1))
+
+
+@pytest.mark.parametrize("zero_point", [3, 128, 255])
+def test_a_files_zero_points_stay_where_they_may(zero_point: int) -> None:
+    graph = asymmetric_weights(zero_point)
+    made = quantised(graph, ["weight_scheme=asymmetric"])
+    (node,) = (n for n in made.nodes if n.operator == "fully_connected")
+    stored, source = made.tensors[node.inputs[1]], graph.tensors[graph.nodes[0].inputs[1]]
+    assert np.array_equal(dequantise(stored.data, stored.affine), dequantise(source.data, source.affine))
+    assert node.attributes.text("engine") == ("f32" if zero_point != 128 else "u8/i8")
 
 
 def test_unsigned_weights_become_signed() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.converters.openvino.networks import WINDOW, image_network, weights, with_ranges
+from tests.converters.openvino.networks import WINDOW, conv, depthwise, image_network, weights, with_ranges
 from tests.support.openvino import channels_first, converted
 from tflq.converters.openvino import OPENVINO
+from tflq.converters.openvino.ir import Builder, network_to_bytes
 from tflq.converters.openvino.ir.element_types import from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.reader import model_from_bytes
-from tflq.converters.openvino.reader.filters import _is_symmetric
+from tflq.converters.openvino.reader.filters import signed
 from tflq.converters.openvino.reader.graph import Codes
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
@@ -19,9 +20,9 @@ from tflq.interpreter import Engine
 IMAGE = (1, 6, 6, 4)
 
 
-def read_back(graph: Graph) -> tuple[Array, Array]:
+def read_back(graph: Graph, *assignments: str) -> tuple[Array, Array]:
     """Return the outputs of a network and of what is read of its files, channels first."""
-    engine, xml, content = converted(Model([graph], source="small.tflite"))
+    engine, xml, content = converted(Model([graph], source="small.tflite"), assignments)
     again = model_from_bytes(xml, content, "small.xml").main
     read = Engine(OPENVINO.quantise(again, parse_settings(OPENVINO.settings)), "openvino")
     x = np.random.default_rng(4).normal(size=(5, *IMAGE)).astype(np.float32)
@@ -56,6 +57,18 @@ def test_what_is_written_is_read(make) -> None:
     assert np.array_equal(ours, again)
 
 
+def depthwise_in_front(b: GraphBuilder, x: int) -> int:
+    return conv(b, depthwise(b, x, 4), 4, 8, activation="relu")
+
+
+@pytest.mark.parametrize("granularity", ["per-channel", "per-tensor"])
+def test_weights_with_zero_points_are_read(granularity: str) -> None:
+    b = GraphBuilder("one")
+    graph = with_ranges(b.build([depthwise_in_front(b, b.input("x", IMAGE, DType.FLOAT32))]))
+    ours, again = read_back(graph, "weight_scheme=asymmetric", f"weight_granularity={granularity}")
+    assert np.array_equal(ours, again)
+
+
 @pytest.mark.parametrize("count", [1, 2, 7, 16])
 @pytest.mark.parametrize(("name", "low", "high"), [("i4", -8, 7), ("u4", 0, 15), ("i8", -128, 127), ("i32", -9, 9)])
 def test_elements(name: str, low: int, high: int, count: int) -> None:
@@ -74,10 +87,62 @@ def test_scales_of_weights(assignments: list[str], scales: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "zero_point", "kept"),
-    [([-128, 127], 0, True), ([0, 255], 128, True), ([0, 255], 129, False), ([0, 255], 127, False), ([3], 0.5, False)],
+    ("values", "zero_point", "left"),
+    [([-128, 127], 0, 0), ([0, 255], 128, 0), ([0, 255], 129, 1), ([0, 255], 127, -1), ([-100, 100], 90, 90)],
 )
-def test_weights_that_int8_holds_without_their_zero_point(values: list[int], zero_point: float, kept: bool) -> None:
+def test_zero_points_stay_where_int8_does_not_hold_what_is_left(values: list[int], zero_point: int, left: int) -> None:
     codes = np.array(values, np.uint8 if max(values) > 127 else np.int8).reshape(-1, 1)
     found = Codes(codes, np.array(zero_point, np.float32), np.ones(1, np.float32))
-    assert _is_symmetric(found) == kept
+    kept, zero = signed(found)
+    assert zero == left
+    assert np.abs(kept + 0.5).max() < 128
+    assert np.array_equal(kept - zero, codes.astype(int) - zero_point)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [((0, 0), (0, 0)), ((1, 0), (0, 0)), ((0, 2), (0, 0)), ((0, 0), (1, 0)), ((1, 1), (1, 1))]
+)
+def test_zeros_stand_around_an_image(begin: tuple[int, int], end: tuple[int, int]) -> None:
+    """Against the sum over the window; PAD only where TFLite has no such padding."""
+    rng = np.random.default_rng(6)
+    w, x = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 3, 3, 3), (1, 1, 3, 5, 6)))
+    size = [5 + begin[0] + end[0] - 2, 6 + begin[1] + end[1] - 2]
+    b = Builder("window")
+    inputs = [b.parameter("x", x.shape[1:]), b.constant("w", w)]
+    pads = {"pads_begin": "{},{}".format(*begin), "pads_end": "{},{}".format(*end)}
+    windows = {"strides": "1,1", "dilations": "1,1", "auto_pad": "explicit", **pads}
+    b.result("y", b.add("Convolution", "conv", inputs, (1, 2, *size), **windows))
+    graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
+    assert ("pad" in {n.operator[:3] for n in graph.nodes}) == (begin not in ((0, 0), (1, 1)) or end == (1, 0))
+    padded = np.pad(x[0, 0], ((0, 0), (begin[0], end[0]), (begin[1], end[1])))
+    wanted = [
+        [[(w[o] * padded[:, i : i + 3, j : j + 3]).sum() for j in range(size[1])] for i in range(size[0])]
+        for o in range(2)
+    ]
+    assert Engine(graph, "float").run([x])[graph.outputs[0]][0, 0].tolist() == np.array(wanted).tolist()
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 1, 1), (1, 1, 4)])
+def test_constants_of_fewer_axes_are_spread_as_numpy_does(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(7)
+    value, x = (rng.integers(-9, 9, s).astype(np.float32) for s in (shape, (1, 1, 3, 2, 4)))
+    b = Builder("spread")
+    inputs = [b.parameter("x", x.shape[1:]), b.constant("c", value)]
+    b.result("y", b.add("Add", "sum", inputs, x.shape[1:], auto_broadcast="numpy"))
+    graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
+    assert np.array_equal(Engine(graph, "float").run([x])[graph.outputs[0]], x + value)
+
+
+def test_one_group_is_a_convolution() -> None:
+    """Also of one channel: the same operator, so the same settings reach it, and the same numbers."""
+    rng = np.random.default_rng(8)
+    w, x = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 1, 3, 3), (4, 1, 1, 5, 5)))
+    found = []
+    for kind, weights_ in (("Convolution", w), ("GroupConvolution", w[None])):
+        b = Builder("groups")
+        inputs = [b.parameter("x", x.shape[1:]), b.constant("w", weights_)]
+        keys = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "auto_pad": "explicit"}
+        b.result("y", b.add(kind, "conv", inputs, (1, 2, 3, 3), **keys))
+        graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
+        found.append(([n.operator for n in graph.nodes], Engine(graph, "float").run([x])[graph.outputs[0]].tolist()))
+    assert found[0] == found[1]

@@ -93,7 +93,6 @@ def test_operators_without_a_layer() -> None:
         ("levels=1", "levels=1: allowed are"),
         ("levels=-3", "levels=-3: allowed are"),
         ("levels=100", "levels=100: allowed are"),
-        ("weight_scheme=asymmetric", "executes a layer whose weights have zero points in f32"),
     ],
 )
 def test_settings_that_no_runtime_takes(text: str, message: str) -> None:

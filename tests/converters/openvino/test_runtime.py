@@ -10,11 +10,12 @@ import pytest
 from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tests.support.openvino import Runtime, channels_first, converted
+from tflq.converters.calibration import calibrate
 from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.converters.settings import parse_settings
 from tflq.converters.tflite import read_model
-from tflq.graph import Array, Tensor
+from tflq.graph import Array, DType, GraphBuilder, Model, Tensor
 from tflq.interpreter import Engine
 
 MODELS = {
@@ -78,6 +79,22 @@ def test_what_is_written_reads_as_the_same_network(name: str, assignments: list[
     ours = engine.run([given])[graph.outputs[0]]
     read = Engine(again, "openvino").run([given if assignments else channels_first(given)])[again.outputs[0]]
     assert np.array_equal(ours, read)
+
+
+@pytest.mark.parametrize("bias", [None, 0.0, 1.0, -0.3])
+def test_products_in_a_row_whose_biases_are_one_number(bias: float | None) -> None:
+    """In one thread the plug-in makes one kernel of them, which returns other numbers where a bias is one number."""
+    rng, b, width = np.random.default_rng(8), GraphBuilder("row"), 16
+    y = b.input("x", (1, width), DType.FLOAT32)
+    for number, units in enumerate((8, 7, 5)):
+        operands = [y, b.constant(f"w{number}", rng.normal(size=(units, width)).astype(np.float32))]
+        operands += [] if bias is None else [b.constant(f"b{number}", np.full(units, bias, np.float32))]
+        y, width = b.add("fully_connected", operands, (1, units), DType.FLOAT32, keep_num_dims=False), units
+    given = rng.normal(size=(16, 1, 16)).astype(np.float32)
+    engine, xml, weights = converted(Model([calibrate(b.build([y]), [given])], source="row.tflite"))
+    ours = engine.run([given])[engine.graph.outputs[0]]
+    theirs = Runtime(xml, weights, threads=1).run_exactly([given])
+    assert np.abs(ours - theirs).max() <= 1e-5 * np.ptp(theirs)
 
 
 def test_keyword_spotting() -> None:

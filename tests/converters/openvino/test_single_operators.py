@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged
+from tests.support.lstm import Lstm, lstm_graph
 from tests.support.openvino import Runtime, channels_first, files_of, sums_saturate
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
@@ -22,7 +23,8 @@ from tflq.interpreter import Engine
 
 REFUSED = ("computed at run time", "without elements", "soft suppression", "overlap of 0", "can be written",
            "batch axes", "the model takes float32", "the 0 largest values", "slopes of shape", "by a value that",
-           "groups; the IR", "fused activation")  # fmt: skip
+           "groups; the IR", "fused activation", "no operator of the format", "of a recurrent layer",
+           "with peepholes")  # fmt: skip
 """What a random operator may be refused for: docs/openvino.md lists it."""
 
 
@@ -58,6 +60,16 @@ def test_extremes_of_reals_in_front_of_levels(operator: str, keep: bool) -> None
     engine = Engine(OPENVINO.quantise(calibrate(graph, [data]), parse_settings(OPENVINO.settings)), OPENVINO.arithmetic)
     (theirs,) = run(engine.graph, Model([graph], source="extreme.tflite"), [data])
     assert np.allclose(engine.run([data])[engine.graph.outputs[0]], theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("how", [Lstm(), Lstm(cifg=True, batch=2), Lstm(time_major=True, batch=3)], ids=str)
+def test_recurrent_layers_between_levels(how: Lstm) -> None:
+    graph = lstm_graph("unidirectional_sequence_lstm", how, "float")
+    data = np.random.default_rng(3).normal(size=(4, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
+    written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    ours = Engine(written, OPENVINO.arithmetic, state="independent").run([data])[written.outputs[0]]
+    (theirs,) = run(written, Model([graph], source="sequence.tflite"), [data])
+    assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
 MODELS = data_files("corpus", "single_op_float")[::8]

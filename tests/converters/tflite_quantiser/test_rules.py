@@ -257,7 +257,7 @@ def test_an_infinite_range_is_refused() -> None:
 
 
 def test_unknown_types_are_refused() -> None:
-    with pytest.raises(OptionError, match="allowed is int8, int16x8, weights, hybrid, float"):
+    with pytest.raises(OptionError, match="allowed is int8, int16x8, weights, hybrid, float16, float"):
         parse_settings(TFLITE.settings, ["type=int4"])
 
 

@@ -14,7 +14,8 @@ SHARE = [
     "abs", "conv_silu", "deconv_relu", "div_scalar", "elu1", "log", "max_scalar", "mul_relu", "muladd_relu", "neg",
     "prelu_neg",
     "range_all_negative", "reducemean_1", "relu_alone", "relu_shared_input", "slice_step2", "softmax3d", "sub_const_c",
-    "sub_two_u8",
+    "sub_two_u8", "conv_dilated", "conv_group2", "gather_c", "hardswish", "resize_bilinear_hp", "split_conv_concat",
+    "transpose_conv",
 ]  # fmt: skip
 
 

@@ -93,8 +93,12 @@ def test_comparisons_with_several_numbers_are_refused() -> None:
         quantised(ranged(b.build([y]), RANGES))
 
 
-def test_a_product_whose_multiplier_is_lost_is_refused() -> None:
-    """Seen: rescaled for a concatenation beside a zero point, a product is shifted by the rescaling's numbers alone."""
+@pytest.mark.parametrize("is_read_again", [False, True])
+def test_a_product_whose_multiplier_is_lost_is_refused(is_read_again: bool) -> None:
+    """Seen: rescaled for a concatenation beside a zero point, a product is shifted by the rescaling's numbers alone.
+
+    A product that others read, too, keeps its own.
+    """
     rng = np.random.default_rng(2)
     b = GraphBuilder("join")
     x = b.input("x", (1, 6), FLOAT)
@@ -106,7 +110,15 @@ def test_a_product_whose_multiplier_is_lost_is_refused() -> None:
         parts.append(part)
     y = b.tensor("y", (1, 8), FLOAT)
     b.node("concatenation", parts, [y], axis=1, fused_activation_function="none")
-    graph = ranged(b.build([y]), {"x": (-1, 1), "p0": (0, 4), "p1": (-3, 2), "y": (-3, 4)})
+    outputs = [y]
+    if is_read_again:
+        outputs.append(b.tensor("other", (1, 4), FLOAT))
+        b.node("add", parts, outputs[1:], fused_activation_function="none")
+    ranges = {"x": (-1, 1), "p0": (0, 4), "p1": (-3, 2), "y": (-3, 4), "other": (-3, 6)}
+    graph = ranged(b.build(outputs), ranges)
     quantised(graph)
+    if is_read_again:
+        quantised(graph, ["asymmetric=true"])
+        return
     with pytest.raises(UnsupportedError, match="put the rescaling in place of the product's own multiplier"):
         quantised(graph, ["asymmetric=true"])

@@ -43,6 +43,32 @@ def test_weights_that_are_not_finite(bad: float) -> None:
     assert "1 biases are infinite" in refused(convolution(np.ones(4), np.array([bad, 0])))
 
 
+def test_plain_integers_that_are_moved() -> None:
+    b = GraphBuilder("moved")
+    x, order = b.input("x", (1, 2, 3), DType.INT32), b.constant("order", np.array([0, 2, 1], np.int32))
+    message = refused(b.build([b.add("transpose", [x, order], (1, 3, 2), DType.INT32)]))
+    assert message.startswith("operator 0 (transpose 'TRANSPOSE_0_0'): ")
+    assert "reads 'x', plain int32" in message
+
+
+def test_products_that_cannot_be_negative() -> None:
+    """A range below 0 on such a product is not written into the table; one that a sum gives it ends TPU-MLIR."""
+    ranges = {"a": (0.0, 1.0), "b": (0.0, 2.0), "y": (-1.5, 1.0)}
+    graph = lower(quantised(binary("mul", ranges)), "tpu_mlir")
+    product = next(t for t in graph.tensors if t.name == "y_Mul")
+    assert not product.affine.signed
+    assert np.isclose(product.affine.scale[0], 1 / 255)
+    b = GraphBuilder("joined")
+    x, y = (b.input(name, IMAGE, FLOAT) for name in ("a", "b"))
+    z = b.add("mul", [x, y], IMAGE, FLOAT)
+    least = b.add("minimum", [z, b.input("c", IMAGE, FLOAT)], IMAGE, FLOAT)
+    graph = b.build([least])
+    names = {"a": (0.0, 1.0), "b": (0.0, 2.0), "c": (-1.5, 1.0)}
+    names |= {graph.tensors[z].name: (0.0, 2.0), graph.tensors[least].name: (-1.5, 1.0)}
+    assert "has a range below 0, at which TPU-MLIR ends" in refused(ranged(graph, names))
+    quantised(ranged(graph, names), layers=("0:mode=F16",))
+
+
 def test_weights_of_zero() -> None:
     assert np.all(
         run(quantised(convolution(np.zeros(4), np.zeros(2))), [np.ones((1, *IMAGE), np.float32)])["y_Conv"] == 0

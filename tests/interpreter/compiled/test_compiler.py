@@ -27,6 +27,8 @@ int tflq_group(void) {{ return 1; }}
 #else
 int tflq_group(void) {{ return 4; }}
 #endif
+int tflq_blocks(void) {{ return 4; }}
+int tflq_taps(void) {{ return 1; }}
 int tflq_layer_bytes(void) {{ return {layer}; }}
 int tflq_plan_bytes(void) {{ return {plan}; }}
 void tflq_run(void) {{}}
@@ -76,6 +78,7 @@ def test_several_writers_leave_one_library(cache: Path) -> None:
 
 
 def test_other_flags_make_another_library(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(compiler.WITHOUT_DOT, raising=False)
     load_again()
     monkeypatch.setenv(compiler.WITHOUT_DOT, "1")
     assert not load_again().multiplies_bytes

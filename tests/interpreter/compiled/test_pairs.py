@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.interpreter.compiled.pairs import AffinePair, affine_pair
+from tflq.interpreter.compiled.pairs import AffinePair, affine_pair, rounded_pair
 
 CODES = np.arange(-128, 128).astype(np.float64)
 
 
 def results(pair: AffinePair) -> np.ndarray:
-    real = pair.first * CODES[:, None] + (pair.second * CODES + pair.offset)
-    return np.rint(np.clip(real, pair.minimum, pair.maximum))
+    return pair.of(CODES[:, None], CODES)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -41,3 +40,22 @@ def test_a_table_without_a_half_nearby() -> None:
     found = affine_pair(table, CODES, CODES)
     assert found is not None
     assert np.array_equal(results(found), table)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_of_rounded_operands_are_found_again(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    slopes, offsets = 2.0 ** rng.uniform(-3, 3, 2), rng.integers(-90, 90, 2)
+    one, two = (np.floor(slope * (CODES - offset) + 0.5) for slope, offset in zip(slopes, offsets, strict=True))
+    table = np.clip(np.floor((one[:, None] + two) * rng.uniform(0.1, 0.6) + rng.uniform(-9, 9) + 0.5), -128, 127)
+    found = rounded_pair(table, CODES, CODES, (one, two))
+    assert found is not None
+    assert np.array_equal(found.of(CODES[:, None], CODES), table)
+    table[10, 200] += 1 if table[10, 200] < 0 else -1
+    assert rounded_pair(table, CODES, CODES, (one, two)) is None
+
+
+def test_terms_that_are_no_lines_are_not_found() -> None:
+    square = np.floor(CODES**2 / 128)
+    table = np.clip(square[:, None] + CODES, -128, 127)
+    assert rounded_pair(table, CODES, CODES, (square, CODES)) is None

@@ -79,7 +79,7 @@ def test_results_do_not_depend_on_threads(chunk_size: int | None, threads: int) 
 def test_threads_share_the_samples_out(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(GRAPH, threads=3)
     assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [3, 3, 1]
-    monkeypatch.setattr(engine, "chunk_size", lambda: 2)
+    monkeypatch.setattr(engine, "chunk_size", lambda _: 2)
     assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [2, 2, 2, 1]
     engine.threads = 1
     assert [len(chunk[GRAPH.outputs[0]]) for chunk in engine.iterate([X])] == [2, 2, 2, 1]

@@ -14,7 +14,7 @@ from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.errors import GraphError, OracleError, UnsupportedError
 from tflq.graph import ABSENT, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
-from tflq.interpreter.execution.resize import resize
+from tflq.interpreter.execution.settle import resize
 
 INT8 = DType.INT8
 MODELS = [path for path in data_files("models") if "large" not in path.stem]

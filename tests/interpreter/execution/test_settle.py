@@ -13,8 +13,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
 from tflq.interpreter import Engine
-from tflq.interpreter.execution.resize import resize
-from tflq.interpreter.execution.settle import settle
+from tflq.interpreter.execution.settle import resize, settle
 
 FOLDER = ("cases", "dynamic_shapes")
 MODELS = data_files(*FOLDER)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.draw import FLOAT32, activations, broadcast_shapes, kernel_settings, one_input, seeds, two_inputs
+from tests.support.draw import activations, broadcast_shapes, kernel_settings, one_input, seeds, two_inputs
 from tests.support.single_op import check_against_oracle
+from tests.support.types import FLOAT32
 from tflq.errors import UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import Engine, lower

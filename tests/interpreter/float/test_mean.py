@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, kernel_settings, seeds, shapes, with_constants
+from tests.support.draw import kernel_settings, seeds, shapes, with_constants
 from tests.support.single_op import check_against_oracle
+from tests.support.types import FLOAT32
 
 
 @kernel_settings

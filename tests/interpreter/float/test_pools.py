@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, activations, kernel_settings, seeds
+from tests.support.draw import activations, kernel_settings, seeds
 from tests.support.layers import Geometry, geometries, pool_graph
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32
 
 POOLS = ["average_pool_2d", "l2_pool_2d", "max_pool_2d"]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.draw import FLOAT32, one_input
+from tests.support.draw import one_input
 from tests.support.known import check_known
 from tests.support.single_op import assert_same_bits
+from tests.support.types import FLOAT32
 from tflq.converters.tflite import model_to_bytes
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine

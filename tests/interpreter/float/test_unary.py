@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.draw import FLOAT32, one_input
+from tests.support.draw import one_input
 from tests.support.known import check_known
 from tests.support.single_op import check_against_oracle
+from tests.support.types import FLOAT32
 from tflq.graph import DType
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 3.5, 1e-40, 3e38, -3e38]

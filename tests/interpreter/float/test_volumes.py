@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, kernel_settings, seeds
+from tests.support.draw import kernel_settings, seeds
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32
 from tflq.errors import GraphError
 from tflq.graph import GraphBuilder
 from tflq.interpreter import lower

@@ -232,3 +232,35 @@ def test_results_do_not_depend_on_the_chunk() -> None:
     x, y = codes(UNSIGNED, (1, 4)), codes(OTHER, (1, 4), 1)
     all_at_once = Engine(graph).run([x, y])[graph.outputs[0]]
     assert np.array_equal(Engine(graph).run([x, y], chunk_size=1)[graph.outputs[0]], all_at_once)
+
+
+def product_layer(weights: Array, bias: int, ratio: float) -> Graph:
+    """Return a fully connected layer of one output for each row of weights; ratio = s_x s_w / s_y."""
+    b = GraphBuilder("product")
+    x = b.input("x", (1, weights.shape[1]), DType.INT8, Affine.per_tensor(np.float64(0.5), -128, 8))
+    w = b.constant("w", weights, Affine.per_tensor(np.float64(0.25), 0, 8))
+    products = Affine(np.full(len(weights), 0.125), np.zeros(len(weights), np.int64), 0, 32, True)
+    c = b.constant("b", np.full(len(weights), bias, np.int32), products)
+    output = Affine.per_tensor(np.float64(0.125) / ratio, -128, 8)
+    return b.build([b.add("fully_connected", [x, w, c], (1, len(weights)), DType.INT8, output)])
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_products_of_one_output_or_several(outputs: int) -> None:
+    rng = np.random.default_rng(outputs)
+    weights = rng.integers(-127, 128, (outputs, 7)).astype(np.int8)
+    x = rng.integers(-128, 128, (20, 1, 7)).astype(np.int8)
+    sums = [[sum((int(a) + 128) * int(w) for a, w in zip(r, v, strict=True)) for v in weights] for r in x[:, 0]]
+    wanted = [[clip(rounded_shift(total + 50, 7) - 128, SIGNED) for total in row] for row in sums]
+    assert run(product_layer(weights, 50, 2.0**-7), x)[:, 0].tolist() == wanted
+
+
+def test_the_channels_whose_product_with_m_can_leave_int32_are_named() -> None:
+    """Sums of x + 128 in 0..255 reach one way from the bias alone, here 1024 * 127 * 255 * 127 (docs/gap9.md, 17.6)."""
+    rows = np.array([127, -127, 1, 0], np.int8)
+    graph = lower(product_layer(np.repeat(rows[:, None], 1024, axis=1), 0, 127 / 2.0**14), "gap9")
+    params = graph.nodes[0].params.filter
+    (m,) = {int(m) for m in np.atleast_1d(params.rescaling.mul_bias.multiplier)}
+    assert m == 127
+    reached = [1024 * abs(int(row)) * 255 * m for row in rows]
+    assert params.overflowing == tuple(c for c, value in enumerate(reached) if value > 2**31 - 1) == (0, 1)

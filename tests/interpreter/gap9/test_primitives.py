@@ -12,6 +12,10 @@ from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine
+from tflq.interpreter.kernels.gap9.expressions.formula import Formula
+from tflq.interpreter.kernels.gap9.expressions.operators import Lowering
+from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
+from tflq.interpreter.kernels.gap9.expressions.values import Value
 from tflq.interpreter.kernels.gap9.linear import Rescaling
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
@@ -142,3 +146,17 @@ def test_rescaling_by_any_way(bits: int, prenorm: int, channels: list[tuple[floa
             assert code == min(max(y, output.minimum_code), output.maximum_code)
     fitted = made.fitted(-bound, bound)
     assert np.array_equal(requantise(fitted, made.exact, accumulators, np.dtype(np.int32)), exact)
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (0.5, 3.0), (2.0, 0.25)])
+def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float]) -> None:
+    """Of two bytes of 7 fractional bits; a later sum takes its range from them."""
+    byte = Formula("input", (), (0, -128, 127))
+    a, b = (Value(byte, scale, 7, (-scale, scale)) for scale in scales)
+    found = Lowering(as_nntool=False).of(Symbol("mul"), [a, b])
+    assert found.bounds is not None
+    steps = np.arange(-127, 128) / 128
+    every = np.outer(steps * scales[0], steps * scales[1])
+    assert found.bounds[0] <= every.min()
+    assert found.bounds[1] >= every.max()
+    assert found.unit * 2.0**found.q == scales[0] * scales[1]

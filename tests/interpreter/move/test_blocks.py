@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interpreter.move.test_slice import TYPES
-from tests.support.draw import QUANTISED, affine, kernel_settings
+from tests.support.draw import affine, kernel_settings
 from tests.support.nodes import Result, check, check_refused, fixed, sampled, values
+from tests.support.types import QUANTISED
 from tflq.graph import DType
 
 DEPTH_TYPES = [DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.INT64]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT8, INT16, affine, kernel_settings, one_input, seeds, shapes, with_constants
+from tests.support.draw import affine, kernel_settings, one_input, seeds, shapes, with_constants
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16
 from tflq.errors import GraphError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower

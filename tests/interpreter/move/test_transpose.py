@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT8, INT16, UINT8, affine, kernel_settings, seeds, with_constants
+from tests.support.draw import affine, kernel_settings, seeds, with_constants
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower

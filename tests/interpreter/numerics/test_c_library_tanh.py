@@ -7,10 +7,11 @@ import platform
 import numpy as np
 import pytest
 
-from tests.support.draw import FLOAT32, one_input
+from tests.support.draw import one_input
 from tests.support.single_op import assert_same_bits
+from tests.support.types import FLOAT32
 from tflq.converters.tflite import model_to_bytes
-from tflq.interpreter.numerics.c_library_tanh import tanhf
+from tflq.interpreter.numerics.transcendental import tanhf
 
 LIBRARY, VERSION = platform.libc_ver()
 ROUNDS_CORRECTLY = (2, 41)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT8, affine, kernel_settings, one_input
+from tests.support.draw import affine, kernel_settings, one_input
 from tests.support.single_op import check_against_oracle
+from tests.support.types import INT8
 from tflq.errors import UnsupportedError
 from tflq.interpreter.numerics import fixed_point as fp
 

@@ -8,18 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.draw import (
-    INT8,
-    INT16,
-    QUANTISED,
-    affine,
-    broadcast_shapes,
-    kernel_settings,
-    one_input,
-    seeds,
-    two_inputs,
-)
+from tests.support.draw import affine, broadcast_shapes, kernel_settings, one_input, seeds, two_inputs
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16, QUANTISED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower

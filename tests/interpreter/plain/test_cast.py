@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.draw import FLOAT32, one_input
+from tests.support.draw import one_input
 from tests.support.outputs import check_outputs
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.draw import FLOAT32, INT8, INT16, affine, one_input, two_inputs, with_constants
+from tests.support.draw import affine, one_input, two_inputs, with_constants
 from tests.support.known import check_known
 from tests.support.outputs import check_outputs
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine, lower

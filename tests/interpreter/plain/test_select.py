@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support.draw import INT8, INT16, affine
+from tests.support.draw import affine
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower

@@ -8,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import (
-    EIGHT_BITS,
-    INT8,
-    INT16,
     affine,
     all_pairs,
     broadcast_shapes,
@@ -21,6 +18,7 @@ from tests.support.draw import (
     two_inputs,
 )
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import EIGHT_BITS, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower

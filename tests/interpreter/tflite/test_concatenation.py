@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import (
-    INT8,
-    INT16,
-    UINT8,
-    affine,
-    every_code,
-    kernel_settings,
-    quantisations,
-    seeds,
-    shapes,
-)
+from tests.support.draw import affine, every_code, kernel_settings, quantisations, seeds, shapes
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine, lower

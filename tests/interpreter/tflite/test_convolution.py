@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT8, INT16, UINT8, affine, kernel_settings
+from tests.support.draw import affine, kernel_settings
 from tests.support.layers import Geometry, Weighted, conv_graph, depthwise_graph, geometries, weighted
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import lower
@@ -37,13 +38,7 @@ def test_dense(oracle, dtype, weights_dtype, bias_dtype, data, where, batch, dep
 
 @pytest.mark.parametrize(("dtype", "weights_dtype", "bias_dtype"), KINDS)
 @kernel_settings
-@given(
-    data=st.data(),
-    where=geometries(),
-    depth=st.integers(1, 3),
-    groups=st.integers(2, 4),
-    outputs=st.integers(1, 3),
-)
+@given(data=st.data(), where=geometries(), depth=st.integers(1, 3), groups=st.integers(2, 4), outputs=st.integers(1, 3))
 def test_groups(oracle, dtype, weights_dtype, bias_dtype, data, where, depth, groups, outputs):
     how = data.draw(weighted(dtype, weights_dtype, bias_dtype))
     graph = conv_graph(how, where, 1, depth, groups, outputs)

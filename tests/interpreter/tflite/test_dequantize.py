@@ -7,19 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import (
-    EIGHT_BITS,
-    FLOAT32,
-    INT8,
-    INT16,
-    QUANTISED,
-    affine,
-    every_code,
-    kernel_settings,
-    one_input,
-    quantisations,
-)
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
 from tests.support.single_op import check_against_oracle
+from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16, QUANTISED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType
 from tflq.interpreter import lower

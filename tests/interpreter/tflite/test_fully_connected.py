@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.converters.tflite.test_sparsity import CSR, DENSE, Layout, sparsify
-from tests.support.draw import FLOAT32, INT8, INT16, UINT8, affine, kernel_settings
+from tests.support.draw import affine, kernel_settings
 from tests.support.layers import Weighted, weighted, weighted_graph
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.converters.tflite import model_to_bytes
 from tflq.converters.tflite.extras import TensorExtra
 from tflq.errors import GraphError, OracleError, UnsupportedError

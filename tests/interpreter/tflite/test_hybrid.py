@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT8, UINT8, kernel_settings
+from tests.support.draw import kernel_settings
 from tests.support.layers import Geometry, geometries
 from tests.support.single_op import check_against_oracle
+from tests.support.types import FLOAT32, INT8, UINT8
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, Graph, GraphBuilder
 from tflq.interpreter import lower

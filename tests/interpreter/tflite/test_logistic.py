@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import EIGHT_BITS, INT8, INT16, affine, every_code, kernel_settings, one_input, quantisations
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations
 from tests.support.draw import scales as draw_scales
 from tests.support.single_op import check_against_oracle
+from tests.support.types import EIGHT_BITS, INT8, INT16
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.interpreter import lower
-from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.numerics.integer_functions import SIGMOID_TABLE
 
 
 def logistic_graph(dtype, source, shape, zero_point=None):

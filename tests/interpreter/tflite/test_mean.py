@@ -7,18 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import (
-    INT8,
-    INT16,
-    QUANTISED,
-    affine,
-    kernel_settings,
-    quantisations,
-    seeds,
-    shapes,
-    with_constants,
-)
+from tests.support.draw import affine, kernel_settings, quantisations, seeds, shapes, with_constants
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16, QUANTISED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import lower

@@ -8,10 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import (
-    EIGHT_BITS,
-    FLOAT32,
-    INT8,
-    INT16,
     activations,
     affine,
     all_pairs,
@@ -22,6 +18,7 @@ from tests.support.draw import (
     two_inputs,
 )
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import Engine, lower

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT8, QUANTISED, activations, affine, kernel_settings, quantisations, seeds
+from tests.support.draw import activations, affine, kernel_settings, quantisations, seeds
 from tests.support.layers import Geometry, geometries, pool_graph
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, QUANTISED
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower

@@ -7,19 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import (
-    EIGHT_BITS,
-    FLOAT32,
-    INT8,
-    INT16,
-    affine,
-    all_pairs,
-    kernel_settings,
-    quantisations,
-    seeds,
-    two_inputs,
-)
+from tests.support.draw import affine, all_pairs, kernel_settings, quantisations, seeds, two_inputs
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import EIGHT_BITS, FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.interpreter import lower
 

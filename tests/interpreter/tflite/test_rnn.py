@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, kernel_settings
+from tests.support.draw import kernel_settings
 from tests.support.lstm import Values
 from tests.support.single_op import check_stream, random_inputs
+from tests.support.types import FLOAT32
 from tflq.errors import GraphError
 from tflq.graph import Graph, GraphBuilder
 from tflq.interpreter import lower

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT8, INT16, UINT8, affine, kernel_settings, one_input, scales, seeds, zero_points
+from tests.support.draw import affine, kernel_settings, one_input, scales, seeds, zero_points
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import INT8, INT16, UINT8
 from tflq.analysis.oracle import OracleAborted
 from tflq.errors import GraphError, UnsupportedError
 from tflq.interpreter import Engine, lower

@@ -7,20 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import (
-    FLOAT32,
-    INT8,
-    INT16,
-    UINT8,
-    affine,
-    kernel_settings,
-    quantisations,
-    scales,
-    seeds,
-    shapes,
-)
+from tests.support.draw import affine, kernel_settings, quantisations, scales, seeds, shapes
 from tests.support.reductions import axes_of, reduction
 from tests.support.single_op import assert_same_bits, check_against_oracle, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.graph import DType

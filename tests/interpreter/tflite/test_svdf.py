@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import FLOAT32, INT8, INT16, UINT8, affine, kernel_settings
+from tests.support.draw import affine, kernel_settings
 from tests.support.single_op import check_stream, random_inputs
+from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import lower

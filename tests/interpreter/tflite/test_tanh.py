@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import EIGHT_BITS, INT16, affine, every_code, kernel_settings, one_input, quantisations, scales
+from tests.support.draw import affine, every_code, kernel_settings, one_input, quantisations, scales
 from tests.support.single_op import check_against_oracle
+from tests.support.types import EIGHT_BITS, INT16
 from tflq.errors import UnsupportedError
 from tflq.interpreter import lower
 

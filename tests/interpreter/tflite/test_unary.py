@@ -8,10 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.draw import (
-    EIGHT_BITS,
-    INT8,
-    INT16,
-    UINT8,
     affine,
     every_code,
     kernel_settings,
@@ -23,6 +19,7 @@ from tests.support.draw import (
     zero_points,
 )
 from tests.support.single_op import check_against_oracle, random_inputs
+from tests.support.types import EIGHT_BITS, INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType
 from tflq.interpreter import Engine, lower

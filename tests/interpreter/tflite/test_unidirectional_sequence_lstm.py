@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.draw import INT16, affine, kernel_settings
+from tests.support.draw import affine, kernel_settings
 from tests.support.known import check_known
 from tests.support.lstm import Lstm, lstm_graph, lstms
 from tests.support.single_op import check_stream, random_inputs
+from tests.support.types import INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Tensor
 from tflq.interpreter import lower

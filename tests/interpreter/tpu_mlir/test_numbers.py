@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType, GraphBuilder
+from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.tpu_mlir.curves import by_c_library
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
 from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
@@ -103,3 +105,11 @@ def test_tables_follow_the_c_library() -> None:
     x = np.array([[19.0016, -19.0016], [0.5, 800.0]])
     assert by_c_library(math.tanh)(x).tolist() == [[math.tanh(v) for v in row] for row in x.tolist()]
     assert by_c_library(math.exp)(x)[1, 1] == math.inf
+
+
+def test_a_sum_whose_multiplier_needs_no_shift() -> None:
+    b = GraphBuilder()
+    x, y = (b.input(name, (3,), DType.INT8, Affine.per_tensor(np.float32(1), 0, 8)) for name in "xy")
+    graph = b.build([b.add("add", [x, y], (3,), DType.INT8, Affine.per_tensor(np.float32(0.01), 0, 8))])
+    codes = np.array([[0, 1, -1]], np.int8)
+    assert Engine(lower(graph, "tpu_mlir")).run([codes, codes * 0])[graph.outputs[0]].tolist() == [[0, 100, -100]]

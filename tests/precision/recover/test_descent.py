@@ -11,6 +11,7 @@ from tflq.precision.recover.grid import exact_product, on_grid
 from tflq.precision.recover.moments import Moments, Observed, moments_of
 
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 4))
+problems = given(st.integers(0, 1 << 30), SHAPES, st.sampled_from((1, 3, 7)), st.booleans())
 
 
 def problem(seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bool) -> tuple[Moments, Grid, np.ndarray]:
@@ -28,7 +29,7 @@ def problem(seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bo
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 1 << 30), SHAPES, st.sampled_from((1, 3, 7)), st.booleans())
+@problems
 def test_descent_never_raises_the_loss_and_ends_where_no_single_weight_can_lower_it(
     seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bool
 ) -> None:
@@ -49,7 +50,7 @@ def test_descent_never_raises_the_loss_and_ends_where_no_single_weight_can_lower
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1 << 30), SHAPES, st.sampled_from((1, 3, 7)), st.booleans())
+@problems
 def test_what_is_found_is_no_worse_than_nearest_and_gives_its_scale_back(
     seed: int, shape: tuple[int, int, int], largest: int, per_tensor: bool
 ) -> None:

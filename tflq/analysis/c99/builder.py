@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.analysis.c99.bounds import bounds_of, bounds_of_type
+from tflq.analysis.c99.bounds import WHOLE_ALREADY, as_whole, bounds_of, bounds_of_type, called, smallest_type
 from tflq.analysis.c99.expression import (
     Axis,
     Buffer,
@@ -25,11 +25,13 @@ from tflq.analysis.c99.expression import (
     Number,
     Operation,
     Term,
+    cut_of,
+    index_of,
+    strides_of,
+    varying,
 )
-from tflq.analysis.c99.places import cut_of, index_of, strides_of, varying
 from tflq.analysis.c99.recorder import Call, Chosen
 from tflq.analysis.c99.sums import fold_of, product_of, row_of, window_of
-from tflq.analysis.c99.whole import WHOLE_ALREADY, as_whole, called, smallest_type
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.taps import TransposedTaps, WindowTaps
@@ -121,6 +123,19 @@ class Builder:
         if key not in self._made:
             self._made[key] = self._of_record(first, places.reshape(ids.shape), axes)
         return self._made[key]
+
+    def inner(self, ids: Ids, axes: tuple[Axis, ...], inner: tuple[Axis, ...]) -> Expression:
+        """Return what a sum goes over: as `build`, or memory filled before where elements come from several places."""
+        self.depth += len(inner)
+        try:
+            return self.build(ids, (*axes, *inner))
+        except Mixed as mixed:
+            if mixed.axis not in inner:
+                raise
+        finally:
+            self.depth -= len(inner)
+        ids, used = varying(ids, (*axes, *inner))
+        return self._load(self.buffer(ids), np.arange(ids.size).reshape(ids.shape), used)
 
     def _fill_flat(self, target: Buffer, flat: Ids) -> bool:
         """Fill with one loop where nothing depends on more than the place in it; else do nothing."""

@@ -15,7 +15,8 @@ from tflq.analysis.c99.text import FunctionText
 from tflq.analysis.c99.words import stored_type
 from tflq.analysis.explain.recording import RecordedNode
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Affine, Array, Graph, Tensor
+from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands, Tensor
+from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.recording.tape import Kind
 from tflq.interpreter.registry import kernel, kernel_name
 from tflq.quoting import c_comment
@@ -31,6 +32,7 @@ class Layer:
         constants: their declarations.
         function: its text.
         arguments: tensors that are passed to it, inputs before outputs.
+        keeps: variable tensors whose new values it writes behind them.
     """
 
     index: int
@@ -38,6 +40,7 @@ class Layer:
     constants: tuple[str, ...]
     function: str
     arguments: tuple[int, ...]
+    keeps: tuple[int, ...] = ()
 
 
 def layer_of(
@@ -57,27 +60,31 @@ def layer_of(
         UnsupportedError: the layer has no form in C, with the reason.
     """
     node, operands = graph.nodes[index], graph.operands(index)
-    recorded = RecordedNode(node, operands, inputs, ProgramOperations)
-    if recorded.failure:
-        raise UnsupportedError(f"it could not be recorded: {recorded.failure}")
+    recorded = _recorded(node, operands, inputs)
     read = [None if t == ABSENT or x is None else x for t, x in zip(node.inputs, inputs, strict=True)]
     buffers = [
-        None if x is None else _buffer(f"x{position}" if position else "x", x, operands.inputs[position])
+        None if x is None else _buffer(_name("x", position), x, operands.inputs[position])
         for position, x in enumerate(read)
     ]
     given = {t for t in node.inputs if t != ABSENT and (graph.tensors[t].is_constant or t in known)}
     constants = {i for i, t in enumerate(node.inputs) if t in given}
     _freeze(recorded, constants)
-    names = {b.name for b in buffers if b is not None} | {_output_name(n) for n in range(len(node.outputs))}
+    keeps = tuple(t for t in node.inputs if t != ABSENT and graph.tensors[t].is_variable)
+    keeps = keeps[: recorded.results - len(node.outputs)]
+    written = [
+        *((_name("y", n), t) for n, t in enumerate(node.outputs)),
+        *((_name("next", n), t) for n, t in enumerate(keeps)),
+    ]
+    names = {b.name for b in buffers if b is not None} | {name for name, _ in written}
     text = FunctionText(shared, name, recorded.tape, names)
     lines: list[str] = []
     outputs = []
-    for position, t in enumerate(node.outputs):
+    for position, (output, t) in enumerate(written):
         ids = recorded.numbers(position)
         if ids is None:
             raise UnsupportedError("its kernel computes in a way that is not recorded")
         tensor = graph.tensors[t]
-        target = Buffer(_output_name(position), tensor.dtype.storage, 0, 0, ids.size)
+        target = Buffer(output, tensor.dtype.storage, 0, 0, ids.size)
         outputs.append(target)
         builder = Builder(recorded.tape, buffers)
         builder.fill(target, ids)
@@ -92,11 +99,23 @@ def layer_of(
     head = _description(graph, index, recorded.source)
     function = f"{head}\nstatic void {name}({', '.join(words)})\n{{\n{body}\n}}"
     arguments = (*(node.inputs[i] for i in used), *node.outputs)
-    return Layer(index, name, tuple(text.constants.values()), function, arguments)
+    return Layer(index, name, tuple(text.constants.values()), function, arguments, keeps)
 
 
-def _output_name(position: int) -> str:
-    return f"y{position}" if position else "y"
+def _recorded(node: Node, operands: Operands, inputs: Sequence[Array | None]) -> RecordedNode:
+    """Record a node's kernel; raises as `layer_of`."""
+    if node.operator in CONTROL:
+        raise UnsupportedError("an operator of control flow or resources has no form in C")
+    if kernel(node.arithmetic or "", kernel_name(node)).stateful:
+        raise UnsupportedError("it gives other numbers in each call")
+    recorded = RecordedNode(node, operands, inputs, ProgramOperations)
+    if recorded.failure:
+        raise UnsupportedError(f"it could not be recorded: {recorded.failure}")
+    return recorded
+
+
+def _name(word: str, position: int) -> str:
+    return f"{word}{position}" if position else word
 
 
 def _freeze(recorded: RecordedNode, constants: Collection[int]) -> None:

@@ -7,24 +7,35 @@ in one static arena, as `tflq inspect` plans it. Only stdint.h and string.h are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tflq.analysis.c99.calls import calls_of, tensor_size
 from tflq.analysis.c99.helpers import WINDOW
 from tflq.analysis.c99.layer import Layer, layer_of, tensor_words
 from tflq.analysis.c99.shared import Shared
-from tflq.analysis.c99.templates import HEADER, KERNELS, MAIN, NETWORK, README, REALS
-from tflq.analysis.c99.words import identifier, stored_type
+from tflq.analysis.c99.templates import HEADER, KERNELS, MAIN, NETWORK, README, REALS, STATEFUL, STATELESS
+from tflq.analysis.c99.variables import (
+    MOVES,
+    SILENT,
+    Variables,
+    members_of,
+    reset_text,
+    struct_text,
+    variables_of,
+)
+from tflq.analysis.c99.words import identifier
 from tflq.analysis.explain.explanation import Recording
 from tflq.analysis.inputs.random import RandomSamples
-from tflq.errors import UnsupportedError
+from tflq.errors import UnsupportedError, UsageError
 from tflq.graph import ABSENT, DType, Graph
-from tflq.graph.arena import arena_of
 from tflq.interpreter import Engine
-from tflq.quoting import c_comment, c_string, markdown_code
+from tflq.quoting import c_comment, markdown_code
 
-CHECKS = 2
-"""Samples for which the program is written: it must not depend on which one was recorded."""
+CHECKS = ((0, 0), (1, 0))
+"""(seed, samples before it) of samples for which the program is written, and which it must not depend on."""
+CHECKS_OF_STATE = ((0, 0), (1, 1), (2, 6))
+"""The same for a network that keeps state, which differs between them."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class Program:
         graph: what the program computes, with its own inputs and outputs.
         tensors: indices of the tensors that the callback sees, in order.
         arena_bytes: of the static arena.
+        state_bytes: of the variables, which the caller keeps.
         left_out: nodes in front of and behind it that the caller computes, with the reason.
     """
 
@@ -43,39 +55,46 @@ class Program:
     graph: Graph
     tensors: tuple[int, ...]
     arena_bytes: int
+    state_bytes: int
     left_out: dict[str, str]
 
 
-def program_of(graph: Graph, model: str, arithmetic: str) -> Program:
+def program_of(engine: Engine, model: str, arithmetic: str) -> Program:
     """Write the program of a lowered graph.
 
     What reads or writes real numbers at its borders is left to the caller: a QUANTIZE in front, what has no form in C
     behind (DEQUANTIZE, a softmax in floating point).
 
     Args:
-        graph: lowered.
+        engine: of the graph, and of those that it runs.
         model: its name, for comments.
         arithmetic: whose integers, for comments.
 
     Raises:
-        UnsupportedError: operators without a form in C (all of them in one message), state, no integers.
+        UnsupportedError: operators without a form in C (all of them in one message), no integers.
+        UsageError: the network keeps state and the engine's samples are no stream.
     """
-    if any(t.is_variable for t in graph.tensors):
-        raise UnsupportedError("the network keeps state in variables, which c99 programs do not have yet")
+    graph, variables = engine.graph, variables_of(engine)
+    if variables and not engine.is_stream:
+        raise UsageError("the network keeps state: a program runs its samples as one stream, in TFLite's integers")
     front = _front(graph)
-    written = [_written(graph, seed, front) for seed in range(CHECKS)]
-    layers, shared, failures = written[0]
-    for layer, other in zip(layers, written[1][0], strict=False):
-        if (layer.function, layer.constants) != (other.function, other.constants):
-            failures[layer.index] = "which elements it reads depends on the data"
-    behind = _behind(graph, failures)
-    kept = [layer for layer in layers if layer.index not in behind]
-    inner = _program_graph(graph, front, behind, [layer.index for layer in kept])
+    checks = CHECKS_OF_STATE if variables else CHECKS
+    (layers, shared, failures), *others = [_written(engine, *check, front) for check in checks]
+    for found, _, _ in others:
+        same = {(layer.index, layer.function, layer.constants) for layer in found}
+        for layer in layers:
+            if (layer.index, layer.function, layer.constants) not in same:
+                failures[layer.index] = "which elements it reads depends on the data"
+    behind = _behind(graph, failures, variables)
+    kept = {layer.index: layer for layer in layers if layer.index not in behind}
+    moves = [i for i, node in enumerate(graph.nodes) if node.operator in MOVES]
+    inner = _program_graph(graph, front, behind, sorted((*kept, *moves)))
     words = {i: f"{graph.nodes[i].operator.upper()}: quantise the input as network.h says" for i in front}
     words |= {
         i: f"{graph.nodes[i].operator.upper()}: {failures.get(i, 'reads what is left to the caller')}" for i in behind
     }
-    return _assembled(inner, kept, shared, model, arithmetic, {graph.nodes[i].name: w for i, w in words.items()})
+    left_out = {graph.nodes[i].name: w for i, w in words.items()}
+    return _assembled(inner, kept, shared, variables, model, arithmetic, left_out)
 
 
 def _front(graph: Graph) -> set[int]:
@@ -89,11 +108,11 @@ def _front(graph: Graph) -> set[int]:
     return found
 
 
-def _behind(graph: Graph, failures: dict[int, str]) -> set[int]:
+def _behind(graph: Graph, failures: dict[int, str], variables: Variables) -> set[int]:
     """Return the nodes behind the program: those without a form in C, and what reads them.
 
     Raises:
-        UnsupportedError: they write integers, so that they are no border.
+        UnsupportedError: they write integers or use variables, so that they are no border.
     """
     behind = set(failures)
     lost = {t for i in behind for t in graph.nodes[i].outputs}
@@ -101,7 +120,8 @@ def _behind(graph: Graph, failures: dict[int, str]) -> set[int]:
         if index in behind or lost.intersection(node.inputs):
             behind.add(index)
             lost.update(node.outputs)
-    if any(graph.tensors[t].dtype.is_integer for t in lost) or len(behind) == len(graph.nodes):
+    keeps = any(not variables.keys().isdisjoint(graph.nodes[i].inputs) for i in behind)
+    if keeps or any(graph.tensors[t].dtype.is_integer for t in lost) or len(behind) == len(graph.nodes):
         raise UnsupportedError(f"no c99 program, which computes integers: {_reasons(graph, failures)}")
     return behind
 
@@ -118,15 +138,20 @@ def _reasons(graph: Graph, failures: dict[int, str]) -> str:
     )
 
 
-def _written(graph: Graph, seed: int, front: set[int]) -> tuple[list[Layer], Shared, dict[int, str]]:
-    engine = Engine(graph)
-    recording = Recording()
+def _written(engine: Engine, seed: int, before: int, front: set[int]) -> tuple[list[Layer], Shared, dict[int, str]]:
+    graph, recording = engine.graph, Recording()
+    samples = RandomSamples(graph, before + 1, seed)
+    engine = Engine(graph, graphs=engine.graphs, state="stream")
+    if before:
+        engine.run(samples.take(0, before))
     engine.listeners = (recording,)
-    engine.run(RandomSamples(engine.graph, 1, seed).take(0, 1))
+    engine.run(samples.take(before, before + 1))
     shared, layers, failures = Shared(), [], {}
     known = {t for i, node in enumerate(graph.nodes) if i not in recording.inputs for t in node.outputs}
     for index, node in enumerate(graph.nodes):
         if index in front or index not in recording.inputs:  # what does not depend on the sample ran once before
+            continue
+        if node.operator in (*MOVES, *SILENT):
             continue
         name = identifier(f"{node.operator}_{index}")
         try:
@@ -151,69 +176,59 @@ def _program_graph(graph: Graph, front: set[int], behind: set[int], kept: Sequen
 
 
 def _assembled(
-    graph: Graph, layers: Sequence[Layer], shared: Shared, model: str, arithmetic: str, left_out: dict[str, str]
+    graph: Graph,
+    layers: Mapping[int, Layer],
+    shared: Shared,
+    variables: Variables,
+    model: str,
+    arithmetic: str,
+    left_out: dict[str, str],
 ) -> Program:
-    arena = arena_of(replace(graph, inputs=()))
-    computed = {t for node in graph.nodes for t in node.outputs}
-    offsets = {b.tensor: b.offset for b in arena.buffers if b.tensor in computed}
-    size = max((b.offset + b.size for b in arena.buffers if b.tensor in computed), default=0)
-    calls, tensors = [], []
-    for layer, node in zip(layers, graph.nodes, strict=True):
-        arguments = ", ".join(_pointer(graph, t, offsets) for t in layer.arguments)
-        calls.append(f"    {layer.name}({arguments});")
-        for t in node.outputs:
-            tensors.append(t)
-            name = c_string(graph.tensors[t].name)
-            calls.append(f"    if (hook) hook(context, {t}, {name}, arena.at + {offsets[t]}, {_bytes(graph, t)});")
-    for n, t in enumerate(graph.outputs):
-        source = f"arena.at + {offsets[t]}" if t in offsets else f"inputs[{graph.inputs.index(t)}]"
-        calls.append(f"    memcpy(outputs[{n}], {source}, {_bytes(graph, t)});")
+    tensors = tuple(t for node in graph.nodes for t in node.outputs)
+    calls = calls_of(graph, list(layers.values()), variables)
     title = f"{c_comment(model, 80)} in the integers of {arithmetic}, by tflq."
     helpers, rules = "\n\n".join(shared.helpers.values()), "\n\n".join(shared.primitives.values())
     windows = "\n\n".join([WINDOW, *shared.windows.values()]) if shared.windows else ""
-    functions = "\n\n".join("\n".join([*layer.constants, layer.function]) for layer in layers)
+    functions = "\n\n".join("\n".join([*layer.constants, layer.function]) for layer in layers.values())
     called = _only_used("\n\n".join([helpers, rules, windows]), functions)
     has_reals = re.search(r"\b(float|double)\b", re.sub(r"/\*.*?\*/", "", called + functions, flags=re.DOTALL))
     kernels = KERNELS.format(title=title, reals=REALS if has_reals else "", called=called)
+    words = {"title": title} | (STATEFUL if variables else STATELESS)
     files = {
-        "network.h": _header(graph, title),
+        "network.h": _header(graph, variables, words),
         "kernels.h": re.sub(r"\n{3,}", "\n\n", kernels),
-        "network.c": NETWORK.format(title=title, functions=functions, calls="\n".join(calls), size=max(size, 8)),
-        "main.c": MAIN.format(title=title),
+        "network.c": NETWORK.format(
+            functions="\n\n".join([*calls.constants, functions]),
+            calls="\n".join(calls.lines),
+            size=max(calls.arena_bytes, 8),
+            reset=reset_text(variables),
+            **words,
+        ),
+        "main.c": MAIN.format(**words),
         "README.md": README.format(
             model=markdown_code(model),
             arithmetic=arithmetic,
             layers=len(layers),
-            arena=size,
+            arena=calls.arena_bytes,
             borders="\n".join(f"- {markdown_code(name)}: {why}" for name, why in left_out.items()) or "- nothing",
+            **words,
         ),
     }
-    return Program(files, graph, tuple(tensors), size, left_out)
+    state_bytes = sum(member.start.nbytes for member in members_of(variables))
+    return Program(files, graph, tensors, calls.arena_bytes, state_bytes, left_out)
 
 
-def _pointer(graph: Graph, t: int, offsets: dict[int, int]) -> str:
-    kind = stored_type(graph.tensors[t].dtype.storage)
-    if t in offsets:
-        return f"({kind} *)(void *)(arena.at + {offsets[t]})"
-    return f"(const {kind} *)inputs[{list(graph.inputs).index(t)}]"
-
-
-def _bytes(graph: Graph, t: int) -> int:
-    tensor = graph.tensors[t]
-    return tensor.size * tensor.dtype.storage.itemsize
-
-
-def _header(graph: Graph, title: str) -> str:
+def _header(graph: Graph, variables: Variables, words: Mapping[str, str]) -> str:
     lines = []
     for word, tensors in (("INPUT", graph.inputs), ("OUTPUT", graph.outputs)):
         lines.append(f"#define NETWORK_{word}S {len(tensors)}")
         for n, t in enumerate(tensors):
             lines.append(f"/* {word.lower()} {n}: {c_comment(tensor_words(graph.tensors[t]))} */")
-            lines.append(f"#define NETWORK_{word}_{n}_BYTES {_bytes(graph, t)}")
+            lines.append(f"#define NETWORK_{word}_{n}_BYTES {tensor_size(graph, t)}")
         sizes = ", ".join(f"NETWORK_{word}_{n}_BYTES" for n in range(len(tensors)))
         lines.append(f"#define NETWORK_{word}_SIZES {{ {sizes} }}")
-        lines.append(f"#define NETWORK_{word}_WORDS {sum((_bytes(graph, t) + 7) // 8 for t in tensors)}")
-    return HEADER.format(title=title, sizes="\n".join(lines))
+        lines.append(f"#define NETWORK_{word}_WORDS {sum((tensor_size(graph, t) + 7) // 8 for t in tensors)}")
+    return HEADER.format(sizes="\n".join(lines), struct=struct_text(variables), **words)
 
 
 def _only_used(kernels: str, functions: str) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tflq.analysis.c99.bounds import bounds_of, bounds_of_type
-from tflq.analysis.c99.expression import Axis, Buffer, Expression, Fold, Operation, WindowFold
-from tflq.analysis.c99.places import index_of
+from tflq.analysis.c99.expression import Axis, Buffer, Expression, Fold, Operation, WindowFold, index_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.interpreter.accumulate.taps import TransposedTaps, WindowTaps
@@ -45,12 +44,10 @@ def fold_of(build: Builder, record: Record, rows: Ids, stay: int, places: Ids, a
     if function is None:
         raise UnsupportedError(f"'{record.label}' has no form in C")
     own = rows.reshape(-1, *rows.shape[stay:])[places.reshape(-1)]
-    depth = build.depth
     kept = [n for n in rows.shape[stay:] if n > 1]
-    inner = tuple(Axis(n, depth + 1 + i) for i, n in enumerate(kept))
-    build.depth += len(inner)
-    body = build.build(own.reshape(*places.shape, *kept), (*axes, *inner))
-    build.depth -= len(inner)
+    inner = tuple(Axis(n, build.depth + 1 + i) for i, n in enumerate(kept))
+    own = own.reshape(*places.shape, *kept)
+    body = build.inner(own, axes, inner)
     return _folded(function, inner, body, record.values.dtype)
 
 

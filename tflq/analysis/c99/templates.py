@@ -2,8 +2,8 @@
 
 HEADER = """/* {title}
  *
- * network_run computes one sample. A network has no state; nothing is allocated; the arena is static, so that two calls
- * must not run at the same time. */
+ * network_run computes one sample. {keeps}
+ * Nothing is allocated; the arena is static, so that two calls must not run at the same time. */
 #ifndef NETWORK_H
 #define NETWORK_H
 
@@ -14,8 +14,9 @@ HEADER = """/* {title}
 /* Called with each tensor as soon as it is computed; `values` is valid until the call returns. */
 typedef void network_hook(void *context, int32_t tensor, const char *name, const void *values, int32_t bytes);
 
+{struct}
 /* inputs: NETWORK_INPUTS pointers, aligned to their types. outputs: NETWORK_OUTPUTS pointers. hook: NULL for none. */
-void network_run(const void *const *inputs, void *const *outputs, network_hook *hook, void *context);
+void network_run({parameter}const void *const *inputs, void *const *outputs, network_hook *hook, void *context);
 
 #endif
 """
@@ -60,7 +61,7 @@ static union {{
     int64_t aligned;
 }} arena;
 
-void network_run(const void *const *inputs, void *const *outputs, network_hook *hook, void *context)
+{reset}void network_run({parameter}const void *const *inputs, void *const *outputs, network_hook *hook, void *context)
 {{
     (void)inputs;
 {calls}
@@ -91,7 +92,7 @@ int main(int count, char **arguments)
     static int64_t output_memory[NETWORK_OUTPUT_WORDS];
     const void *inputs[NETWORK_INPUTS];
     void *outputs[NETWORK_OUTPUTS];
-    (void)arguments;
+{start}    (void)arguments;
     for (;;) {{
         int64_t *place = input_memory;
         for (int i = 0; i < NETWORK_INPUTS; i++) {{
@@ -106,7 +107,7 @@ int main(int count, char **arguments)
             outputs[i] = place;
             place += (output_sizes[i] + 7) / 8;
         }}
-        network_run(inputs, outputs, count > 1 ? NULL : write_tensor, NULL);
+        network_run({argument}inputs, outputs, count > 1 ? NULL : write_tensor, NULL);
         for (int i = 0; count > 1 && i < NETWORK_OUTPUTS; i++) {{
             fwrite(outputs[i], 1, output_sizes[i], stdout);
         }}
@@ -132,6 +133,28 @@ Written by `tflq export --program c99`. It computes every tensor bit for bit as 
 Needs C99 with arithmetic right shifts and stdint.h; no libraries. gcc: `-std=c99` keeps products and sums apart
 (-ffp-contract=off says so to other compilers).
 
-Left to the caller:
+{state}Left to the caller:
 {borders}
 """
+
+STATELESS = {
+    "keeps": "It keeps nothing for the next one.",
+    "parameter": "",
+    "argument": "",
+    "start": "",
+    "state": "",
+}
+"""What those texts say of a network without state; STATEFUL of one with state."""
+
+STATEFUL = {
+    "keeps": "What it keeps for the next one is in *state, which the caller owns.",
+    "parameter": "struct network_state *state,\n                 ",
+    "argument": "&state, ",
+    "start": "    static struct network_state state;\n    network_reset(&state);\n",
+    "state": """\
+State: the network keeps variables from one sample to the next, the members of `struct network_state`. The caller owns
+it, one for each stream. `network_reset` sets what the network starts with, `network_run` reads and changes it. main.c
+runs all samples as one stream.
+
+""",
+}

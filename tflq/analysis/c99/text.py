@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tflq.analysis.c99.bounds import bounds_of_type
+from tflq.analysis.c99.bounds import bounds_of_type, smallest_type
 from tflq.analysis.c99.brackets import atom, bare
 from tflq.analysis.c99.expression import (
     Axis,
@@ -27,7 +27,6 @@ from tflq.analysis.c99.expression import (
 )
 from tflq.analysis.c99.operations import operation_text
 from tflq.analysis.c99.recorder import Call
-from tflq.analysis.c99.whole import smallest_type
 from tflq.analysis.c99.words import array, identifier, number, stored_type
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
@@ -60,6 +59,7 @@ class FunctionText:
         calls = (r.operation.rule.function for r in tape.records if isinstance(r.operation, Call))
         self._reserved = {identifier(f.__name__) for f in calls} | set(arguments)
         self._taken: set[str] = set(self._reserved)
+        self._outside: set[str] = set()  # names in front of the loops, which stand to the function's end
         self._by_content: dict[tuple[bytes, str, str], str] = {}
 
     def declared_tables(self) -> list[str]:
@@ -68,11 +68,12 @@ class FunctionText:
 
     def nest(self, nest: Nest) -> list[str]:
         """Return the lines of loops that fill a part of a buffer."""
-        self._names, self._taken = {}, self._reserved | set(self.constants)
+        self._names, self._taken = {}, self._reserved | set(self.constants) | self._outside
         self._loops = _named_loops(nest)
         self._taken.update(self._loops.values())
         open_loops: list[Axis] = []
         lines = self.statements(nest.value, open_loops)
+        self._outside.update(self._names.values())
         for axis in nest.axes:
             lines.append(self._loop(axis, len(open_loops)))
             open_loops.append(axis)

@@ -60,7 +60,8 @@ STORED = {"bool": "uint8_t", "float32": "float", "float64": "double"}
 def identifier(text: str, longest: int = 48) -> str:
     """Return a name of small letters, digits and underscores that is no word of C."""
     name = re.sub(r"\W+", "_", text.lower(), flags=re.ASCII).strip("_")[:longest].rstrip("_") or "x"
-    return f"{name}_" if name in RESERVED or name[0].isdigit() else name
+    name = f"x{name}" if name[0].isdigit() else name
+    return f"{name}_" if name in RESERVED else name
 
 
 def stored_type(dtype: np.dtype[np.generic]) -> str:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tflq.analysis.compare.dumps import Dump
-from tflq.analysis.compare.explained import blame_of, explain
 from tflq.analysis.compare.isolated import Isolated
-from tflq.analysis.compare.judging import judged
+from tflq.analysis.compare.judging import blame_of, explain, judged
 from tflq.analysis.compare.matching import Match, Matching, match
 from tflq.analysis.compare.result import Comparison
 from tflq.analysis.compare.sides import Running, Side

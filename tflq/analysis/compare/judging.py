@@ -1,4 +1,4 @@
-"""Judges each compared tensor: what computes it, what it does alone, and why it differs."""
+"""Judges each compared tensor: what computes it, what it does alone, and why it differs; known differences apart."""
 
 from __future__ import annotations
 
@@ -15,12 +15,43 @@ from tflq.analysis.compare.causes import (
     likely_cause,
     noise_ratio,
 )
+from tflq.analysis.compare.dumps import Dump
 from tflq.analysis.compare.matching import Match
 from tflq.analysis.compare.result import ComparedTensor
 from tflq.analysis.compare.segments import Segment, segment
+from tflq.analysis.compare.sides import Running
 from tflq.analysis.compare.tally import TensorFigures
-from tflq.graph import Graph
+from tflq.analysis.executions import AS_IS
+from tflq.analysis.known_differences import Blame
+from tflq.graph import Array, Graph, Model
 from tflq.units import short
+
+
+def blame_of(model: Running | None, dump: Dump | None) -> Blame | None:
+    """Return what explains differences of a model and a dump; None for others than a model as it is and a dump."""
+    if model is not None and model.execution.name == AS_IS and dump is not None:
+        return Blame(Model([model.execution.graph]))
+    return None
+
+
+def explain(
+    blame: Blame,
+    matches: Sequence[Match],
+    inputs: list[Array],
+    ours: Mapping[str, Array],
+    theirs: Mapping[str, Array],
+) -> None:
+    """Add a chunk.
+
+    Args:
+        blame: as `blame_of` made it.
+        matches: every tensor that both sides have whole, the model's column first.
+        inputs: of the model.
+        ours: the model's values by column name.
+        theirs: the dump's.
+    """
+    mine = {m.first.index: ours[m.first.name] for m in matches}
+    blame.add(inputs, mine, {m.first.index: theirs[m.second.name].reshape(mine[m.first.index].shape) for m in matches})
 
 
 def judged(

@@ -10,6 +10,7 @@ import numpy as np
 from tflq.analysis.compare.params import IntegerDifference, integer_differences
 from tflq.analysis.compare.weights import WeightFigures, weight_figures
 from tflq.graph import ABSENT, Graph, Node, Tensor
+from tflq.graph.cut import between
 
 
 @dataclass(frozen=True)
@@ -60,22 +61,8 @@ def segment(
 
 
 def _behind(graph: Graph, tensor: int, matched: Mapping[int, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    writers = graph.producers()
-    nodes: set[int] = set()
-    inputs: dict[int, None] = {}
-    waiting = [tensor]
-    while waiting:
-        writer = writers.get(waiting.pop())
-        if writer is None or writer in nodes:
-            continue
-        nodes.add(writer)
-        for t in graph.nodes[writer].inputs:
-            if t == ABSENT or graph.tensors[t].is_constant:
-                continue
-            if t in matched:
-                inputs[t] = None
-            else:
-                waiting.append(t)
+    nodes, read = between(graph, matched.keys() - {tensor}, [tensor])
+    inputs = [t for t in read if t in matched and t != tensor and not graph.tensors[t].is_constant]
     return tuple(sorted(nodes)), tuple(inputs)
 
 

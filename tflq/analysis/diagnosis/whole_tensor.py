@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.suspect import Suspect, like, unequal
-from tflq.analysis.ulps import distance
+from tflq.analysis.difference import distance
 from tflq.units import short
 
 Mask = NDArray[np.bool_]

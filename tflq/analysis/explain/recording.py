@@ -78,6 +78,11 @@ class RecordedNode:
         ) as error:
             self.failure = f"{type(error).__name__}: {error}"
 
+    @property
+    def results(self) -> int:
+        """How many arrays the kernel returned: its outputs, and behind them new values of variables."""
+        return len(self._results)
+
     def numbers(self, output: int) -> Ids | None:
         """Return the numbers of an output's elements, [1, *shape]; None where it was not recorded."""
         result = self._results[output] if output < len(self._results) else None

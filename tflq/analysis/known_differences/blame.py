@@ -23,7 +23,7 @@ from tflq.graph import ABSENT, Array, Graph, Model, Node
 from tflq.interpreter import Engine
 from tflq.interpreter.execution.control import CONTROL
 from tflq.interpreter.execution.engine import State
-from tflq.interpreter.execution.resize import resize
+from tflq.interpreter.execution.settle import resize
 
 INHERITED = "computed from tensors whose differences are known"
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.difference import differing
+from tflq.analysis.difference import differing, distance, distance_in_units
 from tflq.analysis.known_differences.row import Effect, KnownDifference, Place
-from tflq.analysis.ulps import distance, distance_in_units
 from tflq.graph import Array
 
 Mask = NDArray[np.bool_]

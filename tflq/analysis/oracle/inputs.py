@@ -1,8 +1,9 @@
-"""Check the caller's arrays against a model before TFLite sees them."""
+"""What a caller asks of TFLite: arrays that fit the model, and tensors that it can give."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,3 +64,33 @@ def _check(place: int, array: NDArray[np.generic], tensor: OracleTensor, resize:
             f"input {place} ({tensor.name}): samples of shape {list(shape)} given, the model takes {list(signature)}"
         )
     return shape
+
+
+Tensors = Literal["all", "outputs"] | Iterable[int]
+
+UNDESCRIBED = "TFLite knows no such tensor, or its Python interface has no name for the type"
+_DELEGATED = "kernels AUTO: the XNNPACK delegate does not write intermediate tensors"
+
+
+def select(
+    model: OracleModel, details: Mapping[int, OracleTensor], wanted: str | tuple[int, ...], *, delegated: bool
+) -> tuple[tuple[int, ...], dict[int, str]]:
+    """Return the indices to ask for, ascending, and those that need not be asked for, with the reason.
+
+    Args:
+        model: the loaded model.
+        details: its tensors, as far as TFLite describes them.
+        wanted: "all" but constants that are no outputs, "outputs", or indices.
+        delegated: whether a delegate runs the graph; its intermediate tensors are then never written.
+    """
+    if wanted == "outputs":
+        asked = set(model.outputs)
+    elif isinstance(wanted, str):
+        asked = {*range(max(details, default=-1) + 1)} - model.constants | {*model.outputs}
+    else:
+        asked = set(wanted)
+    refused = dict.fromkeys(sorted(asked - set(details)), UNDESCRIBED)
+    if delegated:
+        visible = {*model.inputs, *model.outputs, *model.constants, *refused}
+        refused |= dict.fromkeys(sorted(asked - visible), _DELEGATED)
+    return tuple(sorted(asked - set(refused))), refused

@@ -12,13 +12,19 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from tflq.analysis.oracle import protocol
-from tflq.analysis.oracle.chunks import chunk_samples, joined
 from tflq.analysis.oracle.errors import OracleRefused
-from tflq.analysis.oracle.inputs import Inputs, Shapes, check_inputs
+from tflq.analysis.oracle.inputs import UNDESCRIBED, Inputs, Shapes, Tensors, check_inputs, select
 from tflq.analysis.oracle.package import DISTRIBUTIONS, RESOLVERS, Kernels, Package, find_package
 from tflq.analysis.oracle.process import WorkerProcess
-from tflq.analysis.oracle.results import OracleIdentity, OracleModel, OracleRun, OracleTensor, OracleTiming
-from tflq.analysis.oracle.selection import UNDESCRIBED, Tensors, select
+from tflq.analysis.oracle.results import (
+    OracleIdentity,
+    OracleModel,
+    OracleRun,
+    OracleTensor,
+    OracleTiming,
+    chunk_samples,
+    joined,
+)
 from tflq.errors import OptionError, OracleError
 
 State = Literal["independent", "stream"]

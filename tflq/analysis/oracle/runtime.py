@@ -100,7 +100,13 @@ class TfliteModel:
         self._wrapper.Invoke(*self._where)
 
     def read(self, index: int) -> NDArray[np.generic]:
-        """Return a copy of a tensor, strings as objects; ValueError, in TFLite's words, where it has no data."""
+        """Return a copy of a tensor, strings as objects; ValueError, in TFLite's words, where it has no data.
+
+        A resource's tensor holds its number, 4 bytes. TFLite's GetTensor takes them for a count of strings and reads
+        that many offsets behind them: with the number 0 no string, with 1 memory that is not its own (SIGSEGV or None).
+        """
+        if _is_resource(self._wrapper.TensorType(index, self._subgraph)):
+            raise ValueError("a resource, which TFLite does not show")
         try:
             value = self._wrapper.GetTensor(index, self._subgraph)
         except (ValueError, RuntimeError):
@@ -108,10 +114,7 @@ class TfliteModel:
             if 0 not in shape:
                 raise
             return np.empty(shape, self._wrapper.TensorType(index, self._subgraph))
-        array = np.asarray(value)
-        if array.dtype == np.object_ and any(item is None for item in array.flat):
-            raise ValueError("a resource, which TFLite does not show")
-        return array
+        return np.asarray(value)
 
 
 # Resources, hash tables and random generators live beside the tensors. Other subgraphs may hold any of them.
@@ -132,6 +135,17 @@ _KEEPS_STATE = frozenset(
 )
 
 
+def _is_resource(kind: type) -> bool:
+    """Resources and variants are numpy's objects in TFLite's Python interface; strings are its bytes."""
+    return bool(np.dtype(kind) == np.object_)
+
+
+def _dtype_name(kind: type) -> str:
+    if _is_resource(kind):
+        return "resource"
+    return "str" if kind in (np.bytes_, np.str_) else np.dtype(kind).name
+
+
 def _tensor(details: dict[str, Any]) -> OracleTensor:
     quantisation = details["quantization_parameters"]
     return OracleTensor(
@@ -139,7 +153,7 @@ def _tensor(details: dict[str, Any]) -> OracleTensor:
         name=str(details["name"]),
         shape=tuple(int(n) for n in details["shape"]),
         shape_signature=tuple(int(n) for n in details["shape_signature"]),
-        dtype="str" if details["dtype"] in (np.bytes_, np.str_, np.object_) else np.dtype(details["dtype"]).name,
+        dtype=_dtype_name(details["dtype"]),
         scales=tuple(float(scale) for scale in quantisation["scales"]),
         zero_points=tuple(int(zero_point) for zero_point in quantisation["zero_points"]),
         quantized_dimension=int(quantisation["quantized_dimension"]),

@@ -39,7 +39,10 @@ class Session:
         return protocol.Loaded(tensors, interface.inputs, interface.outputs, constants, self._model.signatures)
 
     def _has_data(self, tensor: OracleTensor) -> bool:
-        if 0 in tensor.shape or tensor.dtype == "str":  # TFLite dereferences null for a string tensor without data
+        if 0 in tensor.shape or tensor.dtype in (
+            "str",
+            "resource",
+        ):  # TFLite dereferences null for strings without data
             return False
         try:
             self._model.read(tensor.index)

@@ -1,14 +1,15 @@
-"""The files of test vectors: one of three formats, an index that says what is in them, and a README of their use."""
+"""The files of test vectors: one of three formats, an index that says what is where."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from tflq.analysis.archives import npz_bytes
 from tflq.analysis.vectors import readme
 from tflq.analysis.vectors.c_arrays import header_of, source_of
 from tflq.analysis.vectors.collect import LayerVectors, Vector
-from tflq.analysis.vectors.hex_words import hex_text
 from tflq.analysis.vectors.params import Json
 from tflq.quoting import json_text
 
@@ -75,3 +76,15 @@ def _array(layer: LayerVectors, vector: Vector, kind: str) -> dict[str, Json]:
         "zero_point": None if affine is None else [int(z) for z in affine.zero_point],
         "axis": None if affine is None else affine.axis,
     }
+
+
+def hex_text(vector: Vector) -> str:
+    """Return one word a line, the last axis fastest: two's complement, or the IEEE bits of floating-point numbers.
+
+    A word has as many digits as the element has half bytes; the first line is a comment with type and shape.
+    """
+    values = np.ascontiguousarray(vector.values).reshape(-1)
+    size_bytes = values.dtype.itemsize
+    words = values.view(f"u{size_bytes}")
+    head = f"// {vector.role} {vector.name}: {values.dtype}{list(vector.values.shape)}"
+    return "\n".join([head, *(f"{int(word):0{2 * size_bytes}x}" for word in words), ""])

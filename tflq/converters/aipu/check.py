@@ -7,6 +7,7 @@ import numpy as np
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.translate import folded
+from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node
 
 
@@ -19,10 +20,8 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
 
 
 def _reason(graph: Graph, node: Node) -> str:
-    if node.custom_code:
-        return f"custom operator '{node.custom_code}' has no mapping; replace it or cut the graph in front of it"
-    if node.operator not in SOURCES:
-        return f"no mapping to Zhouyi; it takes {', '.join(sorted(SOURCES))}"
+    if node.custom_code or node.operator not in SOURCES:
+        return no_mapping(node, "no mapping to Zhouyi")
     source = SOURCES[node.operator]
     fused = node.attributes.text("fused_activation_function", "none")
     if fused not in ("none", *SOURCES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +33,7 @@ Requested = Callable[[Node, Operands, LayerOptions], dict[str, Attribute]]
 """Requested options of a layer that its operands decide."""
 
 Single = NDArray[np.float32]
-Values = Callable[[Node, Operands, Sequence[Array]], tuple[Single, ...]]
+Values = Callable[[Node, Operands, Sequence[Array]], tuple[Array, ...]]
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,13 @@ class Internal:
         names: in order.
         values: the real numbers whose ranges they get, of the inputs that are no constants, real[S, *shape] each.
         signed: whether they may be below 0.
+        each_step: name of one more a time step; "" for none.
     """
 
     names: tuple[str, ...]
     values: Values
     signed: bool = True
+    each_step: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Layer:
         is_linear: whether it has weights and biases on the scale of its input.
         requested: requested options that the kernel reads, which follow from the layer's own.
         has_width: whether `multiplier_bits` is for it.
+        has_own_scales: whether its parts hold the scales of its weights and biases, several a tensor.
     """
 
     type: str
@@ -85,11 +89,43 @@ class Layer:
     is_linear: bool = False
     has_width: bool | Callable[[Node], bool] = False
     requested: Requested | None = None
+    has_own_scales: bool = False
 
     @property
     def passes(self) -> bool:
         """Whether the output has the input's own type."""
         return self.signed is None and self.types in (None, all_values)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What docs/aipu.md, 5 says of layers that have one formula; scripts/worked_layers writes the page's table of it.
+
+    Attributes:
+        paper: sections of the whitepaper, "4.24 to 4.26, 4.28"; "-" where it has none.
+        operator: its names there; in brackets what others call it.
+        formula: of the quantized values.
+        tests: marks of the page's legend.
+        layer: types in the IR, with methods and conditions; "" where they are the operator's own names.
+        tflite: operators that become it.
+        signed: what the output is; "" where `Layer.signed` says it.
+        restriction: what the layer must be.
+    """
+
+    paper: str
+    operator: str
+    formula: str
+    tests: str
+    layer: str = ""
+    tflite: str = "none"
+    signed: str = ""
+    restriction: str = "-"
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types in the IR alone."""
+        plain = re.sub(r"\(.*?\)|quantize_method=\w+", "", self.layer or self.operator)
+        return tuple(re.split(r"[ ;]", part.strip())[0] for part in re.split("[,;]", plain) if part.strip())
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def _layer(graph: Graph, index: int, computed: Collection[int]) -> Layer:
         key: Constant(t.data, stored_type(t)) for key, t in constants.items() if t.data is not None
     }
     before.update({key: constant_of(data) for key, data in found.constants.items()})
-    scales = _scales_of(constants)
+    scales = {} if layer.has_own_scales else _scales_of(constants)
     is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
     if is_per_channel:
         before.update(scales)
@@ -174,7 +174,7 @@ def value_of(attribute: Attribute) -> Value | None:
         UnsupportedError: bytes.
     """
     if isinstance(attribute, np.ndarray):
-        return tuple(tuple(row) for row in attribute.tolist())
+        return tuple(tuple(row) if isinstance(row, list) else row for row in attribute.tolist())
     if isinstance(attribute, bytes):
         raise UnsupportedError("an attribute is bytes; Compass IR holds numbers and words")
     return attribute

@@ -28,7 +28,7 @@ def with_float_layers(quantised: Graph, network: Graph, names: Collection[str]) 
 
     Args:
         quantised: of this target, made of `network`.
-        network: float TFLite graph.
+        network: float TFLite graph, or the float layers of an IR.
         names: of the layers; all those that one operator became.
 
     Raises:
@@ -79,7 +79,9 @@ class _Islands:
         for node in self._operators([s for _, s in ends]):
             inputs = tuple(t if t == ABSENT else self._float(t) for t in node.inputs)
             outputs = tuple(self._new(t) for t in node.outputs)
-            self.graph.nodes.append(replace(node, inputs=inputs, outputs=outputs, arithmetic=FLOAT, params=None))
+            self.graph.nodes.append(
+                replace(node, inputs=inputs, outputs=outputs, arithmetic=node.arithmetic or FLOAT, params=None)
+            )
         for t, s in ends:
             self.graph.nodes.append(Node(QUANTIZE, (self.floats[s],), (t,), name=layer.name, arithmetic=ARITHMETIC))
 

@@ -14,6 +14,7 @@ from tflq.converters.aipu.quantised import attribute_of, lower_as_imported, quan
 from tflq.errors import FormatError, UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, validate
 from tflq.graph.attributes import Attribute
+from tflq.interpreter.kernels.aipu.real import NAME as REAL
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
 
 INPUT = "Input"
@@ -27,7 +28,8 @@ def graph_of(network: Network) -> Graph:
         network: as `tflq.schemas.aipu.read_network` returns it.
 
     Raises:
-        UnsupportedError: layers without a kernel, all at once; integers that no kernel here would run.
+        UnsupportedError: layers without a kernel, all at once; integers that no kernel here would run; an IR of the
+            Parser's mode compat_quantized_model.
         FormatError: scales or zero points of a quantised network that are none.
         GraphError: a graph that contradicts itself.
     """
@@ -47,6 +49,8 @@ def graph_of(network: Network) -> Graph:
             graph.nodes.append((quantised_node if quantised else _node)(graph, layer, places))
     graph.inputs = tuple(places[name] for name in _names(network, "input_tensors"))
     graph.outputs = tuple(places[name] for name in _names(network, "output_tensors"))
+    if not quantised:
+        graph.extra = replace(graph.extra, sources=places)
     validate(graph, "Compass IR")
     return lower_as_imported(graph) if quantised else graph
 
@@ -59,6 +63,11 @@ def _ahead(layer: Layer) -> tuple[str, ...]:
 
 
 def _refuse(network: Network) -> None:
+    if network.header.get("compat_quantized_model") is True:
+        raise UnsupportedError(
+            "compat_quantized_model=true: the IR has TFLite's integers, for Compass' closed core; allowed is false: "
+            "parse the model with compat_quantized_model = false, or give its .tflite"
+        )
     missing: dict[str, list[str]] = {}
     for index, layer in enumerate(network.layers):
         if layer.type != INPUT and layer.type not in OPERATORS:
@@ -105,12 +114,14 @@ def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
     constants = tuple(_constant(graph, layer, key, constant) for key, constant in layer.constants.items())
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     outputs = tuple(places[edge.name] for edge in layer.tops)
-    operator = OPERATORS[layer.type]
+    operator, attributes = OPERATORS[layer.type], _attributes(layer.entries)
     internal = tuple(
-        graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32)) for name in internal_names(operator)
+        graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32))
+        for name in internal_names(operator, attributes.integer("time_steps", 0))
     )
-    attributes = _attributes(layer.entries)
-    return Node(operator, inputs + constants, outputs, attributes, layer.name, intermediates=internal or None)
+    return Node(
+        operator, inputs + constants, outputs, attributes, layer.name, arithmetic=REAL, intermediates=internal or None
+    )
 
 
 def _constant(graph: Graph, layer: Layer, key: str, constant: Constant) -> int:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Single
 from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.calibration import StatisticsOptions
 from tflq.converters.calibration.statistics import Statistics
@@ -22,13 +21,15 @@ from tflq.graph import Array, Graph, Node, Operands, Range
 _WITH_VALUES = ("lrn", "pow", "detection_output", "proposal")
 
 
-def internal_names(operator: str) -> tuple[str, ...]:
-    """Return the names of a layer's intermediates, in order."""
+def internal_names(operator: str, steps: int = 0) -> tuple[str, ...]:
+    """Return the names of a layer's intermediates, in order; of a recurrent layer of so many time steps."""
     found = LAYERS[operator].internal
-    return () if found is None else found.names
+    if found is None:
+        return ()
+    return (*found.names, *(f"{found.each_step}_{t}" for t in range(steps if found.each_step else 0)))
 
 
-def internal_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+def internal_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """Return the real numbers whose ranges a layer's intermediates get.
 
     Args:
@@ -62,7 +63,7 @@ def with_internal_ranges(
     statistics = [Statistics(chosen) for _ in internal_names(node.operator)]
     for batch in batches:
         for one, values in zip(statistics, internal_values(node, operands, batch), strict=True):
-            one.update(values)
+            one.update(np.asarray(values, np.float32))
     if not statistics[0].batches:
         raise UnsupportedError(f"layer '{layer}': there is no batch; give at least one")
     ranged = graph.copy()

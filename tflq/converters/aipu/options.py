@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflq.converters.precision import Promotion
+from tflq.converters.aipu.parser_faults import PARSER_FAULTS
+from tflq.converters.precision import GLOBAL_CALIBRATION, Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
 from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
+from tflq.interpreter.kernels.aipu.gru import SCALES, WEIGHT_SCALES
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
@@ -20,6 +22,8 @@ PER_TENSOR, PER_CHANNEL = "per_tensor", "per_channel"
 FULL, RESTRICTED = "full", "restricted"
 COMPASS, WHITEPAPER = "compass", "whitepaper"
 AUTO, LUT, FAST_EXP = "auto", "lut", "fast_exp"
+
+GLOBAL_METHODS = ("none", "adaround", "adaquant_zy")
 
 _LEVELS = {**dict.fromkeys(("Z1", "Z2", "Z3", "X1"), 0), "X2": 1, **dict.fromkeys(("X3", "X3P", "X3S"), 2)}
 """Target -> which defaults it has. Source: Compass Optimizer, config/parser.py."""
@@ -50,6 +54,19 @@ KNOWN = (
     Setting("cut_inputs", False, "ranges of what SIGMOID reads end at 6, of TANH at 3, as the whitepaper hints"),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
     Setting(FLOAT_SUMS, False, "MatMul and ConvTranspose add in float32, as Compass's forward does; false: exactly"),
+    Setting(
+        PARSER_FAULTS,
+        False,
+        "two outputs of a Split are one, as the Compass Parser has it where it is wrong",
+        per_layer=False,
+    ),
+    Setting(
+        GLOBAL_CALIBRATION,
+        "none",
+        "recovery by the tool's objective: `convert` does it, and `recover`, `bench` and `search` with --recover",
+        GLOBAL_METHODS,
+        per_layer=False,
+    ),
     Setting("softmax", AUTO, "auto: fast_exp but where the network ends or ranks", (AUTO, LUT, FAST_EXP)),
     Setting("softmax_adjust_q", 1, "fraction bits of fast_exp", ADJUSTMENTS),
     Setting("lut_items_in_bits", 8, "log2 of the most entries of a table", minimum=8, maximum=10),
@@ -58,7 +75,10 @@ KNOWN = (
 TABLE_BITS = "lut_items_in_bits"
 CHANNEL_WISE = "channel_wise"
 """Requested option of linear layers with one scale each channel: their multiplier is wide, even that of one channel."""
-REQUESTED = (TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS, CHANNEL_WISE)
+REQUESTED = (
+    *(TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS, CHANNEL_WISE),
+    *(SCALES, WEIGHT_SCALES),
+)
 """What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
 PROMOTIONS = (
@@ -150,20 +170,6 @@ def refuse_settings(settings: Settings) -> None:
     changed += [key for rule in settings.rules for key in rule.values]
     if changed:
         raise OptionError(f"the network is quantised already: leave {', '.join(changed)} away, or give its float IR")
-
-
-def refuse_float_layers(options: Mapping[str, LayerOptions]) -> None:
-    """Refuse layers in floating point where there is no TFLite model whose operators could run.
-
-    Raises:
-        OptionError: names the layers.
-    """
-    requested = [name for name, found in options.items() if found.floating]
-    if requested:
-        raise OptionError(
-            f"float=true for layer {', '.join(requested[:3])}: a float IR has no operators that run in floating point; "
-            f"give the .tflite"
-        )
 
 
 def layer_values(graph: Graph, settings: Settings) -> dict[str, Mapping[str, Value]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from tflq.converters.calibration import samples_of
 from tflq.graph import Graph
 
 
@@ -29,3 +30,9 @@ class Origin:
     settings: Mapping[str, str] = field(default_factory=dict)
     ahead: Mapping[str, tuple[str, ...]] | None = None
     floats: Graph | None = field(default=None, repr=False, compare=False)
+
+
+def uncalibrated(graph: Graph) -> Graph:
+    """Return the graph with its origin where a calibration left its samples in front of it."""
+    samples = samples_of(graph)
+    return graph if samples is None or samples.origin is None else replace(graph, extra=samples.origin)

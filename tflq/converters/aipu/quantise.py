@@ -55,12 +55,12 @@ class _Quantiser:
                 signed = layer.internal is None or layer.internal.signed
                 self.graph.tensors[t] = _internal(self.graph.tensors[t], signed, options)
             self._outputs(index, node)
+            own = layer.requested(node, self.graph.operands(index), options) if layer.requested else {}
             if layer.is_linear:
                 self._weights(node)
             if layer.constants is not None:
                 for key, constant in layer.constants(node, self.graph.operands(index), options).items():
                     self.graph.tensors[self._place(node, key)] = constant
-            own = layer.requested(node, self.graph.operands(index), options) if layer.requested else {}
             attributes = Attributes({**node.attributes, **_requested(node, options), **own})
             self.graph.nodes[index] = replace(node, arithmetic=self._arithmetic(node), attributes=attributes)
         validate(self.graph, "aipu graph")

@@ -80,7 +80,8 @@ def quantised_node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Nod
         attributes[MERGED] = True
     if "is_perf_mode" not in layer.entries:
         attributes[CUT] = True
-    tables = {key: c.data for key, c in layer.constants.items() if key not in (*INPUTS, *_SCALES)}
+    stated = () if LAYERS[OPERATORS[layer.type]].has_own_scales else _SCALES
+    tables = {key: c.data for key, c in layer.constants.items() if key not in (*INPUTS, *stated)}
     inputs = tuple(places[edge.name] for edge in layer.bottoms)
     inputs += tuple(_constant(graph, layer, key) for key in layer.constants if key in INPUTS)
     outputs = tuple(places[edge.name] for edge in layer.tops)
@@ -168,6 +169,8 @@ def attribute_of(value: Value) -> Attribute:
             return np.asarray(value)
         except ValueError:
             raise FormatError(f"{format_value(value)[:60]}: lists within a list must have one length") from None
+    if value and all(isinstance(item, str) for item in value):
+        return np.asarray(value)
     if all(isinstance(item, int) for item in value):
         return tuple(int(item) for item in value if isinstance(item, int))
     return tuple(float(item) for item in value if isinstance(item, (int, float)))
@@ -208,6 +211,8 @@ def _scale(layer: Layer, key: str, dtype: DType, bits: int) -> Affine | None:
     s, zp = layer.entries.get(f"{key}_scale"), layer.entries.get(f"{key}_zp", 0)
     if s is None:
         return None
+    if LAYERS[OPERATORS[layer.type]].has_own_scales:
+        return affine_of(np.float32(1), 0, bits, dtype.is_signed)
     scale = s.data.astype(np.float32) if isinstance(s, Constant) else np.float32(_real(layer, f"{key}_scale", s))
     zero = 0 if isinstance(zp, Constant) else _whole(layer, f"{key}_zp", zp)
     return affine_of(scale, zero, bits, dtype.is_signed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,12 +17,13 @@ from tflq.converters.aipu.ir_rules import apart, with_ir_rules
 from tflq.converters.aipu.options import (
     KNOWN,
     PROMOTIONS,
+    LayerOptions,
     layer_values,
     options_of,
-    refuse_float_layers,
     refuse_settings,
 )
-from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.origin import Origin, uncalibrated
+from tflq.converters.aipu.parser_faults import PARSER_FAULTS, departures
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.tool_config import config_text
@@ -41,18 +42,19 @@ _WIDTHS = tuple((bits, {"activation_bits": bits, "weight_bits": bits}) for bits 
 """8 or 16 bits, for weights and output together."""
 
 
-def _check(graph: Graph, settings: Settings) -> tuple[str, ...]:
+def _check(given: Graph, settings: Settings) -> tuple[str, ...]:
+    graph = uncalibrated(given)
     layer_values(graph, apart(settings)[0])
     if isinstance(graph.extra, Origin):
         return ()
     return problems_of(float_view(ranges_from_quantisation(graph)))
 
 
-def quantise_graph(graph: Graph, settings: Settings) -> Graph:
+def quantise_graph(given: Graph, settings: Settings) -> Graph:
     """Return Zhouyi's graph.
 
     Args:
-        graph: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
+        given: a TFLite graph, quantised or float with ranges; or Compass's own layers with ranges. The graph of a
             quantised IR comes back as it is.
         settings: complete.
 
@@ -60,6 +62,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         UnsupportedError: what `check` lists, all at once; tensors without a range.
         OptionError: a layer pattern that matches nothing; settings for a graph that is quantised already.
     """
+    graph = uncalibrated(given)
     if is_quantised_graph(graph):
         refuse_settings(settings)
         return graph
@@ -67,18 +70,20 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     values, whole = layer_values(graph, own), options_of(dict(settings.values))
     if isinstance(graph.extra, Origin):
         options = with_ir_rules(graph, values, settings.values, of_layers)
-        refuse_float_layers(options)
-        return quantise_layers(graph, options, whole)
+        return _floated(quantise_layers(graph, options, whole), graph, options)
     network = float_view(ranges_from_quantisation(graph))
     problems = problems_of(network)
     if problems:
         raise UnsupportedError("; ".join(problems))
-    layers = translate(network, graph.name or "model")
+    layers = translate(network, graph.name or "model", bool(settings.values[PARSER_FAULTS]))
     assert isinstance(layers.extra, Origin)
     named = {layer: values[node] for layer, node in layers.extra.settings.items()}
     renamed = with_ir_rules(layers, named, settings.values, of_layers)
-    quantised = quantise_layers(layers, renamed, whole)
-    floating = [name for name, options in renamed.items() if options.floating]
+    return _floated(quantise_layers(layers, renamed, whole), network, renamed)
+
+
+def _floated(quantised: Graph, network: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    floating = [name for name, one in options.items() if one.floating]
     return with_float_layers(quantised, network, floating) if floating else quantised
 
 
@@ -137,6 +142,7 @@ AIPU = Target(
     emit=artefacts_of,
     precision_plan=partial(probed_plan, quantise_graph, offered=_WIDTHS, counted="weights, biases and activations"),
     promotions=PROMOTIONS,
+    departures=departures,
     tool_settings=_tool_settings,
     estimate="no MACs a cycle, memory or bandwidth of a Zhouyi AIPU were found",
 )

@@ -18,6 +18,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from tflq.converters.aipu.options import GLOBAL_METHODS
+from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, Value
 from tflq.converters.settings_file import SettingsFile
 from tflq.errors import FormatError
@@ -100,7 +102,7 @@ _USUAL = {
     "calibration_strategy_for_weight": "extrema",
     "q_strategy_weight": "extrema",
     "calibration_shuffe": "false",
-    "global_calibration": "none",
+    GLOBAL_CALIBRATION: GLOBAL_METHODS[0],
     "quant_type": "disable",
     "unify_shifts_for_aiff": "true",
     "cast_dtypes_for_lib": "false",
@@ -119,8 +121,6 @@ _USUAL = {
     "enable_pass_merge_matmul_mul": "true",
 }
 _METHODS = {
-    "adaround": "it draws random orders; `tflq recover` reconstructs weights and biases instead",
-    "adaquant_zy": "it draws random orders; `tflq recover` reconstructs weights and biases instead",
     "gptq_zy": "for convolutions its order of the Hessian is not that of the weights; `tflq recover` does without",
     "smooth_quant_zy": "the tool's file has a scale for each channel of activations and float32 biases then",
     "easy_quant": "the tool itself stops in it; `--strategy mse` searches ranges",
@@ -152,7 +152,9 @@ def read_config(text: str, where: str) -> SettingsFile:
     rules: list[tuple[int, str]] = []
     calibration: dict[str, Value] = {"strategy": "mean", "batch_size": 1}
     for key, value in pairs.items():
-        if key in _SETTINGS:
+        if key == GLOBAL_CALIBRATION:
+            assignments.append(f"{key}={_method(value, where)}")
+        elif key in _SETTINGS:
             usual, *single = _values(value)
             assignments += _assigned(key, usual[1], where).split(",")
             rules += [(rank, f"{RULE}{pattern}:{_assigned(key, v, where)}") for rank, (pattern, v) in enumerate(single)]
@@ -162,6 +164,23 @@ def read_config(text: str, where: str) -> SettingsFile:
         calibration = {}  # the float IR states its ranges
     ordered = sorted(rules, key=lambda rule: (_RANKS[_kind(rule[1])], -rule[0]))
     return SettingsFile(TARGET, tuple(assignments), tuple(rule for _, rule in ordered), calibration)
+
+
+def _method(value: str, where: str) -> str:
+    """Return the method of global_calibration; what stands in its brackets is of the tool's training and not followed.
+
+    Raises:
+        FormatError: several methods, or one that is not computed here.
+    """
+    names = re.findall(r"[a-z_]{3,}", re.sub(r"\[[^\]]*\]", "", value.lower()))
+    refused = [f"{name}: {_METHODS.get(name, 'unknown')}" for name in names if name not in GLOBAL_METHODS]
+    if refused or len(names) > 1:
+        reason = "; ".join(refused) or "one method at a time"
+        raise FormatError(
+            f"{where}: {GLOBAL_CALIBRATION} = {shown(value)}: not computed here: {reason}; allowed is "
+            f"{', '.join(GLOBAL_METHODS)}"
+        )
+    return names[0] if names else GLOBAL_METHODS[0]
 
 
 _RANKS = {"name": 0, "type": 1, "range": 2}
@@ -230,10 +249,6 @@ def _refuse(key: str, value: str, where: str) -> None:
     """
     if key in _UNREAD or value.strip().lower() == _USUAL.get(key):
         return
-    if key == "global_calibration":
-        names = re.findall(r"[a-z_]{3,}", value.lower())
-        reasons = "; ".join(f"{name}: {_METHODS.get(name, 'unknown')}" for name in names)
-        raise FormatError(f"{where}: {key} = {shown(value)}: not computed here: {reasons}; allowed is none")
     usual = f"; allowed is {_USUAL[key] or 'nothing'}" if key in _USUAL else ": leave it away"
     raise FormatError(f"{where}: {key} = {shown(value)}: is not followed here{usual}")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
+from tflq.converters.aipu.parser_faults import with_faults
 from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.passes.patterns import fused_activation
@@ -16,19 +19,28 @@ from tflq.interpreter.execution.settle import settle
 from tflq.quoting import compass_word
 
 
-def translate(source: Graph, name: str) -> Graph:
+def translate(source: Graph, name: str, faults: bool = False) -> Graph:
     """Return the graph of Compass's layers; ranges come along.
 
     Args:
         source: float, with the operators that `SOURCES` names, and nothing that `check` refuses.
         name: of the model.
+        faults: whether the Parser's faults are made, too (parser_faults.py).
     """
+    wrong: dict[int, tuple[str, float]] = {}
+    if faults:
+        source, wrong = with_faults(source)
     work = Translation(activations_apart(source))
     for t in source.inputs:
         work.input(t)
     known = folded(source)
     for index, node in enumerate(work.source.nodes):
         work.current = index
+        if node.outputs[0] in wrong:
+            (t,), (suffix, value) = node.outputs, wrong[node.outputs[0]]
+            data = np.full(work.shape(t), value, np.float32)
+            work.places[t] = work.layer_of_constant(f"{work.name_of(t)}{suffix}", data)
+            continue
         if not known.keys() >= set(node.outputs):
             SOURCES[node.operator].translate(work, node)
             continue

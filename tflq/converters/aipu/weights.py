@@ -5,6 +5,7 @@ Source: Compass Optimizer, ops/conv.py, linear_op_quantize; utils/quant_tool_uti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,10 +30,18 @@ def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerO
         groups: in how many groups of neighbours the channels share a scale: O for one each, 0 for one scale in all.
             Where a channel's multiplier would be 0, there are half as many groups, and again.
     """
+    ratios = lambda affine: filter_ratios(x, replace(weights, quantisation=affine), output)  # noqa: E731
+    return scaled_weights(weights, ratios, options, groups, options.multiplier_bits or bits_of(output))
+
+
+def scaled_weights(
+    weights: Tensor, ratios: Callable[[Affine], Single], options: LayerOptions, groups: int, bits: int
+) -> Tensor:
+    """Return integer weights as `quantise_weights` does, for any ratios of scales and multipliers of `bits`."""
     data = np.asarray(weights.data, np.float32)
     largest: Single = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
     affine = _type(_grouped(largest, groups) if groups else largest.max(initial=0), options)
-    while groups > 1 and _has_dead_channel(weights, affine, x, output, options):
+    while groups > 1 and affine.is_per_axis and np.any(unify_shifts(find_multipliers(ratios(affine), bits)).m == 0):
         groups //= 2
         affine = _type(_grouped(largest, groups), options)
     return _constant(weights, encode(data, affine), affine)
@@ -51,28 +60,22 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
     # The Optimizer adds in float32: biases beyond 2^24 lose bits.
     folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums.astype(np.float32)).astype(np.float64)
     limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
-    return _constant(biases, _effective(limited, options.bias_effective_bits), affine)
+    return _constant(biases, cleared(limited, options.bias_effective_bits), affine)
 
 
-def _effective(codes: Integers, bits: int) -> Integers:
-    """Return quantized values whose lowest bits are cleared so that the others fit `bits`; 0 for all of them."""
+def cleared(codes: Integers, bits: int, least: int = 0) -> Integers:
+    """Return quantized values whose lowest bits, `least` or more, are 0 so that the others fit `bits`; 0 for all."""
     if not bits:
-        return codes
+        return (codes >> least) << least
     low, high = min(int(codes.min(initial=0)), -1), max(int(codes.max(initial=0)), 1)
     excess = max(np.log2(high / ((1 << (bits - 1)) - 1)), np.log2(low / -(1 << (bits - 1))))
-    cleared = max(int(np.ceil(excess)), 0)
-    return (codes >> cleared) << cleared
+    count = max(int(np.ceil(excess)), least)
+    return (codes >> count) << count
 
 
 def _type(largest: Single | np.float32, options: LayerOptions) -> Affine:
     s = symmetric_scale(largest, options.weight_bits, True, options.restricted_weights)
     return affine_of(s, 0, options.weight_bits, True, options.restricted_weights)
-
-
-def _has_dead_channel(weights: Tensor, affine: Affine, x: Tensor, output: Tensor, options: LayerOptions) -> bool:
-    ratios = filter_ratios(x, replace(weights, quantisation=affine), output)
-    found = find_multipliers(ratios, options.multiplier_bits or bits_of(output))
-    return bool(affine.is_per_axis and np.any(unify_shifts(found).m == 0))
 
 
 def _grouped(largest: Single, groups: int) -> Single:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +34,14 @@ class CalibrationSamples:
         strategy: the strategy's name.
         count: number of samples that were run.
         positive: graph inputs of which every value was above 0, whatever their range was widened to.
+        origin: what stood in `Graph.extra` before.
     """
 
     inputs: tuple[NDArray[np.float32], ...]
     strategy: str
     count: int
     positive: frozenset[int] = frozenset()
+    origin: object | None = None
 
 
 def samples_of(graph: Graph) -> CalibrationSamples | None:
@@ -95,8 +98,16 @@ def calibrate(
     result = _with_ranges(graph, view, engine.graph, observer, chosen)
     inputs = tuple(np.concatenate([b[i] for b in kept]) for i in range(len(graph.inputs))) if kept else ()
     positive = frozenset(t for t in graph.inputs if t in observer.statistics and observer.statistics[t].minimum > 0)
-    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, positive)
+    result.extra = CalibrationSamples(inputs, chosen.strategy, observer.samples, positive, graph.extra)
     return result
+
+
+@runtime_checkable
+class _Within(Protocol):
+    """Params of a layer that quantises what it computes within itself."""
+
+    def intermediate_values(self, *inputs: Array | None) -> tuple[Array, ...]:
+        """Return the real numbers of each of the node's intermediates, [S, ...]; nothing where it has no rule."""
 
 
 class _Observer:
@@ -112,12 +123,19 @@ class _Observer:
         self.samples = 0
 
     def will_run(self, index: int, node: Node, inputs: Sequence[Array | None]) -> None:  # noqa: ARG002
-        """Take the difference that is squared: no tensor of the graph holds it, and targets need its range."""
+        """Take what no tensor of the graph holds and targets need the range of.
+
+        That is the difference that is squared, and what a layer computes within itself.
+        """
         if node.operator == "squared_difference" and self._graph.tensors[node.outputs[0]].dtype is DType.FLOAT32:
             first, second = (x.astype(np.float32) for x in align(*(x for x in inputs if x is not None)))
             self.differences.setdefault(node.name, Statistics(self._options)).update(
                 np.asarray(first - second, np.float32)
             )
+        if node.intermediates and isinstance(node.params, _Within):
+            values = node.params.intermediate_values(*inputs)
+            for t, array in zip(node.intermediates, values, strict=bool(values)):
+                self.observe(t, array)
 
     def did_run(self, index: int, node: Node, outputs: Sequence[Array]) -> None:  # noqa: ARG002
         """Take a node's results."""
@@ -175,7 +193,8 @@ def _finite(array: Array, tensor: Tensor, number: Callable[[int], int]) -> NDArr
 def _with_ranges(graph: Graph, view: Graph, lowered: Graph, observer: _Observer, options: StatisticsOptions) -> Graph:
     result = graph.copy()
     source = _sources(graph, view)
-    for t in computed_tensors(graph):
+    within = (t for node in graph.nodes for t in node.intermediates or () if t in observer.statistics)
+    for t in (*computed_tensors(graph), *within):
         seen = source.get(t, t)
         statistics = observer.statistics.get(seen)
         constant = lowered.tensors[seen].data

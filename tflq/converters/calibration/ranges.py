@@ -1,20 +1,24 @@
 """Ranges that are there before any sample runs: a quantised graph's own, and those that a file gives.
 
-A file has lines of tensor,minimum,maximum, or is a JSON object of name -> [minimum, maximum].
+A file has lines of tensor,minimum,maximum, or is a JSON object of name -> [minimum, maximum], or what
+ai-edge-quantizer saves of a calibration: an object whose `model_qsvs` are name -> {"min": ..., "max": ...}.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tflq.converters.calibration.saved import Pairs, saved_ranges, saved_statistics
 from tflq.errors import InputError
 from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
+from tflq.units import finite
 
 
 def computed_tensors(graph: Graph) -> tuple[int, ...]:
@@ -59,7 +63,8 @@ def _share_range(graph: Graph, real: int, quantised: Sequence[int]) -> None:
 def stated_range(tensor: Tensor) -> Range | None:
     """Return the range that a tensor states, by itself or by its quantisation; None where it states none."""
     if tensor.range is not None and tensor.range.minimum.size:
-        return range_of(float(tensor.range.minimum.min()), float(tensor.range.maximum.max()))
+        found = range_of(float(tensor.range.minimum.min()), float(tensor.range.maximum.max()))
+        return replace(found, statistics=tensor.range.statistics)
     affine = tensor.quantisation
     if not isinstance(affine, Affine):
         return None
@@ -73,8 +78,17 @@ def range_of(minimum: float, maximum: float) -> Range:
     return Range(np.array([minimum], np.float32), np.array([maximum], np.float32))
 
 
-GivenRanges = Mapping[str, tuple[float, float, int]]
-"""Tensor name -> minimum, maximum, line of the file."""
+class GivenRange(NamedTuple):
+    """What a file says of a tensor, the line where it does, and statistics of another tool's calibration."""
+
+    minimum: float
+    maximum: float
+    line: int
+    statistics: Mapping[str, NDArray[np.float64]]
+
+
+GivenRanges = Mapping[str, GivenRange]
+"""Tensor name -> range."""
 
 _HEADER = ["tensor", "min", "max"]
 
@@ -91,19 +105,26 @@ def parse_ranges(text: str, where: str) -> GivenRanges:
     Raises:
         InputError: a wrong field count, no number, a minimum above the maximum, or a name given twice: with the line.
     """
-    found: dict[str, tuple[float, float, int]] = {}
-    entries = _json_entries(text, where) if text.lstrip().startswith("{") else _csv_entries(text)
+    found: dict[str, GivenRange] = {}
+    statistics: dict[str, Mapping[str, NDArray[np.float64]]] = {}
+    if text.lstrip().startswith("{"):
+        content = _read_json(text, where)
+        statistics = saved_statistics(content, where)
+        saved = saved_ranges(content)
+        entries = _json_entries(content if saved is None else saved, text)
+    else:
+        entries = _csv_entries(text)
     for line, fields in entries:
         place = f"{where}, line {line}"
         if len(fields) != 3:
             raise InputError(f"{place}: found {len(fields)} fields; allowed are 3: tensor, minimum, maximum")
         name = fields[0].strip()
         if name in found:
-            raise InputError(f"{place}: tensor '{name}' was given already in line {found[name][2]}; remove one")
+            raise InputError(f"{place}: tensor '{name}' was given already in line {found[name].line}; remove one")
         low, high = (_number(field, place) for field in fields[1:])
         if low > high:
             raise InputError(f"{place}: tensor '{name}' has minimum {low:g} above maximum {high:g}")
-        found[name] = low, high, line
+        found[name] = GivenRange(low, high, line, statistics.get(name, {}))
     return found
 
 
@@ -115,7 +136,7 @@ def with_ranges(graph: Graph, ranges: GivenRanges, where: str) -> Graph:
     """
     result = graph.copy()
     computed = set(computed_tensors(graph))
-    for name, (low, high, line) in ranges.items():
+    for name, (low, high, line, statistics) in ranges.items():
         numbers = [t for t, tensor in enumerate(graph.tensors) if tensor.name == name]
         place = f"{where}, line {line}"
         if not numbers:
@@ -124,8 +145,11 @@ def with_ranges(graph: Graph, ranges: GivenRanges, where: str) -> Graph:
         if len(numbers) > 1:
             raise InputError(f"{place}: {len(numbers)} tensors are called '{name}': {numbers}; names must be unique")
         if numbers[0] not in computed:
+            if graph.tensors[numbers[0]].dtype.is_integer:
+                continue  # a shape or an index: tools that run the network name every tensor
             raise InputError(f"{place}: tensor '{name}' is a constant; its range follows from its values")
-        result.tensors[numbers[0]] = replace(graph.tensors[numbers[0]], range=range_of(low, high))
+        given = replace(range_of(low, high), statistics=statistics)
+        result.tensors[numbers[0]] = replace(graph.tensors[numbers[0]], range=given)
     return result
 
 
@@ -140,15 +164,19 @@ def _csv_entries(text: str) -> Iterator[tuple[int, list[str]]]:
         first = False
 
 
-def _json_entries(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
-    def pairs(items: list[tuple[str, object]]) -> list[tuple[str, object]]:
+def _read_json(text: str, where: str) -> Pairs:
+    def pairs(items: Pairs) -> Pairs:
         return items
 
     try:
-        content = json.loads(text, object_pairs_hook=pairs)
+        content: Pairs = json.loads(text, object_pairs_hook=pairs)
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
         raise InputError(f"{where}, line {line}: no JSON: {error}") from None
+    return content
+
+
+def _json_entries(content: Pairs, text: str) -> Iterator[tuple[int, list[str]]]:
     position = 0
     for name, value in content:
         position = max(position, text.find(json.dumps(name), position), text.find(f'"{name}"', position))
@@ -158,10 +186,7 @@ def _json_entries(text: str, where: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _number(text: str, place: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = finite(text)
+    if value is None:
         raise InputError(f"{place}: found '{text.strip()}'; allowed is a finite number")
     return value

@@ -14,7 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 
 Kind = np.dtype[np.generic]
-ExchangeAttribute = int | float | str | tuple[int, ...] | tuple[float, ...]
+ExchangeAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 INT64: Kind = np.dtype(np.int64)
 INT32: Kind = np.dtype(np.int32)
 FLOAT32: Kind = np.dtype(np.float32)

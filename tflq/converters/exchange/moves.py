@@ -117,10 +117,14 @@ def gather(e: Emitter) -> None:
     Raises:
         UnsupportedError: batch axes in front of an axis further back.
     """
-    x, indices = e.plain(0), e.plain(1)
+    x, indices = e.at(0), e.plain(1)
     batch = e.node.attributes.integer("batch_dims", 0)
     axis = e.node.attributes.integer("axis", 0) % x.rank
     batch += indices.rank * (batch < 0)
+    if not batch and indices.rank == 1:  # each axis stays what it is
+        e.result(e.add("Gather", [x, indices], written_shape(e.output().shape, x.is_first), axis=x.axis(axis)))
+        return
+    x = e.plain(0)
     if not batch:
         e.result(e.add("Gather", [x, indices], e.output().shape, first=False, axis=axis))
     elif axis == batch:

@@ -16,7 +16,7 @@ from tflq.converters.exchange.emitter import (
 )
 from tflq.converters.exchange.moves import sliced
 from tflq.errors import UnsupportedError
-from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.windows import transposed_window
 
 _VOLUME_FIRST, _VOLUME_LAST = (0, 4, 1, 2, 3), (0, 2, 3, 4, 1)
 

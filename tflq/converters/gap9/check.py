@@ -8,14 +8,14 @@ from tflq.converters.gap9.affine_types import file_range
 from tflq.converters.gap9.expressions.operators import NEEDING, expression_problem
 from tflq.converters.gap9.operators import GLOBAL_POOLS, MOVES
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.passes.fold_pad import foldable_padding
 from tflq.converters.passes.patterns import computed_inputs, fused_activation, only_reader
-from tflq.converters.passes.requirements import collect_problems, refuse_custom
+from tflq.converters.passes.requirements import collect_problems, no_mapping
+from tflq.converters.passes.take_in import foldable_padding
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
 
 _ACTIVATIONS = ("none", "relu", "relu6")
 
-_PASSED = ("quantize", "dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
+_PASSED = ("dequantize", "softmax", "relu", "relu6", "hard_swish", "logistic", "tanh", "max_pool_2d")
 _ALL_DATA = ("concatenation", "pack")
 _WITHOUT_REFERENCE = {
     **dict.fromkeys(("log", "neg"), "NNTool's importer does not know it"),
@@ -35,12 +35,10 @@ def supported_operators() -> tuple[str, ...]:
 
 
 def _reason(graph: Graph, index: int, node: Node, options: LayerOptions) -> str:
-    if node.custom_code:
-        return refuse_custom(node)
     if node.operator in _WITHOUT_REFERENCE:
         return f"not mapped: {_WITHOUT_REFERENCE[node.operator]}; replace it or cut the graph in front of it"
     if node.operator not in _PASSED and node.operator not in _RULES:
-        return "no mapping to GAP9, docs/gap9.md lists what it takes; replace it or cut the graph in front of it"
+        return no_mapping(node, "no mapping to GAP9")
     fused = fused_activation(node)
     if fused not in _ACTIVATIONS and node.operator != "unidirectional_sequence_lstm":
         return f"fused activation {fused}; GAP9 takes {', '.join(_ACTIVATIONS)}: make it an operator of its own"
@@ -86,10 +84,32 @@ def vendor_failure(graph: Graph, node: Node) -> str:
     operand = graph.tensors[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != ABSENT else None
     if node.operator == "gather" and operand is not None and operand.ndim:
         return "NNTool fails on GATHER with a list of indices (18)"
+    if node.operator == "space_to_batch_nd":
+        readers = [n.operator for n in graph.nodes if node.outputs[0] in n.inputs]
+        if any(operator != "batch_to_space_nd" for operator in readers):
+            return "NNTool fails on what computes between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND (17.9)"
     sizes = graph.tensors[node.inputs[2]].data if node.operator == "slice" else None
     if sizes is not None and sizes.size and int(sizes.reshape(-1)[0]) == -1:
         return "NNTool fails on SLICE with size -1 on the batch axis (18)"
     return ""
+
+
+FORGOTTEN = "NNTool forgets the range of a float tensor in front of QUANTIZE, and takes [0, 1] (17.12)"
+
+
+def forgotten_range(graph: Graph, node: Node) -> int | None:
+    """Return the float tensor without range that a QUANTIZE reads and an operator computes; None for any other node."""
+    tensor = graph.tensors[node.inputs[0]] if node.operator == "quantize" else None
+    if tensor is None or not tensor.dtype.is_floating or file_range(tensor) is not None:
+        return None
+    writers = graph.producers()
+    writer = writers.get(node.inputs[0])
+    return None if writer is None or graph.nodes[writer].operator == "dequantize" else node.inputs[0]
+
+
+def _quantize(graph: Graph, _index: int, node: Node, options: LayerOptions) -> str:
+    forgotten = options.numerics == "nntool" and forgotten_range(graph, node) is not None
+    return f"{FORGOTTEN}; numerics=exact takes the range of QUANTIZE" if forgotten else ""
 
 
 def _leaky(_graph: Graph, _index: int, node: Node, _options: LayerOptions) -> str:
@@ -153,6 +173,7 @@ _RULES: dict[str, _Rule] = {
     "fully_connected": _filter,
     **dict.fromkeys(GLOBAL_POOLS, _mean),
     **dict.fromkeys(MOVES, _move),
+    "quantize": _quantize,
     "leaky_relu": _leaky,
     "padv2": _padv2,
     "average_pool_2d": _average_pool,

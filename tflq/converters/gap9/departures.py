@@ -6,23 +6,27 @@ from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
-from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.emit.generators import generators_of
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
+from tflq.interpreter.kernels.gap9.rounding import shift_between
 
 
 def departures_of(graph: Graph) -> dict[str, str]:
-    """Return name of a node -> why NNTool's result, which the chip computes, is not the right one.
+    """Return name of a node -> why NNTool's result, which the chip computes, is not the right one, or is none at all.
 
     Args:
         graph: lowered.
     """
     found = {}
+    generators = generators_of(graph)
     for node in graph.nodes:
-        rule = _RULES.get(node.operator)
+        rule, generator = _RULES.get(node.operator), generators[node.name]
         reason = node.attributes.text("departure", "") or (rule(graph, node) if rule is not None else "")
-        if isinstance(node.params, ExpressionParams):
-            reason = "; ".join(filter(None, (reason, *node.params.flaws)))
+        flaws = node.params.flaws if isinstance(node.params, ExpressionParams) else ()
+        no_code = generator if isinstance(generator, str) and "generates no code" in generator else ""
+        reason = "; ".join(filter(None, (reason, *flaws, no_code)))
         if reason:
             found[node.name] = reason
     return found
@@ -54,20 +58,101 @@ def _sub(graph: Graph, node: Node) -> str:
     return "NNTool keeps + on both zero points (17.5)" if shifted else ""
 
 
-def _filter(_graph: Graph, node: Node) -> str:
+def _quantize(graph: Graph, node: Node) -> str:
+    source, target = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
+    bits, ratio = shift_between(source, target), float(source.scale[0]) / float(target.scale[0])
+    return (
+        f"NNTool shifts by {abs(bits)} bits for a ratio of scales of {ratio:.6g} (17.17)"
+        if bits and ratio != 2.0**bits
+        else ""
+    )
+
+
+def _filter(graph: Graph, node: Node) -> str:
     channels = filter_integers(node).overflowing
-    if not channels:
-        return ""
     named = ", ".join(map(str, channels[:4])) + (", ..." if len(channels) > 4 else "")
-    return f"NNTool's product with M can wrap in 32 bits in {len(channels)} channels: {named} (17.6)"
+    wraps = (
+        f"NNTool's product with M can wrap in 32 bits in {len(channels)} channels: {named} (17.6)" if channels else ""
+    )
+    wide = "NNTool may write uint16 and convert it for the sum (17.18)" if _may_stay_wide(graph, node) else ""
+    return "; ".join(filter(None, (wraps, wide)))
 
 
+def _may_stay_wide(graph: Graph, node: Node) -> bool:
+    """Whether it reads 16 bits and writes int8 for an Add whose other operand goes to a Mul, too."""
+    types = [graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0])]
+    if [t.bits for t in types] != [16, 8] or "fusion" in node.attributes:
+        return False
+    for add in (n for n in graph.nodes if n.operator == "add" and node.outputs[0] in n.inputs):
+        sources = {_behind_thin(graph, t)[-1] for t in add.inputs if t != node.outputs[0]}
+        for product in (n for n in graph.nodes if n.operator == "mul"):
+            if sources & {_behind_thin(graph, t)[-1] for t in product.inputs}:
+                return True
+    return False
+
+
+def _dense(graph: Graph, node: Node) -> str:
+    reason = _filter(graph, node)
+    if not _may_be_permuted(graph, node):
+        return reason
+    permuted = "NNTool may permute its columns: an Add, Mul or concatenation reads the map that it flattens, too"
+    return "; ".join(filter(None, (reason, f"{permuted} (17.15)")))
+
+
+def _may_be_permuted(graph: Graph, node: Node) -> bool:
+    """Whether the map, or one that it was joined from, is read by another join; of equal height and width none is."""
+    producers, readers = graph.producers(), graph.consumers()
+    top = _behind_thin(graph, node.inputs[0])[-1]
+    shape = graph.tensors[top].shape
+    if node.inputs[0] == top or len(shape) != 4 or shape[1] == shape[2] or 1 in shape[1:3]:
+        return False
+    joins: set[int] = set()
+    maps, tensors = [top], []
+    while maps:
+        tensors += _behind_thin(graph, maps.pop())
+        join = producers.get(tensors[-1])
+        if join is not None and graph.nodes[join].operator in _JOINS and join not in joins:
+            joins.add(join)
+            maps += [t for t in graph.nodes[join].inputs if not graph.tensors[t].is_constant]
+    while tensors:
+        for reader in readers.get(tensors.pop(), ()):
+            if graph.nodes[reader].operator in _JOINS and reader not in joins:
+                return True
+            tensors += graph.nodes[reader].outputs if graph.nodes[reader].operator in _THIN else ()
+    return False
+
+
+def _twice(graph: Graph, node: Node) -> str:
+    """Say where NNTool takes x + x, or x * x, for an earlier sum, or product, of x and something else."""
+    sources = [_behind_thin(graph, t)[-1] for t in node.inputs]
+    for other in graph.nodes[: graph.nodes.index(node)] if sources[0] == sources[1] else ():
+        if other.operator == node.operator:
+            read = {_behind_thin(graph, t)[-1] for t in other.inputs}
+            if sources[0] in read and len(read) > 1:
+                return f"NNTool takes it for '{other.name}', which reads its operand, too, or fails (17.16)"
+    return ""
+
+
+def _behind_thin(graph: Graph, tensor: int) -> list[int]:
+    """Return the tensor and those in front of it, up to what is not element-wise in one operand."""
+    found = [tensor]
+    while (index := graph.producers().get(found[-1])) is not None and graph.nodes[index].operator in _THIN:
+        found.append(graph.nodes[index].inputs[0])
+    return found
+
+
+_JOINS = ("add", "sub", "mul", "concatenation")
+_THIN = ("quantize", "reshape", "squeeze", *ACTIVATIONS)
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": _sum,
     "tile": _tile,
     "gather": vendor_failure,
+    "space_to_batch_nd": vendor_failure,
     "average_pool_2d": _average_pool,
     "hard_swish": _hard_swish,
     "sub": _sub,
+    "quantize": _quantize,
     **dict.fromkeys(FILTERS, _filter),
+    "fully_connected": _dense,
+    **dict.fromkeys(("add", "mul"), _twice),
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tflq.converters.calibration import samples_of
 from tflq.converters.gap9.affine_types import file_range, state_ranges
-from tflq.converters.gap9.check import problems_of
+from tflq.converters.gap9.check import FORGOTTEN, forgotten_range, problems_of
 from tflq.converters.gap9.expressions.match import match_expressions
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.passes.apply_types import apply_types
@@ -14,6 +14,7 @@ from tflq.converters.gap9.passes.arrange_layout import arrange_layout
 from tflq.converters.gap9.passes.choose_engines import choose_engines
 from tflq.converters.gap9.passes.constants import requantise_constants
 from tflq.converters.gap9.passes.cut_kernels import cut_kernels
+from tflq.converters.gap9.passes.external_bias import take_in_biases
 from tflq.converters.gap9.passes.global_pools import name_global_pools
 from tflq.converters.gap9.passes.hard_sigmoid import find_hard_sigmoids
 from tflq.converters.gap9.passes.merge_convolutions import merge_convolutions
@@ -21,14 +22,16 @@ from tflq.converters.gap9.passes.move_up import raise_activations, raise_pools
 from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
+from tflq.converters.gap9.passes.undone_reshapes import remove_undone_reshapes
 from tflq.converters.gap9.precision import reduce_precision
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import remove_conversions
-from tflq.converters.passes.fold_pad import fold_pad
 from tflq.converters.passes.merge_equal import merge_equal
 from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.rewrite import with_attributes
+from tflq.converters.passes.take_in import fold_pad
 from tflq.converters.settings import Settings
 from tflq.graph import Graph, Tensor, pruned, validate
 
@@ -66,7 +69,12 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
             lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),
             "several pads of one tensor have become the same convolution input, and NNTool makes equal nodes once",
         ),
+        Pass(remove_undone_reshapes, "nothing may stand between a convolution and its pool"),
         Pass(separate_activations, "NNTool moves and fuses activations as nodes"),
+        Pass(
+            lambda graph: take_in_biases(graph, options),
+            "NNTool's importer adds a constant behind a filter to its bias",
+        ),
         Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
         Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
         Pass(lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"),
@@ -88,8 +96,10 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
 
 
 def _without_conversions(graph: Graph) -> Graph:
-    plain = replace(graph, nodes=[replace(node, intermediates=None) for node in graph.nodes])
-    return remove_conversions(plain, lambda tensor: file_range(tensor) is not None)
+    forgotten = {t for node in graph.nodes if (t := forgotten_range(graph, node)) is not None}
+    plain = [replace(node, intermediates=None) for node in graph.nodes]
+    marked = [with_attributes(n, departure=FORGOTTEN) if forgotten.intersection(n.outputs) else n for n in plain]
+    return remove_conversions(replace(graph, nodes=marked), lambda tensor: file_range(tensor) is not None)
 
 
 def _without_file_facts(graph: Graph) -> Graph:

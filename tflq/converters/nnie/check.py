@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from tflq.converters.nnie.caffe.network import caffe_network
 from tflq.converters.nnie.fold_scales import fold_scales
-from tflq.converters.passes.fold_pad import fold_pad
+from tflq.converters.nnie.rejoin import origin, pad_by_filters, rejoin
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.requirements import float_network
+from tflq.converters.passes.take_in import fold_pad
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.sound_scales import require_sound_scales
@@ -46,7 +47,7 @@ def is_assumed(graph: Graph, node: Node) -> bool:
 
 def prepared(graph: Graph) -> Graph:
     """Return the float network that Caffe gets: padding and factors of channels in the convolutions beside them."""
-    return fold_scales(fold_pad(float_network(graph)))
+    return fold_scales(pad_by_filters(fold_pad(rejoin(float_network(graph)))))
 
 
 def problems_of(graph: Graph) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
     return (
         *idle,
         *(
-            f"{graph.where(numbers[view.nodes[index].name])}: {reason}"
+            f"{graph.where(numbers[origin(view.nodes[index])])}: {reason}"
             for index, reason in sorted(reasons.items())
             if reason
         ),

@@ -17,6 +17,7 @@ from tflq.converters.nnie.check import (
     problems_of,
 )
 from tflq.converters.nnie.options import MAPPER_KEYS, LayerOptions
+from tflq.converters.nnie.rejoin import origin
 from tflq.converters.passes.patterns import fused_activation
 from tflq.converters.passes.requirements import refuse, refuse_missing_ranges
 from tflq.converters.settings import Settings, read_options
@@ -42,7 +43,7 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     _require_ranges(result)
     readers = result.consumers()
     for index, node in enumerate(result.nodes):
-        result.nodes[index] = _layer(result, node, options[node.name], readers)
+        result.nodes[index] = _layer(result, node, options[origin(node)], readers)
     validate(result, "nnie graph")
     return result
 

@@ -1,7 +1,7 @@
 """Target `onnx`: float models, and models with QuantizeLinear and DequantizeLinear (docs/onnx.md).
 
-A converter like any other, whose arithmetic is that of the file that it writes: nodes of the float form run in float,
-those of the other one name TFLite's.
+A converter like any other, whose arithmetic is that of the file that it writes: real numbers run in float,
+integers in TFLite's.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.onnx.model import IR_VERSIONS, OnnxGraph, OnnxNode, model_bytes
-from tflq.converters.onnx.options import FLOAT, OnnxOptions, carried, options_of
+from tflq.converters.onnx.options import FLOAT, WEIGHTS, OnnxOptions, carried, options_of
 from tflq.converters.onnx.translate import supported_operators, translate, unsupported
+from tflq.converters.onnx.weights import KeptWeights
 from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Settings, parse_settings, settings_of
 from tflq.converters.targets import Target, model_name
@@ -38,23 +39,30 @@ _BORDERS = ("inputs=float", "outputs=float")
 def quantise_graph(graph: Graph, settings: Settings) -> Graph:
     """Return the graph that is written: the float view, or the model's integers.
 
-    form=qdq of a float model with ranges quantises it as target tflite does, with float inputs and outputs.
+    form=weights is the float view, whose constants are written as the file's integers. form=qdq of a float model with
+    ranges quantises it as target tflite does, with float inputs and outputs.
 
     Raises:
         UnsupportedError: operators that cannot be written, all at once; form=qdq of tensors without a range.
     """
-    view, options = _view(graph, settings), options_of(graph, settings)
+    view, options = _view(graph, settings), _options(graph, settings)
     refuse(unsupported(view, options))
     return replace(view, extra=options)  # for `emit`
 
 
+def _options(graph: Graph, settings: Settings) -> OnnxOptions:
+    options = options_of(graph, settings)
+    return KeptWeights(**vars(options), source=graph) if options.form == WEIGHTS else options
+
+
 def _view(graph: Graph, settings: Settings) -> Graph:
     options = options_of(graph, settings)
-    if options.form == FLOAT:
+    if options.form in (FLOAT, WEIGHTS):
         return float_view(graph)
     if not any(isinstance(t.quantisation, Affine) and not t.is_constant for t in graph.tensors):
         graph = TFLITE.quantise(graph, parse_settings(TFLITE.settings, [f"type={options.kind}", *_BORDERS]))
-    return replace(graph, nodes=[replace(node, arithmetic="tflite") for node in graph.nodes])
+    # "tflite" is the target's own arithmetic; of a mixed file it leaves nodes on real numbers to float
+    return replace(graph, nodes=[replace(node, arithmetic=None) for node in graph.nodes])
 
 
 def _encode(real: Array, tensor: Tensor) -> Array:
@@ -75,7 +83,7 @@ ONNX = Target(
         "operators": list(supported_operators()),
     },
     settings=settings_of(OnnxOptions),
-    check=lambda graph, settings: unsupported(_view(graph, settings), options_of(graph, settings)),
+    check=lambda graph, settings: unsupported(_view(graph, settings), _options(graph, settings)),
     quantise=quantise_graph,
     encode=_encode,
     emit=lambda graph, source: {f"{model_name(source)}.onnx": model_bytes(translate(graph, carried(graph)))},

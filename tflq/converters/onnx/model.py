@@ -11,7 +11,7 @@ import numpy as np
 from tflq.errors import MissingExtraError
 from tflq.graph import Array, Graph
 
-OnnxAttribute = int | float | str | tuple[int, ...] | tuple[float, ...]
+OnnxAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
 IR_VERSIONS = {13: 8, 14: 8, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
 """Opset -> the version of the file format that came with it, 8 at least."""
@@ -63,6 +63,7 @@ class OnnxGraph:
         values: tensor of the model -> name of the value that holds it.
         opset: version of the operators.
         first: tensors of the model that are computed with channels first, whatever layout outputs have.
+        types: constant -> int4 or uint4, where it is stored so; the others have their array's type.
     """
 
     name: str
@@ -73,6 +74,7 @@ class OnnxGraph:
     values: Mapping[int, str]
     opset: int = 13
     first: frozenset[int] = frozenset()
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def producers(self) -> dict[str, OnnxNode]:
@@ -126,7 +128,7 @@ def model_bytes(graph: OnnxGraph) -> bytes:
         MissingExtraError: the package `onnx` is not installed.
     """
     try:
-        from onnx import helper, numpy_helper, shape_inference
+        from onnx import TensorProto, helper, numpy_helper, shape_inference
     except ImportError:
         raise MissingExtraError(
             "writing ONNX needs the package onnx, which is not installed: pip install 'tflq[onnx]'"
@@ -143,7 +145,14 @@ def model_bytes(graph: OnnxGraph) -> bytes:
         for vs in (graph.inputs, graph.outputs)
     )
     read = {name for node in written for name in node.inputs}
-    constants = [numpy_helper.from_array(value, name) for name, value in graph.constants.items() if name in read]
+    narrow = {"int4": TensorProto.INT4, "uint4": TensorProto.UINT4}
+    constants = [
+        helper.make_tensor(name, narrow[graph.types[name]], value.shape, value.reshape(-1))
+        if name in graph.types
+        else numpy_helper.from_array(value, name)
+        for name, value in graph.constants.items()
+        if name in read
+    ]
     whole = helper.make_graph(nodes, graph.name, inputs, outputs, constants)
     opset = helper.make_opsetid("", graph.opset)
     model = helper.make_model(whole, producer_name="tflq", opset_imports=[opset], ir_version=IR_VERSIONS[graph.opset])

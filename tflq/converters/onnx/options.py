@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from tflq.converters.settings import Settings, key, read_options
 from tflq.graph import Graph
 
-FLOAT, QDQ = "float", "qdq"
+FLOAT, QDQ, WEIGHTS = "float", "qdq", "weights"
 NCHW, NHWC = "nchw", "nhwc"
 STATIC, DYNAMIC = "static", "dynamic"
-_FORM = "float: real numbers; qdq: integers between DequantizeLinear and QuantizeLinear"
+_FORM = "float: real numbers; weights: float, weights stay the file's integers; qdq: integers between Q and DQ"
 _TYPE = "form=qdq of a float model: int8, or 16-bit activations with int8 weights (opset 21)"
 _LAYOUT = "of inputs and outputs of 4 axes; nhwc keeps the model's by a Transpose"
 
@@ -19,7 +19,7 @@ _LAYOUT = "of inputs and outputs of 4 axes; nhwc keeps the model's by a Transpos
 class OnnxOptions:
     """Values of the keys, all of them for the whole graph."""
 
-    form: str = key(FLOAT, _FORM, (FLOAT, QDQ), per_layer=False)
+    form: str = key(FLOAT, _FORM, (FLOAT, QDQ, WEIGHTS), per_layer=False)
     kind: str = key("int8", _TYPE, ("int8", "int16x8"), per_layer=False, name="type")
     opset: int = key(13, "version of ONNX's operators; 21 for 4 and 16 bits", minimum=13, maximum=21, per_layer=False)
     layout: str = key(NCHW, _LAYOUT, (NCHW, NHWC), per_layer=False)

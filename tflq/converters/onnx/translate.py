@@ -11,7 +11,7 @@ from tflq.converters.onnx.open_batch import open_batch
 from tflq.converters.onnx.options import STATIC, OnnxOptions
 from tflq.converters.onnx.writer import Writer, is_quantised
 from tflq.converters.passes.batch import with_batch
-from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.requirements import no_mapping, refuse
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, DType, Graph, Node
 
@@ -81,8 +81,7 @@ def _translated(graph: Graph, options: OnnxOptions | None) -> tuple[Writer, tupl
 
 def _require(graph: Graph, node: Node) -> None:
     if node.custom_code or node.operator not in _RULES:
-        what = f"custom operator '{node.custom_code}'" if node.custom_code else node.operator
-        raise UnsupportedError(f"no rule writes {what} in ONNX; known are {', '.join(supported_operators())}")
+        raise UnsupportedError(no_mapping(node, f"no rule writes {node.operator} in ONNX"))
     for t in (t for t in (*node.inputs, *node.outputs) if t != ABSENT):
         tensor = graph.tensors[t]
         if tensor.is_constant and tensor.dtype.is_integer and tensor.quantisation is None:

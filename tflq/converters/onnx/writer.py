@@ -14,6 +14,7 @@ import numpy as np
 from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Value, turned, written_shape
 from tflq.converters.onnx.model import Names, OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
 from tflq.converters.onnx.options import OnnxOptions
+from tflq.converters.onnx.weights import Codes, kept
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
 
@@ -41,6 +42,7 @@ class Writer(Emitter):
         self._values = tensor_names(graph, self._names)
         self._nodes: list[OnnxNode] = []
         self._constants: dict[str, Array] = {}
+        self._types: dict[str, str] = {}  # of constants that have less than 8 bits
         self._fresh: set[str] = set()  # values of no tensor yet
         self._stored = {t: self._stated(t, self.options.channels_first) for t in graph.inputs}
         self._real: dict[int, Value] = {}
@@ -55,8 +57,8 @@ class Writer(Emitter):
         return self._values[t]
 
     def is_written(self, t: int) -> bool:
-        """Whether a tensor is an input or was computed."""
-        return t in self._stored
+        """Whether a tensor is an input, was computed, or is the state that a recurrent layer keeps."""
+        return t in self._stored or self.tensor(t).is_variable
 
     def constant(self, wanted: str, value: Array) -> str:
         """Add a constant as it is and return its name."""
@@ -146,23 +148,31 @@ class Writer(Emitter):
         """
         tensor = self.tensor(t)
         affine = tensor.quantisation
+        if (codes := kept(self.options, t, value, axis)) is not None:
+            return self._dequantised(t, codes)
         if not isinstance(affine, Affine) or not tensor.dtype.is_integer:
             return self.constant(self._values[t], value)
         if tensor.dtype is DType.INT64:  # a bias of 16x8
             shape = [affine.scale.size if a == axis and affine.is_per_axis else 1 for a in range(value.ndim)]
             real = value.astype(np.float64) * affine.scale.reshape(shape)
             return self.constant(self._values[t], real.astype(np.float32))
-        self._require_opset(tensor)
-        name = self.constant(self._values[t], value)
-        scale = affine.scale.astype(np.float32)
-        zero_point = np.broadcast_to(affine.zero_point, scale.shape).astype(tensor.dtype.storage)
-        if not affine.is_per_axis:
-            scale, zero_point = scale.reshape(()), zero_point.reshape(())
-        inputs = [name, self.constant(f"{name}_scale", scale)]
-        if tensor.dtype is not DType.INT32:
-            inputs.append(self.constant(f"{name}_zero_point", zero_point))
-        attributes: dict[str, OnnxAttribute] = {"axis": axis} if affine.is_per_axis else {}
-        return self.node_of("DequantizeLinear", inputs, f"{name}_dequantised", **attributes)
+        each = (-1,) if affine.is_per_axis else ()
+        scale = affine.scale.astype(np.float32).reshape(each)
+        zero_point = np.broadcast_to(affine.zero_point, affine.scale.shape).astype(tensor.dtype.storage).reshape(each)
+        return self._dequantised(t, Codes(value, tensor.dtype, scale, zero_point, axis))
+
+    def _dequantised(self, t: int, given: Codes) -> str:
+        self._require_opset(self.tensor(t).name, given.dtype, given.block_size)
+        name = self.constant(self._values[t], given.codes)
+        parts = [name, self.constant(f"{name}_scale", given.scale)]
+        if given.dtype is not DType.INT32:
+            parts.append(self.constant(f"{name}_zero_point", given.zero_point))
+        if given.dtype in (DType.INT4, DType.UINT4):
+            self._types.update(dict.fromkeys((parts[0], parts[2]), given.dtype.value))
+        attributes: dict[str, OnnxAttribute] = {"axis": given.axis} if given.scale.ndim else {}
+        if given.block_size:
+            attributes["block_size"] = given.block_size
+        return self.node_of("DequantizeLinear", parts, f"{name}_dequantised", **attributes)
 
     def finish(self) -> OnnxGraph:
         """Return the graph, its outputs in the layout that was asked for."""
@@ -171,7 +181,7 @@ class Writer(Emitter):
         nodes, constants = tuple(self._nodes), dict(self._constants)
         first = frozenset(t for t, value in self._stored.items() if value.is_first)
         name = self.graph.name or "main"
-        return OnnxGraph(name, nodes, constants, inputs, outputs, self._values, self.options.opset, first)
+        return OnnxGraph(name, nodes, constants, inputs, outputs, self._values, self.options.opset, first, self._types)
 
     def _output(self, t: int) -> OnnxValue:
         name, first = self._values[t], self.options.channels_first
@@ -208,21 +218,25 @@ class Writer(Emitter):
 
     def _port(self, t: int, name: str) -> OnnxValue:
         tensor = self.tensor(t)
-        return OnnxValue(name, written_shape(tensor.shape, self.options.channels_first), tensor.dtype.storage.name)
+        shape: tuple[int | str, ...] = written_shape(tensor.shape, self.options.channels_first)
+        if any(node.operator == "where" and t in node.outputs for node in self.graph.nodes):
+            shape = (f"{name}_count", *shape[1:])  # as many places as the values say
+        return OnnxValue(name, shape, tensor.dtype.storage.name)
 
-    def _require_opset(self, tensor: Tensor) -> None:
-        since = _QUANTISED_SINCE.get(tensor.dtype)
+    def _require_opset(self, name: str, dtype: DType, block_size: int = 0) -> None:
+        since = 21 if block_size else _QUANTISED_SINCE.get(dtype)
         if since is None:
-            raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}; QuantizeLinear has no such type")
+            raise UnsupportedError(f"tensor '{name}' is {dtype.value}; QuantizeLinear has no such type")
         if self.options.opset < since:
+            blocks = f" in blocks of {block_size}" if block_size else ""
             raise UnsupportedError(
-                f"tensor '{tensor.name}' is {tensor.dtype.value}, which QuantizeLinear has from opset {since} on: "
+                f"tensor '{name}' is {dtype.value}{blocks}, which QuantizeLinear has from opset {since} on: "
                 f"set opset={since}, or form=float"
             )
 
     def _scale_and_zero_point(self, t: int) -> tuple[str, str]:
         tensor, name = self.tensor(t), self._values[t]
-        self._require_opset(tensor)
+        self._require_opset(tensor.name, tensor.dtype)
         if tensor.affine.is_per_axis:
             raise UnsupportedError(f"tensor '{tensor.name}' is quantised per channel; activations have one scale")
         scale = tensor.affine.scale.astype(np.float32).reshape(())

@@ -13,6 +13,7 @@ PER_CHANNEL, PER_TENSOR = "per-channel", "per-tensor"
 INT8, FLOAT = "int8", "float"
 STATIC, DYNAMIC = "static", "dynamic"
 _LEVELS = "levels of activations where they are no power of two, such as 255; 0 for 2^activation_bits"
+_WEIGHT_SCHEME = "asymmetric: zero points; the plug-in runs such a layer in f32"
 _MOST_LEVELS = 1 << 16
 
 
@@ -36,7 +37,7 @@ class LayerOptions:
     activation_scheme: str = key(ASYMMETRIC, "of ranges that are calibrated", (ASYMMETRIC, SYMMETRIC))
     weight_bits: int = key(8, "levels of weights are 2^bits; weights that the file quantised keep theirs", (8, 4))
     weight_granularity: str = key(PER_CHANNEL, "of weights that are quantised here", (PER_CHANNEL, PER_TENSOR))
-    weight_scheme: str = key(SYMMETRIC, "asymmetric is refused: it runs in f32", (SYMMETRIC, ASYMMETRIC))
+    weight_scheme: str = key(SYMMETRIC, _WEIGHT_SCHEME, (SYMMETRIC, ASYMMETRIC))
     precision: str = key(INT8, "float leaves a layer's weights and output real (mixed precision)", (INT8, FLOAT))
     input: str = key(FLOAT, "float: f32 NCHW; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
     output: str = key(FLOAT, "float: not quantised; int8: as an int8 .tflite", (FLOAT, INT8), per_layer=False)
@@ -59,6 +60,11 @@ class LayerOptions:
         return self.weight_granularity == PER_CHANNEL
 
     @property
+    def asymmetric_weights(self) -> bool:
+        """Whether weights may have zero points."""
+        return self.weight_scheme == ASYMMETRIC
+
+    @property
     def in_float(self) -> bool:
         """Whether the layer stays float."""
         return self.precision == FLOAT
@@ -68,7 +74,7 @@ def options_of(graph: Graph, settings: Settings) -> Options[LayerOptions]:
     """Return the options of a graph.
 
     Raises:
-        OptionError: a layer pattern that matches nothing; levels below 2; asymmetric weights.
+        OptionError: a layer pattern that matches nothing; levels below 2.
     """
     options = read_options(LayerOptions, graph, settings)
     for layer in (options.whole, *options.layers.values()):
@@ -80,8 +86,3 @@ def _check(layer: LayerOptions) -> None:
     levels = layer.levels
     if not 2 <= levels <= _MOST_LEVELS or (levels & (levels + 1) and levels & (levels - 1)):
         raise OptionError(f"levels={levels}: allowed are 2^bits and 2^bits - 1 from 2 to {_MOST_LEVELS}, or 0")
-    if layer.weight_scheme == ASYMMETRIC:
-        raise OptionError(
-            "weight_scheme=asymmetric: OpenVINO's CPU plug-in executes a layer whose weights have zero points in f32, "
-            "in whichever form they are written; use symmetric"
-        )

@@ -13,11 +13,11 @@ from tflq.converters.openvino.passes.ranges import is_on_codes, rules_of
 from tflq.converters.openvino.passes.weights import weight_codes
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.batch import with_batch
-from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse
+from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.settings import Options, Settings
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import ABSENT, FakeQuantize, Graph, Node, pruned, validate
+from tflq.graph import ABSENT, Affine, FakeQuantize, Graph, Node, pruned, validate
 from tflq.interpreter.kernels.openvino.levels import CODES, rule_of
 from tflq.interpreter.registry import has_kernel
 from tflq.schemas.openvino import int8_levels
@@ -106,6 +106,9 @@ def _described(graph: Graph, node: Node) -> Node:
         levels = rule_of(source.affine).levels
         known = int8_levels()
         engine, reason = ("u8/i8", "") if levels in known else ("f32", f"{levels} levels; int8 needs one of {known}")
+        weights = graph.tensors[node.inputs[1]].quantisation if node.operator in FILTERS else None
+        if isinstance(weights, Affine) and weights.zero_point.any():
+            engine, reason = "f32", "weights with zero points; int8 needs weight_scheme=symmetric"
         if engine != "f32" and levels % 2:
             reason = f"{levels} levels: the plug-in's int8 departs from FakeQuantize; use {levels + 1}"
     return replace(node, attributes=node.attributes.updated(engine=engine, engine_reason=reason))

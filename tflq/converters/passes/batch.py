@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.passes.rewrite import constant, with_attributes, with_input
 from tflq.errors import TflqError, UnsupportedError
 from tflq.graph import Graph, Node
-from tflq.interpreter.execution.resize import resize
+from tflq.interpreter.execution.settle import resize
 
 _SHAPES = {"reshape": (0, 1), "slice": (0, 2), "broadcast_to": (0, 1), "transpose_conv": (2, 0)}
 """Operators that are told a shape: positions of the data and of the shape."""

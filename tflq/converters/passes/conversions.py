@@ -1,11 +1,13 @@
-"""Changes of type: QUANTIZE and DEQUANTIZE of a file go, and come back where two types meet."""
+"""Changes of type: those of a file go, constants of float16 widen, and they come back where types meet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from tflq.converters.passes.rewrite import redirect
+import numpy as np
+
+from tflq.converters.passes.rewrite import redirect, without_nodes
 from tflq.graph import DType, Graph, Node, Quantisation, Tensor, pruned
 
 
@@ -53,3 +55,21 @@ class Conversions:
             self._made[key] = self.graph.add_tensor(wanted)
             self.graph.nodes.append(replace(node, inputs=(source,), outputs=(self._made[key],)))
         return self._made[key]
+
+
+def widen_halves(graph: Graph) -> Graph:
+    """Return the graph with such constants as float32, which is exact, and without the DEQUANTIZE.
+
+    The graph itself where it has none. Tensors keep their numbers.
+    """
+    result, gone = graph.copy(), set[int]()
+    for index, node in enumerate(graph.nodes):
+        source = graph.tensors[node.inputs[0]] if node.operator == "dequantize" else None
+        if source is None or source.data is None or source.dtype is not DType.FLOAT16:
+            continue
+        data = source.data.astype(np.float32)
+        data.setflags(write=False)
+        (t,) = node.outputs
+        result.tensors[t] = replace(graph.tensors[t], data=data, shape=data.shape)
+        gone.add(index)
+    return without_nodes(result, gone) if gone else graph

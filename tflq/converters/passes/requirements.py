@@ -31,6 +31,19 @@ def refuse_custom(node: Node) -> str:
     return f"custom operator '{code}' has no mapping; replace it or cut the graph in front of it" if code else ""
 
 
+def no_mapping(node: Node, what: str) -> str:
+    """Return why an operator that a target does not know is refused, and the way out.
+
+    Args:
+        node: custom operators are named by their code.
+        what: the words for others, as "no mapping to GAP9".
+    """
+    way = "replace it or cut the graph in front of it"
+    if node.operator == "while":
+        way = f"Keras writes recurrent layers without it where they have unroll=True; else {way}"
+    return refuse_custom(node) or f"{what}; docs/coverage.md lists what it takes: {way}"
+
+
 def refuse(problems: Sequence[str]) -> None:
     """Refuse a graph for all its problems; without any nothing happens.
 

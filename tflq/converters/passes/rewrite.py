@@ -80,3 +80,10 @@ def channel_maxima(values: FloatArray, axis: int | None) -> FloatArray:
     others = tuple(a for a in range(values.ndim) if a != axis)
     largest: FloatArray = np.asarray(np.abs(values).max(axis=others, initial=0)).reshape(-1)
     return largest
+
+
+def channel_bounds(values: FloatArray, axis: int | None) -> tuple[FloatArray, FloatArray]:
+    """Return min(w[c], 0) and max(w[c], 0) along an axis, one each for each channel, or of all where it is None."""
+    others = tuple(a for a in range(values.ndim) if a != axis)
+    low, high = (np.asarray(f(axis=others, initial=0)).reshape(-1) for f in (values.min, values.max))
+    return low, high

@@ -19,7 +19,7 @@ class Choice:
     """How a node runs.
 
     Attributes:
-        kind: "int8", "int16x8", "weights", "hybrid", "float", or PLAIN.
+        kind: "int8", "int16x8", "weights", "hybrid", "float16", "float", or PLAIN.
         reason: why it is not what was asked for; empty where it is.
     """
 
@@ -44,16 +44,16 @@ def _choose(graph: Graph, node: Node, options: LayerOptions) -> Choice:
     if options.kind == "float":
         return Choice("float")
     reason = (
-        _why_weights(graph, node, options.kind)
-        or _why_bits(node, options)
-        or _why_integer(operands, node, options.kind)
+        _why_weights(graph, node, options) or _why_bits(node, options) or _why_integer(operands, node, options.kind)
     )
     return Choice("float", reason) if reason else Choice(options.kind)
 
 
-def _why_weights(graph: Graph, node: Node, kind: str) -> str:
+def _why_weights(graph: Graph, node: Node, options: LayerOptions) -> str:
     """Return why weights cannot be int8; empty for operators without weights that do not need any."""
-    rule = RULES.get(node.operator, Rule())
+    rule, kind = RULES.get(node.operator, Rule()), options.kind
+    if kind == "float16":
+        return "" if float_constants(graph, node) else "no constants"
     if rule.filter is None:
         return "" if kind in INTEGER_KINDS else "no weights"
     weights = graph.tensors[node.inputs[rule.filter.weights]]
@@ -64,15 +64,25 @@ def _why_weights(graph: Graph, node: Node, kind: str) -> str:
         return "its bias is computed at run time"
     if kind == "hybrid" and node.operator not in HYBRID:
         return "no hybrid kernel"
+    if kind not in INTEGER_KINDS and weights.size < options.least_weights:
+        return f"{weights.size} weights, fewer than {options.least_weights}"
     return ""
 
 
 def _why_bits(node: Node, options: LayerOptions) -> str:
     """Return why weights cannot have the bits that are asked for; empty for operators without weights."""
+    if options.kind == "float16":
+        return ""
     has_weights = RULES.get(node.operator, Rule()).filter is not None
     if not has_weights or options.weight_bits == 8 or node.operator in NARROW.get(options.kind, ()):
         return ""
     return f"no {options.kind} kernel with weights of {options.weight_bits} bits"
+
+
+def float_constants(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return the constants of float32 that a node reads."""
+    read = (t for t in node.inputs if t != ABSENT and graph.tensors[t].data is not None)
+    return tuple(t for t in read if graph.tensors[t].dtype is DType.FLOAT32)
 
 
 NARROW = {

@@ -16,12 +16,13 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, DType, Graph, Node, Tensor
 
 _Encode = Callable[[Array], Array]
+_LARGEST_HALF = 65504.0
 _ACTIVATION_TYPES = {8: DType.INT8, 16: DType.INT16}
 
 
 def type_of(affine: Affine) -> DType:
-    """Return int8 or int16."""
-    return _ACTIVATION_TYPES[affine.bits]
+    """Return int8, int16 or uint8."""
+    return _ACTIVATION_TYPES[affine.bits] if affine.signed else DType.UINT8
 
 
 @dataclass
@@ -41,6 +42,15 @@ class Constants:
         """Return a constant activation in the given quantisation."""
         return self._add(t, type_of(affine), affine, lambda values: codes(values, affine))
 
+    def half(self, t: int) -> int:
+        """Return a constant as float16, cut to 65504 (infinity, too), as TFLiteConverter does."""
+        if (t, DType.FLOAT16, b"", b"") not in self._known:
+            tensor = self.prepared.graph.tensors[t]
+            kept = np.clip(np.asarray(tensor.data), -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+            made = constant(tensor.name, kept)
+            self._known[t, DType.FLOAT16, b"", b""] = self.graph.add_tensor(replace(made, has_rank=tensor.has_rank))
+        return self._known[t, DType.FLOAT16, b"", b""]
+
     def weights(self, node: Node, found: Filter, kind: str, layer: LayerOptions, input_scale: float) -> int:
         """Return the int8 or int4 weights of a node; `input_scale` is 0 where the bias stays float."""
         t = node.inputs[found.weights]
@@ -57,9 +67,10 @@ class Constants:
             scales = weights(tensor.data, axis, reals, input_scale, kind, half_range, steps)
         except UnsupportedError as error:
             raise UnsupportedError(f"weights '{tensor.name}': {error}") from None
-        if layer.weight_bits == 4:
-            return self._add(t, DType.INT4, replace(scales.affine, bits=4), lambda values: weight_codes(values, scales))
-        return self._add(t, DType.INT8, scales.affine, lambda values: weight_codes(values, scales))
+        narrow = layer.weight_bits == 4
+        affine = replace(scales.affine, bits=4) if narrow else scales.affine
+        dtype = DType.INT4 if narrow else DType.INT8
+        return self._add(t, dtype, affine, lambda values: weight_codes(values, scales, not input_scale))
 
     def bias(self, node: Node, found: Filter, kind: str, input_scale: np.float32, weights: int) -> int:
         """Return the bias in units of input scale * weight scale; ABSENT where the node has none."""

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from tflq.converters.settings import Options, Settings, key, read_options
-from tflq.graph import Graph
+from tflq.converters.settings import key
 
-KINDS = ("int8", "int16x8", "weights", "hybrid", "float")
-_ENDS = ("integer", "float")
+KINDS = ("int8", "int16x8", "weights", "hybrid", "float16", "float")
+_ENDS = ("integer", "uint8", "float")
 _TYPE = (
     "int8, or 16-bit activations with int8 weights; weights: int8, dequantised at load; hybrid: int8 weights, "
-    "activations quantised at run time; float: leave as it is"
+    "activations quantised at run time; float16: constants as float16, widened at load; float: leave as it is"
 )
 
-
-RECIPES = {
-    "dynamic_wi8_afp32": ("hybrid", 8),
-    "dynamic_wi4_afp32": ("hybrid", 4),
-    "weight_only_wi8_afp32": ("weights", 8),
-    "weight_only_wi4_afp32": ("weights", 4),
-    "static_wi8_ai8": ("int8", 8),
-    "static_wi4_ai8": ("int8", 4),
-    "static_wi8_ai16": ("int16x8", 8),
-}
-"""Names that ai-edge-quantizer has for them -> type, weight_bits."""
-_RECIPE = "type and weight_bits by the name that ai-edge-quantizer has for them; `type` or `weight_bits` of a layer win"
+_RECIPE = (
+    "a recipe of ai-edge-quantizer by its name, such as dynamic_wi8_afp32, or its file (.json); `type` or "
+    "`weight_bits` of a layer win"
+)
 
 
 @dataclass(frozen=True)
@@ -34,29 +25,21 @@ class LayerOptions:
 
     kind: str = key("int8", _TYPE, choices=KINDS, name="type")
     weight_bits: int = key(8, "of weights; 4 where TFLite has a kernel", choices=(8, 4))
-    recipe: str = key("", _RECIPE, choices=("", *RECIPES), per_layer=False)
+    recipe: str = key("", _RECIPE, per_layer=False)
+    least_weights: int = key(
+        0, "weights of fewer elements stay float32 (hybrid, weights); TFLiteConverter: 1024", minimum=0
+    )
+    asymmetric_inputs: bool = key(
+        False, "hybrid products quantise their rows with a zero point, as TFLiteConverter states it"
+    )
     per_channel: bool = key(True, "a scale for each output channel of the weights; false is one for each tensor")
     symmetric: bool = key(False, "zero points of int8 activations are 0", per_layer=False)
-    inputs: str = key("integer", "type of the graph's inputs; float inserts QUANTIZE", _ENDS, per_layer=False)
-    outputs: str = key("integer", "type of the graph's outputs; float inserts DEQUANTIZE", _ENDS, per_layer=False)
-
-
-def options_of(graph: Graph, settings: Settings) -> Options[LayerOptions]:
-    """Return the options of a graph; a recipe gives the type and the bits that no rule names for a layer.
-
-    Raises:
-        OptionError: a layer pattern that matches nothing.
-    """
-    options = read_options(LayerOptions, graph, settings)
-    if not options.whole.recipe:
-        return options
-    kind, bits = RECIPES[options.whole.recipe]
-    layers = {}
-    for index, node in enumerate(graph.nodes):
-        layer = options.layers[node.name]
-        if not settings.names(graph, index, ("type",)):
-            layer = replace(layer, kind=kind)
-        if not settings.names(graph, index, ("weight_bits",)):
-            layer = replace(layer, weight_bits=bits)
-        layers[node.name] = layer
-    return Options(options.whole, layers)
+    inputs: str = key(
+        "integer", "type of the graph's inputs; uint8 (of int8) and float insert QUANTIZE", _ENDS, per_layer=False
+    )
+    outputs: str = key(
+        "integer",
+        "type of the graph's outputs; uint8 (of int8) inserts QUANTIZE, float DEQUANTIZE",
+        _ENDS,
+        per_layer=False,
+    )

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.calibration.calibrate import DIFFERENCE_RANGE
-from tflq.converters.passes.halves import widen_halves
+from tflq.converters.passes.conversions import widen_halves
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, float_view
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tflq.converters.calibration import samples_of
 from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.requirements import collect_problems, refuse
-from tflq.converters.settings import Options, Settings
-from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds
+from tflq.converters.settings import Options, Settings, read_options
+from tflq.converters.tflite_quantiser.choose_kinds import PLAIN, Choice, choose_kinds, float_constants
 from tflq.converters.tflite_quantiser.choose_scales import (
     Scales,
     activation_inputs,
@@ -17,9 +18,11 @@ from tflq.converters.tflite_quantiser.choose_scales import (
     choose_scales,
 )
 from tflq.converters.tflite_quantiser.constants import Constants, type_of
-from tflq.converters.tflite_quantiser.options import LayerOptions, options_of
+from tflq.converters.tflite_quantiser.options import LayerOptions
 from tflq.converters.tflite_quantiser.prepare import Prepared, prepare
+from tflq.converters.tflite_quantiser.recipes.quantise import quantise_by_recipe
 from tflq.converters.tflite_quantiser.rules import RULES, VERSIONS
+from tflq.converters.tflite_quantiser.scales import unsigned
 from tflq.graph import ABSENT, Affine, DType, Graph, Node, Tensor, pruned, validate
 
 ARITHMETIC = "tflite"
@@ -39,9 +42,13 @@ def quantise_graph(graph: Graph, settings: Settings) -> Graph:
         UnsupportedError: operators that run other graphs; tensors without a range; values that are not finite.
         OptionError: settings that do not fit the graph.
     """
-    options = options_of(graph, settings)
+    options = read_options(LayerOptions, graph, settings)
     refuse(problems_of(graph))
     prepared = prepare(graph)
+    if options.whole.recipe:
+        result = quantise_by_recipe(prepared.graph, options, settings, samples_of(graph))
+        validate(result, "quantised graph")
+        return result
     choices = choose_kinds(prepared.graph, options.layers)
     scales = choose_scales(prepared, choices, options.whole.symmetric)
     result = _Writer(prepared, scales, choices, options).written()
@@ -70,7 +77,8 @@ class _Writer:
     def written(self) -> Graph:
         source = self.prepared.graph
         for t in source.inputs:
-            self._settle(t, None if self.options.whole.inputs == "float" else self._first_reader(t))
+            wanted = None if self.options.whole.inputs == "float" else self._first_reader(t)
+            self._settle(t, unsigned(wanted) if self.options.whole.inputs == "uint8" else wanted)
         for node, choice in zip(source.nodes, self.choices, strict=True):
             if choice.is_integer:
                 self._integer(node, choice)
@@ -79,6 +87,8 @@ class _Writer:
         outputs = source.outputs
         if self.options.whole.outputs == "float":
             outputs = tuple(self._as(t, None) if t in self._homes else t for t in outputs)
+        elif self.options.whole.outputs == "uint8":
+            outputs = tuple(self._as(t, unsigned(self._homes[t])) if t in self._homes else t for t in outputs)
         self.graph.outputs = outputs
         return pruned(self.graph)
 
@@ -133,12 +143,18 @@ class _Writer:
         inputs = [self._as(t, None) if t in self._homes else t for t in node.inputs]
         for t in node.outputs:
             self._settle(t, None)
+        if choice.kind == "float16":
+            halves = {t: self._halved(t) for t in float_constants(self.prepared.graph, node)}
+            inputs = [halves.get(t, t) for t in inputs]
         if choice.kind in ("weights", "hybrid"):
             rule = RULES[node.operator].filter
             assert rule is not None
             found = self.constants.weights(node, rule, "int8", self.options.layers[node.name], 0.0)
             inputs[rule.weights] = self._dequantised(found) if choice.kind == "weights" else found
         self._append(node, inputs, choice)
+
+    def _halved(self, t: int) -> int:
+        return self._dequantised(self.constants.half(t))
 
     def _dequantised(self, weights: int) -> int:
         return self._convert(weights, self.graph.tensors[weights], None)
@@ -160,7 +176,8 @@ class _Writer:
         wanted = replace(like, name=name, dtype=dtype, quantisation=affine, data=None, extra=None)
         operator = "dequantize" if affine is None else "quantize"
         widest = max(8 if a is None else a.bits for a in (affine, self._affine(t)))
-        version = VERSIONS[operator]["int16x8" if widest == 16 else "int8"]
+        is_short = widest == 16 or like.dtype is DType.FLOAT16
+        version = VERSIONS[operator]["int16x8" if is_short else "int8"]
         node = Node(operator, (), (), name=f"{operator.upper()}_{name}", version=version)
         return self._conversions.convert(t, wanted, node)
 
@@ -172,6 +189,8 @@ class _Writer:
         changes: dict[str, str | bool] = {"engine": choice.kind, "engine_reason": choice.reason}
         if choice.kind == PLAIN:
             changes = {}
+        if choice.kind == "hybrid" and node.operator == "fully_connected":
+            changes["asymmetric_quantize_inputs"] = self.options.layers[node.name].asymmetric_inputs
         if choice.kind == "int16x8" and node.operator in ("add", "sub"):
             changes["pot_scale_int16"] = False
         version = max(node.version, VERSIONS.get(node.operator, {}).get(choice.kind, 1))

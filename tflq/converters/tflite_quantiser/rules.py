@@ -90,7 +90,7 @@ LEFT_IN_FLOAT = {
 }
 """Operators that have an integer kernel whose results are not the operator's."""
 
-HYBRID = ("conv_2d", "depthwise_conv_2d", "fully_connected")
+HYBRID = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
 """Operators that quantise float activations themselves where their weights are int8."""
 
 _SECOND_FOR_INT8 = (

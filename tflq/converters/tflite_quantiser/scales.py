@@ -111,29 +111,41 @@ def weights(
 
 
 def codes(values: Array, affine: Affine) -> Array:
-    """Return clip(rha(f32(x / scale)) + zero_point), as TFLite's QUANTIZE computes it: int8 or int16[*shape]."""
+    """Return clip(rha(f32(x / scale)) + zero_point), as TFLite's QUANTIZE computes it: int8, int16 or uint8[*shape]."""
     scale, zero_point = affine.along(values.ndim)
     with np.errstate(over="ignore"):  # a padding value that stands for minus infinity
         ratio = values.astype(np.float32) / scale.astype(np.float32)
     found = round_half_away(np.clip(ratio.astype(np.float64), -(2.0**31), 2.0**31)) + zero_point
     kept = np.clip(found, affine.minimum_code, affine.maximum_code)
-    return np.asarray(kept.astype(np.int8 if affine.bits == 8 else np.int16))
+    narrow = np.int8 if affine.signed else np.uint8
+    return np.asarray(kept.astype(narrow if affine.bits == 8 else np.int16))
 
 
-def weight_codes(values: Array, found: WeightScales) -> Array:
+def unsigned(affine: Affine | None) -> Affine | None:
+    """Return the uint8 quantisation that stands for the same real numbers as one of int8; others as they are."""
+    if affine is None or affine.bits != 8 or not affine.signed:
+        return affine
+    return Affine.per_tensor(affine.scale[0], int(affine.zero_point[0]) + 128, 8, signed=False)
+
+
+def weight_codes(values: Array, found: WeightScales, is_hybrid: bool) -> Array:
     """Return clip(rha(f32(w * f32(steps / largest))), -steps, steps): int8[*shape].
 
     The product with a rounded reciprocal decides ties, where `quantized values` divides by the scale: a weight of 63.5
-    steps becomes 63 or 64.
+    steps becomes 63 or 64. Beside float activations it is rha(w / (largest / steps)) in float64.
 
-    Source: TFLite tools/optimize/quantization_utils.cc, SymmetricPerChannelQuantization.
+    Source: TFLite tools/optimize/quantization_utils.cc, SymmetricPerChannelQuantization; TensorFlow
+    compiler/mlir/quantization/common/uniform_quantized_types.cc and MLIR's UniformSupport.h for float activations.
     """
     shape = [1] * values.ndim
     if found.affine.axis is not None:
         shape[found.affine.axis] = -1
-    inverse = (np.float32(found.steps) / found.largest).astype(np.float32).reshape(shape)
-    with np.errstate(over="ignore"):
-        ratio = (values.astype(np.float32) * inverse).astype(np.float64)
+    if is_hybrid:
+        ratio = values.astype(np.float64) / (found.largest.astype(np.float64) / found.steps).reshape(shape)
+    else:
+        inverse = (np.float32(found.steps) / found.largest).astype(np.float32).reshape(shape)
+        with np.errstate(over="ignore"):
+            ratio = (values.astype(np.float32) * inverse).astype(np.float64)
     return np.asarray(np.clip(round_half_away(ratio), -found.steps, found.steps).astype(np.int8))
 
 

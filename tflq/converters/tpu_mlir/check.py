@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflq.converters import onnx
-from tflq.converters.passes.fuse_activations import fusable_activation
 from tflq.converters.passes.patterns import constant_operand, fused_activation
-from tflq.converters.passes.requirements import collect_problems, refuse_custom
+from tflq.converters.passes.requirements import collect_problems, no_mapping
+from tflq.converters.passes.take_in import fusable_activation
 from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of
 from tflq.converters.tpu_mlir.passes.unify import is_upsampled
 from tflq.graph import DType, Graph, Node
@@ -39,10 +39,8 @@ def supported_operators() -> tuple[str, ...]:
 
 
 def _reason(graph: Graph, node: Node) -> str:
-    if node.custom_code:
-        return refuse_custom(node)
-    if node.operator not in _TAKEN:
-        return f"no mapping to BM1684X; it takes {', '.join(supported_operators())}"
+    if node.custom_code or node.operator not in _TAKEN:
+        return no_mapping(node, "no mapping to BM1684X")
     clamp = fused_activation(node)
     if clamp != "none" and not (node.operator in FUSING and clamp in RECTIFIERS):
         return (

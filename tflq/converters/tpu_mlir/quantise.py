@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from tflq.converters.onnx import OnnxGraph, translate
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.passes import Pass, run_passes
-from tflq.converters.passes.fold_pad import with_padding
-from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network as with_ranges
 from tflq.converters.passes.requirements import refuse
+from tflq.converters.passes.take_in import fuse_activations, with_padding
 from tflq.converters.settings import Options, Settings, read_options
 from tflq.converters.tpu_mlir.adapt import for_the_tool
 from tflq.converters.tpu_mlir.check import FUSING, RECTIFIERS, problems_of, rectified_by
@@ -27,7 +26,7 @@ from tflq.converters.tpu_mlir.passes.fusions import (
     fuse_softsign,
     merge_pointwise,
 )
-from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, types_of
+from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
 from tflq.errors import OptionError
@@ -130,6 +129,7 @@ def quantise_network(
     permuted = permutations(written)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric)
+    refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
     result = assemble(fused, Ranges(names, permuted, spans, types), options)
     validate(result, "tpu-mlir graph")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from tflq.converters.onnx import OnnxGraph, OnnxNode
 from tflq.errors import FormatError
+from tflq.units import finite
 
 _SIX_GATE = "HardSigmoid"
 _GELU = ("Mul", "Mul", "Add", "Erf")
@@ -165,11 +165,8 @@ def _parse_line(row: str, where: str) -> CalibrationLine:
         raise FormatError(f"{where}: found {len(fields)} fields, a line has 4: {_FIELDS}")
     numbers = []
     for text, what in zip(fields[1:], _FIELDS.split()[1:], strict=True):
-        try:
-            number = float(text)
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        number = finite(text)
+        if number is None:
             raise FormatError(f"{where}: {what} of '{fields[0]}' is '{text}', a finite number is needed")
         numbers.append(number)
     threshold, minimum, maximum = numbers

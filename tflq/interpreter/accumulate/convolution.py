@@ -23,7 +23,7 @@ from tflq.interpreter.accumulate.depthwise import Depthwise, accumulate_depthwis
 from tflq.interpreter.accumulate.image import padded, strided_view
 from tflq.interpreter.accumulate.matrix import MatrixProduct, accumulate_product
 from tflq.interpreter.accumulate.window import Pair, Window
-from tflq.interpreter.execution.costs import COSTS
+from tflq.interpreter.execution.layout import COSTS
 from tflq.interpreter.recording.primitive import primitive
 
 PATCH_BYTES = 1 << 21

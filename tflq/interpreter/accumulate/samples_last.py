@@ -20,8 +20,7 @@ from tflq.interpreter.accumulate.convolution import Convolution, accumulate_conv
 from tflq.interpreter.accumulate.depthwise import Depthwise
 from tflq.interpreter.accumulate.image import deal_columns, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
-from tflq.interpreter.execution.costs import COSTS
-from tflq.interpreter.execution.layout import is_samples_last, logical, stored
+from tflq.interpreter.execution.layout import COSTS, is_samples_last, logical, stored
 
 PATCH_BYTES = 1 << 20
 """Bytes of copied patches at a time."""
@@ -46,7 +45,7 @@ def can_run_samples_last(prepared: Convolution, image: Pair) -> bool:
 def samples_last_gain(prepared: Convolution, image: Pair) -> float:
     """Estimate how many nanoseconds a sample gains by samples last; negative where it loses.
 
-    Depthwise ones gain where products with a band matrix cost less than taps; dense ones lose (costs.py).
+    Depthwise ones gain where products with a band matrix cost less than taps; dense ones lose (layout.py).
     """
     height, width = prepared.window.output_size(image)
     outputs = height * width * prepared.channels[1]
@@ -199,7 +198,7 @@ def _band_length(window: Window, image: Pair, rows: int) -> int:
 
 @lru_cache
 def _rows_at_a_time(window: Window, image: Pair) -> int:
-    """Return the divisor of the output's rows that costs least in products and calls of the BLAS (costs.py)."""
+    """Return the divisor of the output's rows that costs least in products and calls of the BLAS (layout.py)."""
     height, width = window.output_size(image)
 
     def cost(rows: int) -> float:

@@ -1,4 +1,4 @@
-"""The library of kernels.c: compiled by the machine's cc when it is first needed, then kept in the user's cache.
+"""The library of kernels.c and its headers: compiled by the machine's cc when first needed, then kept in a cache.
 
 The file's name holds a hash of what it was made from (source, flags, compiler and processor) and one of its content. It
 is written under a temporary name and renamed, so that several processes may make it at the same time; it is loaded only
@@ -47,16 +47,22 @@ class Library:
     Attributes:
         lanes: channels in a vector.
         group: products that one factor of dense layers holds: 4 of bytes, or 1 of real numbers.
+        blocks: vectors of output channels whose sums a dense layer holds at a time.
+        blocks_in_fours: the same where outputs come in fours.
+        taps: neighbours in a row whose inputs are loaded once then.
         functions: the library.
     """
 
     lanes: int
     group: int
+    blocks: int
+    blocks_in_fours: int
+    taps: int
     functions: ctypes.CDLL
 
     @property
     def multiplies_bytes(self) -> bool:
-        """Whether dense layers take bytes; else real numbers."""
+        """Whether tensors are bytes; else real numbers."""
         return self.group == 4
 
 
@@ -80,7 +86,8 @@ def load_library() -> Library:
     functions.tflq_run.restype = None
     if functions.tflq_layer_bytes() != ctypes.sizeof(CLayer) or functions.tflq_plan_bytes() != ctypes.sizeof(CPlan):
         raise CompilerError("the compiler lays out structs in another way than ctypes")
-    return Library(functions.tflq_lanes(), functions.tflq_group(), functions)
+    blocks = functions.tflq_blocks(0), functions.tflq_blocks(1)
+    return Library(functions.tflq_lanes(), functions.tflq_group(), *blocks, functions.tflq_taps(), functions)
 
 
 def kernels_or_none() -> Library | None:
@@ -110,7 +117,8 @@ def find_compiler() -> str:
 def _key(compiler: str, flags: list[str]) -> str:
     """Hash what decides the library: the compiler's macros tell its version and the processor's instructions."""
     macros = _ran([compiler, *flags, "-dM", "-E", "-x", "c", os.devnull])
-    parts = [compiler.encode(), " ".join(flags).encode(), macros, SOURCE.read_bytes()]
+    sources = [SOURCE, *sorted(SOURCE.parent.glob("*.h"))]
+    parts = [compiler.encode(), " ".join(flags).encode(), macros, *(path.read_bytes() for path in sources)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 

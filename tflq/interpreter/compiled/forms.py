@@ -1,4 +1,4 @@
-"""What a layer is to kernels.c: a linear layer, a pool, a table of one or of two operands, or a move.
+"""What a layer is to kernels.c: linear, a pool, a table of one or two operands, a move, or thresholds of real numbers.
 
 The params say it: weights and windows as they are, the last step as a proven map (linear.py) or as a table that the
 kernel itself fills by running on all quantized values. So no rule is written here.
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
-from tflq.interpreter.compiled.pairs import AffinePair, affine_pair
+from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
+from tflq.interpreter.compiled.reals import ByThresholds, Floats, by_thresholds
 from tflq.interpreter.execution.step import Step
+from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
 from tflq.interpreter.registry import kernel_name
@@ -37,6 +39,8 @@ PAIRS = frozenset(("add", "div", "eltwise", "maximum", "minimum", "mul", "square
 """Operators of two quantized values at the same place."""
 MOVES = frozenset(("reshape", "squeeze", "expand_dims"))
 """Operators that leave elements in order."""
+SHORTEST_REFUSED = 512
+"""Values from which on a softmax may refuse a row."""
 MOST_TABLE_BYTES = 1 << 22
 """Largest table of an average."""
 
@@ -64,12 +68,12 @@ class ByTable:
 
     Attributes:
         table: 256 or 65536 results.
-        pair: the same as a sum with factors, where two operands have one.
+        pair: the same as a sum of elements with factors, where two operands have one.
         clamp: the same as a clamp of one operand: smallest and largest quantized value.
     """
 
     table: Bytes
-    pair: AffinePair | None = None
+    pair: AffinePair | RoundedPair | None = None
     clamp: tuple[int, int] | None = None
 
 
@@ -78,7 +82,21 @@ class Move:
     """The same elements in another shape."""
 
 
-Form: TypeAlias = Linear | Pool | ByTable | Move
+@dataclass(frozen=True, eq=False)
+class ByExponentials:
+    """TFLite's softmax of 8 bits over the last axis.
+
+    Attributes:
+        exponentials: int64[256]: of the differences 0, -1, ... to the largest value.
+        addends: int64[256]: what is added up of them.
+    """
+
+    exponentials: NDArray[np.int64]
+    addends: NDArray[np.int64]
+
+
+OfQuantized: TypeAlias = Linear | Pool | ByTable | Move | ByExponentials
+Form: TypeAlias = OfQuantized | ByThresholds
 
 
 def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
@@ -94,12 +112,14 @@ def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
     if step.kernel is None or step.shapes is None or step.kernel.stateful or len(node.outputs) != 1:
         return None
     tensors = [graph.tensors[t] for t in (*computed, *node.outputs)]
+    if getattr(node.params, "never_falls", False) and len(tensors) == 2:
+        return _thresholds(step, *tensors)
     if not computed or any(t.dtype not in EIGHT_BITS or t.is_variable or 0 in t.shape for t in tensors):
         return None
     name = kernel_name(node)
     if name in PAIRS and len(computed) == len(node.inputs) == 2:
         same = tensors[0].shape == tensors[1].shape == tensors[2].shape
-        return _pair_table(step, tensors) if same else None
+        return _pair_table(step, tensors, multiplies_bytes) if same else None
     if len(computed) != 1 or computed[0] != node.inputs[0]:
         return None
     if name in MOVES:
@@ -109,6 +129,9 @@ def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
     linear = getattr(node.params, "linear", None)
     if isinstance(linear, Linear):
         return linear if _is_taken(linear, tensors[0], multiplies_bytes) else None
+    if isinstance(node.params, Softmax):
+        is_taken = tensors[0].shape[-1] < SHORTEST_REFUSED and tensors[0].dtype is tensors[1].dtype
+        return ByExponentials(node.params.exponentials, node.params.addends) if is_taken else None
     return _pool(node.params, *tensors)
 
 
@@ -166,7 +189,19 @@ def _table(step: Step, x: Tensor, y: Tensor) -> ByTable | None:
     return ByTable(table, clamp=(low, high) if is_clamp else None)
 
 
-def _pair_table(step: Step, tensors: list[Tensor]) -> ByTable | None:
+def _thresholds(step: Step, x: Tensor, y: Tensor) -> ByThresholds | None:
+    if x.dtype is not DType.FLOAT32 or y.dtype not in EIGHT_BITS or 0 in x.shape or x.is_variable or y.is_variable:
+        return None
+
+    def rule(numbers: Floats) -> NDArray[np.int64]:
+        assert step.kernel is not None
+        (found,) = step.kernel.run(step.node.params, numbers.reshape(-1, *(1,) * len(x.shape)))
+        return found.astype(np.int64).reshape(-1) - y.dtype.minimum
+
+    return by_thresholds(rule)
+
+
+def _pair_table(step: Step, tensors: list[Tensor], multiplies_bytes: bool) -> ByTable | None:
     assert step.kernel is not None
     first, second, y = tensors
     shape = (65536, *(1,) * len(y.shape))
@@ -175,8 +210,15 @@ def _pair_table(step: Step, tensors: list[Tensor]) -> ByTable | None:
     table = _results(found, shape, y)
     if table is None:
         return None
-    values = table.reshape(256, 256).astype(np.float64) + y.dtype.minimum
-    return ByTable(table, affine_pair(values, _codes(first).astype(np.float64), _codes(second).astype(np.float64)))
+    x_1, x_2, least = (0 if multiplies_bytes else t.dtype.minimum for t in tensors)  # as elements hold them
+    elements, values = np.arange(256.0), table.reshape(256, 256).astype(np.float64) + least
+    rule = getattr(step.node.params, "terms", None)
+    terms = None if rule is None else rule(_codes(first).astype(np.int64), _codes(second).astype(np.int64))
+    pair: AffinePair | RoundedPair | None = None
+    if terms is not None:
+        a, b = (term.astype(np.float64) for term in terms)
+        pair = rounded_pair(values, elements + x_1, elements + x_2, (a, b))
+    return ByTable(table, pair or affine_pair(values, elements + x_1, elements + x_2))
 
 
 def _average(window: Window, average: Average, counts: Array, x: Tensor, y: Tensor) -> Pool | None:

@@ -10,13 +10,13 @@ from tflq.graph import Array
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.compiled.buffers import Buffer, Offsets
 from tflq.interpreter.compiled.compiler import Library
-from tflq.interpreter.compiled.forms import ByTable, Pool
-from tflq.interpreter.compiled.structures import CLayer, CMap, LayerKind, fill
+from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Pool
+from tflq.interpreter.compiled.pairs import AffinePair
+from tflq.interpreter.compiled.reals import ByThresholds
+from tflq.interpreter.compiled.structures import CLayer, LayerKind, fill
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.numerics.step_map import StepMap
 
-MOST_VECTORS = 4
-"""Vectors of output channels whose sums are held at a time."""
 Clamp = tuple[int, int] | None
 """Ends of a clamp behind a layer."""
 NEIGHBOURS = (4, 5, 3)
@@ -25,6 +25,10 @@ NEVER = np.iinfo(np.int32).min
 """No accumulator."""
 WIDEST = 8
 """Neighbouring pixels that a depthwise layer may see as one."""
+LONGEST_BLOCK = 12
+"""Outputs of the longest block of a dense layer."""
+MOST_TWICE = 1.4
+"""Outputs of a dense layer that are computed in fours of equal distance, some of them twice: as a multiple of all."""
 
 
 class Packer:
@@ -46,23 +50,38 @@ class Packer:
     def moved(self, kind: LayerKind, slot: int, buffer: Buffer) -> CLayer:
         """Return a layer that reads an array into a buffer, or writes it out."""
         layer = CLayer(kind=kind, slot=slot, rows=buffer.height, length=buffer.width * buffer.channels)
-        set_end(layer, "y" if kind == LayerKind.READ else "x", buffer)
+        set_end(layer, "x" if kind == LayerKind.WRITE else "y", buffer)
         return layer
 
-    def by_table(self, form: ByTable, inputs: list[Buffer], y: Buffer) -> CLayer:
-        """Return a layer of one or two operands."""
+    def by_thresholds(self, form: ByThresholds, slot: int, y: Buffer) -> CLayer:
+        """Return a layer that reads an array of real numbers into a buffer of quantized values."""
+        layer = self.moved(LayerKind.READ_REALS, slot, y)
+        layer.first_scale, layer.offset, layer.of_nan = form.scale, form.offset, form.of_nan
+        fill(layer, self.owned, thresholds=form.least)
+        return layer
+
+    def by_table(self, form: ByTable, inputs: list[Buffer], y: Buffer, clamp: Clamp = None) -> CLayer:
+        """Return a layer of one or two operands, and a clamp behind it."""
         layer = CLayer(
             kind=LayerKind.TABLE if len(inputs) == 1 else LayerKind.PAIR, rows=y.height, length=y.width * y.channels
         )
         for name, buffer in zip(("x", "second"), inputs, strict=False):
             set_end(layer, name, buffer)
         set_end(layer, "y", y)
-        if form.pair is None:
-            fill(layer, self.owned, table=form.table)
-        else:
-            pair = form.pair
+        low, high = (0, 255) if clamp is None else (end - y.least for end in clamp)  # above the least value
+        pair = form.pair
+        if pair is None:
+            fill(layer, self.owned, table=form.table.clip(low, high))
+            return layer
+        least = 0 if self.library.multiplies_bytes else y.least
+        layer.map.minimum, layer.map.maximum = np.clip((pair.minimum, pair.maximum), low + least, high + least)
+        if isinstance(pair, AffinePair):
             layer.first_scale, layer.second_scale, layer.offset = pair.first, pair.second, pair.offset
-            layer.map.minimum, layer.map.maximum = pair.minimum, pair.maximum
+            layer.is_single = int(pair.is_single)
+        else:
+            layer.kind = LayerKind.ROUNDED_PAIR
+            (layer.first_scale, layer.first_offset), (layer.second_scale, layer.second_offset) = pair.terms
+            layer.scale, layer.offset = pair.total
         return layer
 
     def copied(self, x: Buffer, y: Buffer) -> CLayer:
@@ -77,6 +96,15 @@ class Packer:
         if y.is_flat:
             layer.y_row = size * (4 if y.is_real else 1)
         fill(layer, self.owned, table=np.arange(256, dtype=np.uint8))
+        return layer
+
+    def by_exponentials(self, form: ByExponentials, x: Buffer, y: Buffer) -> CLayer:
+        """Return a softmax of each pixel."""
+        layer = CLayer(kind=LayerKind.SOFTMAX, rows=y.height * y.width, length=y.channels)
+        set_end(layer, "x", x)
+        set_end(layer, "y", y)
+        layer.x_row, layer.y_row = x.pixel, y.pixel
+        fill(layer, self.owned, exponentials=form.exponentials, addends=form.addends)
         return layer
 
     def pool(self, form: Pool, x: Buffer, y: Buffer) -> CLayer:
@@ -96,84 +124,111 @@ class Packer:
         outputs, *_, depth = form.weights.shape
         rows = np.arange(x.height * x.width * x.channels // depth)
         element_x, element_y = x.pixel // x.channels, y.pixel // y.channels
-        layer = self._dense(form, x, y, clamp, np.zeros(1, np.int64), depth)
-        x_at = (x.first + rows * depth * element_x).astype(np.int32)
-        self._set_pixels(layer, x_at, (y.first + rows * outputs * element_y).astype(np.int32))
-        return layer
+        x_at, y_at = x.first + rows * depth * element_x, y.first + rows * outputs * element_y
+        at = x_at.astype(np.int32), y_at.astype(np.int32)
+        return self._dense(form, x, y, clamp, at, np.zeros(1, np.int64), depth)
 
     def convolution(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a dense convolution."""
         (height, width), (down, along) = window.kernel, window.dilation
         if along > 1:  # taps of a row are not neighbours: each is a run of its own
             runs = np.arange(height)[:, None] * down * x.row + np.arange(width) * along * x.pixel
-            layer = self._dense(form, x, y, clamp, runs.reshape(-1), form.weights.shape[3])
-            self._set_pixels(layer, *self._image(window, x, y))
-            return layer
-        wide = self._abreast(y, self.library.lanes - 1)
+            return self._dense(form, x, y, clamp, self._image(window, x, y), runs.reshape(-1), form.weights.shape[3])
+        lanes = self.library.lanes
+        wide = self._abreast(y, lanes) if y.channels < lanes else 1
         run = (width + (wide - 1) * window.stride[1]) * x.channels
         shared = np.zeros((wide, len(form.weights), height, run), np.int16)
         for n in range(wide):  # outputs next to each other share a wider patch, with zeros beside their own taps
             first = n * window.stride[1] * x.channels
             shared[n, :, :, first : first + width * x.channels] = form.weights.reshape(len(form.weights), height, -1)
         joined = replace(form, weights=shared.reshape(-1, height, 1, run))
-        layer = self._dense(joined, x, y, clamp, np.arange(height) * down * x.row, run, wide)
         x_at, y_at = self._image(window, x, y)
-        self._set_pixels(layer, x_at[::wide], y_at[::wide])
-        return layer
+        at = x_at[::wide], y_at[::wide]
+        return self._dense(joined, x, y, clamp, at, np.arange(height) * down * x.row, run, wide)
 
     def depthwise(self, form: Linear, window: Window, x: Buffer, y: Buffer, clamp: Clamp) -> CLayer:
         """Return a depthwise convolution; neighbouring outputs may count as one pixel of more channels."""
-        lanes = self.library.lanes
-        wide = self._abreast(y) if window.stride[1] == 1 else 1
-        layer = CLayer(kind=LayerKind.DEPTHWISE)
+        width = self.library.lanes * self.library.group  # channels of a vector of inputs
+        layer = CLayer(kind=LayerKind.DEPTHWISE, pieces=1)
         set_end(layer, "x", x)
         set_end(layer, "y", y)
+        wide = self._abreast(y, width)
+        if window.stride[1] > 1:  # vectors of inputs are pieces, each of an output
+            is_whole = self.library.multiplies_bytes and y.channels % 8 == 0 and wide * y.channels == width
+            wide = wide if is_whole else 1
+            layer.pieces, layer.piece_apart = wide, window.stride[1] * x.pixel
         down = np.arange(window.kernel[0])[:, None] * window.dilation[0] * x.row
         steps = (down + np.arange(window.kernel[1]) * window.dilation[1] * x.pixel).reshape(-1)
         taps = np.tile(form.weights.reshape(len(form.weights), -1).T, wide)
-        weights = padded(taps, lanes).reshape(steps.size, -1, lanes).transpose(1, 0, 2)
         layer.groups = steps.size
-        if x.is_real and wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
-            layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
-        fill(layer, self.owned, steps=steps.astype(np.int32), weights=weights.astype(np.float32))
-        self._set_map(layer.map, form.maps.listed, wide, clamp)
+        blocks = padded(taps, width).reshape(steps.size, -1, self.library.lanes, self.library.group).swapaxes(0, 1)
+        if self.library.multiplies_bytes:
+            alone = np.zeros((*blocks.shape[:2], 4, *blocks.shape[2:]), np.int8)  # four factors, a byte's weight each
+            for q in range(4):
+                alone[:, :, q, :, q] = blocks[:, :, :, q]
+            start = self._arranged(padded(taps.sum(axis=0, dtype=np.int64)[None] * x.least, width), width)
+            fill(layer, self.owned, weights=alone, start=start.astype(np.int32))
+        else:
+            fill(layer, self.owned, weights=blocks.astype(np.float32))
+            if wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
+                layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
+        fill(layer, self.owned, steps=steps.astype(np.int32))
+        self._set_map(layer, form.maps.listed, wide, clamp, width)
         x_at, y_at = self._image(window, x, y)
         self._set_pixels(layer, x_at[::wide], y_at[::wide])
         return layer
 
-    def _abreast(self, y: Buffer, most: int | None = None) -> int:
-        """Return how many neighbouring outputs fill whole vectors: 1 where none do, or they have more channels."""
-        if most is not None and y.channels > most:
-            return 1
-        counts = range(1, WIDEST + 1)
-        return next((n for n in counts if n * y.channels % self.library.lanes == 0 and y.width % n == 0), 1)
+    def _arranged(self, values: Array, width: int) -> Array:
+        """Return channels [rows, C] in the order of sums: in a vector of bytes, those of each place in four follow."""
+        lanes = self.library.lanes
+        order = values.reshape(len(values), values.shape[1] // width, lanes, width // lanes)
+        found: Array = order.swapaxes(2, 3).reshape(values.shape)
+        return found
+
+    def _abreast(self, y: Buffer, width: int) -> int:
+        """Return how many neighbouring outputs fill whole vectors of so many channels: 1 where none do."""
+        return next((n for n in range(1, WIDEST + 1) if n * y.channels % width == 0 and y.width % n == 0), 1)
 
     def _dense(
-        self, form: Linear, x: Buffer, y: Buffer, clamp: Clamp, runs: Array, length: int, wide: int = 1
+        self,
+        form: Linear,
+        x: Buffer,
+        y: Buffer,
+        clamp: Clamp,
+        at: tuple[Offsets, Offsets],
+        runs: Array,
+        length: int,
+        wide: int = 1,
     ) -> CLayer:
-        """Return a dense layer without its pixels.
+        """Return a dense layer.
 
         Args:
             form: the layer.
             x: what it reads.
             y: what it writes.
             clamp: what its results are clamped to, beside the map's own ends.
+            at: where the first tap of each output lies, and where the output does.
             runs: where runs of neighbouring elements begin, from the first tap on.
             length: elements of a run.
             wide: neighbouring outputs that count as one of more channels.
         """
         lanes, group = self.library.lanes, self.library.group
-        layer = CLayer(kind=LayerKind.DENSE)
+        order, apart = in_fours(at[0])
+        layer = CLayer(kind=LayerKind.DENSE, apart=apart)
         set_end(layer, "x", x)
         set_end(layer, "y", y)
+        self._set_pixels(layer, at[0][order], at[1][order])
         outputs = len(form.weights)
         filled = padded(form.weights.reshape(outputs * runs.size, length), group)
-        each = filled.reshape(outputs, -1, group)
-        steps = runs[:, None] + np.arange(filled.shape[1] // group) * 4
+        shared = apart == x.pixel and length == self.library.taps * x.channels and x.channels % group == 0
+        taps = self.library.taps if shared and order.size >= LONGEST_BLOCK else 1
+        steps = runs[:, None] + np.arange(filled.shape[1] // taps // group) * 4
+        each = filled.reshape(outputs, runs.size, taps, -1, group).swapaxes(2, 3).reshape(outputs, -1, group)
         vectors = -(-outputs // lanes)
-        layer.blocks = -(-vectors // -(-vectors // MOST_VECTORS))
-        layer.groups = steps.size
-        by_lane = padded(each.transpose(1, 2, 0), lanes).reshape(steps.size, group, vectors, lanes)
+        most = self.library.blocks_in_fours if apart else self.library.blocks
+        layer.blocks = -(-vectors // -(-vectors // most))
+        layer.groups, layer.taps = steps.size, taps
+        by_lane = padded(each.transpose(1, 2, 0), lanes).reshape(taps * steps.size, group, vectors, lanes)
         packed = by_lane.transpose(2, 0, 3, 1)  # [vector, step, lane, group]
         blocks = [packed[i : i + layer.blocks].transpose(1, 0, 2, 3) for i in range(0, vectors, layer.blocks)]
         weights = np.concatenate([block.reshape(-1) for block in blocks])
@@ -182,7 +237,7 @@ class Packer:
         kind = np.int8 if self.library.multiplies_bytes else np.float32
         arrays = {"weights": weights.astype(kind), "start": start.astype(np.int32), "steps": steps.astype(np.int32)}
         fill(layer, self.owned, **arrays)
-        self._set_map(layer.map, form.maps.listed, wide, clamp)
+        self._set_map(layer, form.maps.listed, wide, clamp, lanes)
         return layer
 
     def _image(self, window: Window, x: Buffer, y: Buffer) -> tuple[Offsets, Offsets]:
@@ -196,13 +251,16 @@ class Packer:
         at = {"x_at": samples + x_at, "y_at": samples + y_at}
         fill(layer, self.owned, **{name: places.astype(np.int32).reshape(-1) for name, places in at.items()})
 
-    def _set_map(self, target: CMap, found: StepMap | None, wide: int, clamp: Clamp) -> None:
-        """Set the constants of a map, whose channels are repeated `wide` times."""
+    def _set_map(self, layer: CLayer, found: StepMap | None, wide: int, clamp: Clamp, width: int) -> None:
+        """Set the constants of a map, whose channels are repeated `wide` times, for vectors of inputs of `width`."""
         assert found is not None
-        lanes = self.library.lanes
+        target = layer.map
+
+        def arranged(values: Array, filling: int = 0) -> Array:
+            return self._arranged(padded(np.tile(values, wide), width, filling), width)
 
         def ready(values: Array | None, dtype: type[np.generic]) -> Array | None:
-            return None if values is None else padded(np.tile(values[None], wide), lanes).astype(dtype)
+            return None if values is None else arranged(values[None]).astype(dtype)
 
         prefix, dtype = ("", np.float32) if found.scale.dtype == np.float32 else ("wide_", np.float64)
         names = ("offset", "scale", "low", "high")
@@ -213,10 +271,11 @@ class Packer:
         target.channels = found.scale.size * wide
         at, value = listed(found)
         value = np.clip(value, *ends)
-        at = padded(np.tile(at, wide), lanes, NEVER).astype(np.int32)
-        value = padded(np.tile(value, wide), lanes).astype(np.int32)
+        at, value = arranged(at, NEVER).astype(np.int32), arranged(value)
+        is_real = not self.library.multiplies_bytes
+        value = value.astype(np.float32).view(np.int32) if is_real else (value - layer.y_least).astype(np.int32)
         target.stride = at.shape[1]
-        used = (at != NEVER).sum(axis=0).reshape(-1, lanes).max(axis=1)
+        used = (at != NEVER).sum(axis=0).reshape(-1, self.library.lanes).max(axis=1)
         fill(target, self.owned, at=at, value=value, rows=used.astype(np.int32))
 
 
@@ -231,6 +290,25 @@ def listed(found: StepMap) -> tuple[Array, Array]:
     return at, value
 
 
+def in_fours(x_at: Offsets) -> tuple[Offsets, int]:
+    """Return outputs in fours whose inputs have one distance, and this distance.
+
+    The last four of a row overlap those before. Where too many outputs would be computed twice, or a row has less than
+    four: all outputs in order, and 0.
+    """
+    every: Offsets = np.arange(x_at.size, dtype=np.int32)
+    if x_at.size < 4:
+        return every, 0
+    values, counts = np.unique(np.diff(x_at), return_counts=True)
+    apart = int(values[np.argmax(counts)])
+    rows = np.split(every, np.flatnonzero(np.diff(x_at) != apart) + 1)
+    if apart <= 0 or min(row.size for row in rows) < 4:
+        return every, 0
+    starts = [np.minimum(row[::4], row[-1] - 3) for row in rows]
+    order: Offsets = (np.concatenate(starts)[:, None] + np.arange(4, dtype=np.int32)).reshape(-1)
+    return (order, apart) if order.size <= MOST_TWICE * every.size else (every, 0)
+
+
 def padded(values: Array, multiple: int, filling: int = 0) -> Array:
     """Return an array whose last axis is filled up to a multiple."""
     missing = -values.shape[-1] % multiple
@@ -240,7 +318,7 @@ def padded(values: Array, multiple: int, filling: int = 0) -> Array:
 def set_end(layer: CLayer, name: str, buffer: Buffer) -> None:
     """Say where an operand or result lies: name is x, second or y."""
     setattr(layer, name, buffer.first)
-    for field, value in (("real", buffer.is_real), ("least", buffer.least), ("row", buffer.row)):
+    for field, value in (("least", buffer.least), ("row", buffer.row)):
         setattr(layer, f"{name}_{field}", int(value))
     if name != "second":
         setattr(layer, f"{name}_pixel", buffer.pixel)

@@ -1,6 +1,7 @@
-"""Tables of two operands as clip(rint(a_1 x_1 + a_2 x_2 + b)): sums, of which a vector is computed at once.
+"""Tables of two operands as sums, of which a vector is computed at once.
 
-The factors are searched from the table itself, whatever rule filled it, and hold for all its pairs.
+clip(rint(a_1 x_1 + a_2 x_2 + b)), or where the rule rounds its operands first, clip(rint(a (t_1 + t_2) + b)) with
+t = rint(c x + d). The factors are searched from tables, whatever rule filled them, and hold for all pairs.
 """
 
 from __future__ import annotations
@@ -13,28 +14,128 @@ from numpy.typing import NDArray
 Doubles = NDArray[np.float64]
 MARGIN = 1e-9
 """Least distance from a half: far more than float64 loses below 2^10."""
+SINGLE_MARGINS = (3e-5, 1e-5, 3e-6)
+"""The same for float32: its three roundings of sums below 2^8, by 2^-17 or less, seldom add up."""
 NEAR = 0.1
 """Pairs that far from a half need no look while factors are searched."""
 MOST_CUTS = 400
+SLOPE_STEPS = 120
+"""Thirds taken off the range of a slope: down to neighbouring float64."""
+LARGEST_TERM = 1 << 20
+"""A quarter of what the C reads off a float32's lowest bits."""
 
 
 @dataclass(frozen=True)
 class AffinePair:
-    """y = clip(rint(first * x_1 + second * x_2 + offset), minimum, maximum), in float64."""
+    """y = clip(rint(first * x_1 + (second * x_2 + offset)), minimum, maximum), in float64, or float32 if is_single."""
 
     first: float
     second: float
     offset: float
     minimum: int
     maximum: int
+    is_single: bool
+
+    def of(self, first: Doubles, second: Doubles) -> Doubles:
+        """Return y of quantized values, as kernels.c computes it."""
+        kind = np.float32 if self.is_single else np.float64
+        a, b, c = (kind(value) for value in (self.first, self.second, self.offset))
+        found: Doubles = np.rint(first.astype(kind) * a + (second.astype(kind) * b + c))
+        return np.clip(found, self.minimum, self.maximum).astype(np.float64)
+
+
+Line = tuple[float, float]
+"""Slope and offset."""
+
+
+@dataclass(frozen=True)
+class RoundedPair:
+    """y = clip(rint(total(t_1 + t_2)), minimum, maximum), t_i = rint(term_i(x_i)), lines a * x + b in float32.
+
+    Attributes:
+        terms: lines of both operands.
+        total: line of their sum.
+        minimum: least result.
+        maximum: largest result.
+    """
+
+    terms: tuple[Line, Line]
+    total: Line
+    minimum: int
+    maximum: int
+
+    def of(self, first: Doubles, second: Doubles) -> Doubles:
+        """Return y of elements, as kernels.c computes it."""
+        t_1, t_2 = (np.rint(_on(line, x)) for line, x in zip(self.terms, (first, second), strict=True))
+        return np.clip(np.rint(_on(self.total, t_1 + t_2)), self.minimum, self.maximum).astype(np.float64)
+
+
+def _on(line: Line, x: NDArray[np.floating]) -> NDArray[np.float32]:
+    return np.asarray(x.astype(np.float32) * np.float32(line[0]) + np.float32(line[1]))
+
+
+def rounded_pair(
+    results: Doubles, first: Doubles, second: Doubles, terms: tuple[Doubles, Doubles]
+) -> RoundedPair | None:
+    """Return the lines of a table whose results are a function of a sum of terms, or None where none were found.
+
+    Args:
+        results: elements [256, 256] of all pairs.
+        first: elements of the first operand [256].
+        second: of the second.
+        terms: whole numbers [256] that each operand adds to the sum.
+    """
+    totals, at = np.unique(terms[0][:, None] + terms[1], return_index=True)
+    if max(float(np.abs(t).max()) for t in (*terms, totals)) > LARGEST_TERM:
+        return None
+    low, high = int(results.min()), int(results.max())
+    lines = [
+        _line(first, terms[0], np.inf),
+        _line(second, terms[1], np.inf),
+        _line(totals, results.reshape(-1)[at], high, low),
+    ]
+    if None in lines:
+        return None
+    one, two, total = (line for line in lines if line is not None)
+    pair = RoundedPair((one, two), total, low, high)
+    return pair if np.array_equal(pair.of(first[:, None], second), results) else None
+
+
+def _line(x: Doubles, results: Doubles, high: float, low: float = -np.inf) -> Line | None:
+    """Return the line farthest from all halves with clip(rint(a x + b), low, high) = results; None where there is none.
+
+    For a slope the offsets form an interval, whose length is a concave function of the slope.
+    """
+    up, down = results < high, results > low
+    inside = up & down
+    if inside.sum() < 2:
+        return None
+
+    def offsets(slope: float) -> tuple[float, float]:
+        rest = results - slope * x
+        return float((rest[down] - 0.5).max()), float((rest[up] + 0.5).min())
+
+    centre = float(np.polyfit(x[inside], results[inside], 1)[0])
+    reach = 2 / float(np.ptp(x[inside]))
+    least, most = centre - reach, centre + reach
+    for _ in range(SLOPE_STEPS):
+        third = (most - least) / 3
+        (low_1, high_1), (low_2, high_2) = offsets(least + third), offsets(most - third)
+        if high_1 - low_1 < high_2 - low_2:
+            least += third
+        else:
+            most -= third
+    slope = (least + most) / 2
+    bottom, top = offsets(slope)
+    return (slope, (bottom + top) / 2) if bottom < top else None
 
 
 def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair | None:
     """Return the factors of a table, or None where none were found.
 
     Args:
-        results: quantized values [256, 256] of all pairs.
-        first: quantized values of the first operand [256].
+        results: elements [256, 256] of all pairs: quantized values, or what they are above the least.
+        first: elements of the first operand [256].
         second: of the second.
     """
     low, high = results.min(), results.max()
@@ -45,12 +146,15 @@ def affine_pair(results: Doubles, first: Doubles, second: Doubles) -> AffinePair
     centre = np.linalg.lstsq(rows[inside], results[inside], rcond=None)[0]
     up, down = results < high, results > low  # y + 1/2 bounds the real number from above, y - 1/2 from below
     sides = np.concatenate([rows[up], -rows[down]])
-    bounds = np.concatenate([results[up] + 0.5, 0.5 - results[down]]) - MARGIN
+    bounds = np.concatenate([results[up] + 0.5, 0.5 - results[down]])
     near = np.abs(bounds - sides @ centre) < NEAR
-    found = _feasible(sides[near], bounds[near], centre)
-    if found is None or np.any(sides @ found > bounds):
-        return None
-    return AffinePair(found[0] / 128, found[1] / 128, found[2], int(low), int(high))
+    for margin in (*SINGLE_MARGINS, MARGIN):
+        found = _feasible(sides[near], bounds[near] - margin, centre)
+        if found is not None:
+            pair = AffinePair(found[0] / 128, found[1] / 128, found[2], int(low), int(high), margin > MARGIN)
+            if np.array_equal(pair.of(first[:, None], second), results):
+                return pair
+    return None
 
 
 def _feasible(sides: Doubles, bounds: Doubles, centre: Doubles) -> Doubles | None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tflq.graph import ABSENT, Graph
 from tflq.interpreter.compiled.buffers import NO_MARGINS, Buffer, Margins, image_of, joined, margins_of, placed
 from tflq.interpreter.compiled.compiler import Library
-from tflq.interpreter.compiled.forms import ByTable, Form, Move, Pool, form_of
+from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Form, Move, OfQuantized, Pool, form_of
 from tflq.interpreter.compiled.layers import Packer
+from tflq.interpreter.compiled.reals import ByThresholds
 from tflq.interpreter.compiled.structures import CLayer, LayerKind
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.layers.linear import Linear
@@ -108,7 +109,7 @@ class Run:
                 return [(x, NO_MARGINS, 0, True), (y, NO_MARGINS, 0, True)]
             height, width, _ = image_of(self.graph.tensors[x])
             return [(x, margins_of(form.window, height, width), form.pad_value, False)]
-        return [(x, NO_MARGINS, 0, True), (y, NO_MARGINS, 0, True)] if isinstance(form, Move) else []
+        return [(x, NO_MARGINS, 0, True), (y, NO_MARGINS, 0, True)] if isinstance(form, Move | ByExponentials) else []
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -131,10 +132,13 @@ class Run:
             return None
         batch = min(max(BATCH_BYTES // sample_bytes, 1), MOST_TOGETHER)
         packer = Packer(self.library, sample_bytes, batch)
-        layers = [packer.moved(LayerKind.READ, n, buffers[t]) for n, t in enumerate(self.reads)]
+        layers = [packer.moved(LayerKind.READ, n, buffers[t]) for n, t in enumerate(self.reads) if t in buffers]
         for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True)):
-            inputs = [buffers[t] for t in self._computed(step)]
             y = step.node.outputs[0]
+            if isinstance(form, ByThresholds):
+                layers.append(packer.by_thresholds(form, self.reads.index(step.node.inputs[0]), buffers[y]))
+                continue
+            inputs = [buffers[t] for t in self._computed(step)]
             if y not in folded.same:
                 layers.append(_packed(packer, form, inputs, buffers[y], folded.clamps.get(turn)))
         first = len(self.reads)
@@ -160,7 +164,9 @@ class Run:
             x = self._computed(step)[0]
             dtype, source = self.graph.tensors[x].dtype, made.get(x, -1)
             is_idle = form.clamp == (dtype.minimum, dtype.maximum)
-            can_clamp = isinstance(self.forms[source], Linear) and source not in found.clamps
+            made_by = self.forms[source]
+            is_pair = isinstance(made_by, ByTable) and made_by.clamp is None
+            can_clamp = (isinstance(made_by, Linear) or is_pair) and source not in found.clamps
             if not is_idle and not (source >= 0 and can_clamp and readers[x] == 1 and x not in kept):
                 continue
             root, own = found.same.get(x, x), found.needs.get(y, _Need())
@@ -176,27 +182,24 @@ class Run:
 
     def _buffers(self, kept: Collection[int], folded: _Folded) -> dict[int, Buffer]:
         same = folded.same
-        readers: dict[int, list[Form]] = {t: [] for t in self.reads}
-        turns = dict.fromkeys(self.reads, (0, 0))
-        for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True), 1):
+        turns = {t: (0, 0) for t in self.reads if not self.graph.tensors[t].dtype.is_floating}
+        for turn, step in enumerate(self.steps, 1):
             y = step.node.outputs[0]
             if y in same:
                 continue
             for t in (same.get(t, t) for t in self._computed(step)):
-                readers[t].append(form)
-                turns[t] = (turns[t][0], turn)
-            readers[y], turns[y] = [], (turn, turn)
+                if t in turns:  # real numbers are read where they are
+                    turns[t] = (turns[t][0], turn)
+            turns[y] = (turn, turn)
         end = len(self.steps) + 1
         turns |= {same.get(t, t): (turns[same.get(t, t)][0], end) for t in kept}
-        buffers = {t: self._buffer(t, readers[t], folded.needs.get(t, _Need())) for t in readers}
+        buffers = {t: self._buffer(t, folded.needs.get(t, _Need())) for t in turns}
         at = placed([(buffer, *turns[t]) for t, buffer in buffers.items()])
         found = {t: replace(buffer, at=a) for (t, buffer), a in zip(buffers.items(), at, strict=True)}
         return found | {t: found[root] for t, root in same.items()}
 
-    def _buffer(self, t: int, readers: Sequence[Form], need: _Need) -> Buffer:
-        tensor = self.graph.tensors[t]
-        only_depthwise = bool(readers) and all(_is_depthwise(form) for form in readers)
-        is_real = only_depthwise or not self.library.multiplies_bytes
+    def _buffer(self, t: int, need: _Need) -> Buffer:
+        tensor, is_real = self.graph.tensors[t], not self.library.multiplies_bytes
         return Buffer(*image_of(tensor), tensor.dtype.minimum, is_real, need.margins, need.pad)
 
 
@@ -219,11 +222,15 @@ def _is_depthwise(form: Form) -> bool:
     return isinstance(form, Linear) and form.groups > 1
 
 
-def _packed(packer: Packer, form: Form, inputs: list[Buffer], y: Buffer, clamp: tuple[int, int] | None) -> CLayer:
+def _packed(
+    packer: Packer, form: OfQuantized, inputs: list[Buffer], y: Buffer, clamp: tuple[int, int] | None
+) -> CLayer:
     if isinstance(form, Pool):
         return packer.pool(form, inputs[0], y)
     if isinstance(form, ByTable):
-        return packer.by_table(form, inputs, y)
+        return packer.by_table(form, inputs, y, clamp)
+    if isinstance(form, ByExponentials):
+        return packer.by_exponentials(form, inputs[0], y)
     if isinstance(form, Move):
         return packer.copied(inputs[0], y)
     if form.window is None:

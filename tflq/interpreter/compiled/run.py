@@ -6,6 +6,7 @@ import ctypes
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, Graph
 from tflq.interpreter.compiled.compiler import Library
 from tflq.interpreter.compiled.plan import Planned, Run, runs_of
-from tflq.interpreter.compiled.structures import CLayer, CPlan
+from tflq.interpreter.compiled.structures import CLayer, CPlan, aligned_copy
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.execution.values import Value
 
@@ -44,6 +45,11 @@ class CompiledRun:
     release: tuple[int, ...]
     arenas: deque[tuple[NDArray[np.uint8], int]] = field(default_factory=deque)
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tensors that it reads and writes."""
+        return tuple(t for t, _, _ in (*self.reads, *self.writes))
+
     def run(self, values: Mapping[int, Value], samples: int) -> dict[int, Array] | None:
         """Return the tensors written, T[S, *shape]; None where an input is not as the layers were planned for."""
         arrays = []
@@ -54,12 +60,27 @@ class CompiledRun:
             if len(value) != samples:
                 value = np.broadcast_to(value, (samples, *shape))
             arrays.append(value if value.flags.c_contiguous else np.ascontiguousarray(value))
+        return self._call(arrays, samples)
+
+    def run_at_once(self, inputs: Sequence[Array]) -> dict[int, Array] | None:
+        """Return the tensors written for arrays of what it reads; None where these need checks or copies first."""
+        samples = len(inputs[0]) if len(inputs) == len(self.reads) else 0
+        for array, (_, shape, dtype) in zip(inputs, self.reads, strict=False):
+            is_plain = isinstance(array, np.ndarray) and array.dtype == dtype and array.flags.c_contiguous
+            if not is_plain or array.shape != (samples, *shape):
+                return None
+        try:
+            return self._call(inputs, samples) if samples else None
+        except MemoryError:
+            return None
+
+    def _call(self, arrays: Sequence[Array], samples: int) -> dict[int, Array]:
         outputs = {t: np.empty((samples, *shape), dtype) for t, shape, dtype in self.writes}
         pointers = [array.__array_interface__["data"][0] for array in (*arrays, *outputs.values())]
         try:
             arena, memory = self.arenas.pop()
         except IndexError:
-            arena = aligned_copy(self.planned.arena)
+            arena = aligned_copy(self.planned.arena.reshape(-1))
             memory = arena.ctypes.data
         table = (ctypes.c_void_p * len(pointers))(*pointers)
         self.library.functions.tflq_run(ctypes.addressof(self.plan), memory, samples, table)
@@ -101,7 +122,7 @@ def _compiled(run: Run, needed: set[int]) -> CompiledRun | None:
         tuple((t, tensors[t].shape, tensors[t].dtype.storage) for t in group) for group in (run.reads, kept)
     )
     layers = (CLayer * len(planned.layers))(*planned.layers)
-    sizes = np.array([int(np.prod(shape, dtype=np.int64)) for _, shape, _ in (*reads, *writes)], np.int64)
+    sizes = np.array([prod(shape) * dtype.itemsize for _, shape, dtype in (*reads, *writes)], np.int64)
     plan = CPlan(
         layers=ctypes.addressof(layers),
         count=len(planned.layers),
@@ -113,12 +134,3 @@ def _compiled(run: Run, needed: set[int]) -> CompiledRun | None:
     stored = {t for t, _, _ in (*reads, *writes)}
     release = tuple(t for step in run.steps for t in step.release if t in stored)
     return CompiledRun(tuple(run.steps), reads, writes, planned, plan, (layers, sizes), run.library, release)
-
-
-def aligned_copy(arena: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a copy that begins at a multiple of 64 bytes, which is a vector of the widest kind."""
-    memory = np.empty(arena.size + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    copy = memory[start : start + arena.size]
-    copy[:] = arena.reshape(-1)
-    return copy

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tflq.errors import GraphError, InputError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Graph, Node, Operands
 from tflq.interpreter.execution.session import Context
 from tflq.interpreter.execution.values import Indices, Value, merge, one_sample, select
 
@@ -72,9 +72,13 @@ def run_composite(context: Context, node: Node, inputs: Sequence[Value], samples
 
 
 def run_var_handle(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
-    """VAR_HANDLE: the name of a variable, made of container and shared name."""
-    name = f"variable {node.attributes.text('container', '')}/{node.attributes.text('shared_name', '')}"
-    return [_handle(name)]
+    """VAR_HANDLE: the name of a variable."""
+    return [_handle(variable_name(node))]
+
+
+def variable_name(node: Node) -> str:
+    """Return what VAR_HANDLE calls its variable: container and shared name."""
+    return f"variable {node.attributes.text('container', '')}/{node.attributes.text('shared_name', '')}"
 
 
 def run_assign_variable(context: Context, node: Node, inputs: Sequence[Value], samples: int) -> list[Value]:
@@ -206,3 +210,17 @@ def _table(context: Context, handle: Value) -> dict[object, object]:
 
 def _elements(value: Value) -> list[object]:
     return list(one_sample(value, 0).reshape(-1).tolist())
+
+
+def require_call(number: int, graph: Graph, inputs: Sequence[Value]) -> None:
+    """Check the values that an operator gives to a subgraph.
+
+    Raises:
+        GraphError: another number of them than it has inputs, or another type.
+    """
+    if len(inputs) != len(graph.inputs):
+        raise GraphError(f"subgraph {number} has {len(graph.inputs)} inputs, its caller gives {len(inputs)}")
+    for t, value in zip(graph.inputs, inputs, strict=True):
+        tensor = graph.tensors[t]
+        if isinstance(value, np.ndarray) and value.dtype not in (tensor.dtype.storage, np.dtype(object)):
+            raise GraphError(f"subgraph {number}: input '{tensor.name}' is {tensor.dtype.value}, got {value.dtype}")

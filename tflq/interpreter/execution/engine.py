@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from tflq.backends import Backend, backend_in_force, require_backend
 from tflq.errors import InputError, OptionError
 from tflq.graph import ABSENT, Array, Graph, Node
 from tflq.interpreter.compiled.compiler import kernels_or_none
+from tflq.interpreter.compiled.run import CompiledRun
 from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.library import Library
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
@@ -82,13 +84,13 @@ class Engine:
             reachable = [library.program(i) for i in sorted(library.reachable(number))]
             require_live_memory(family, number)
         self.graph = self._program.graph
+        self.graphs = (*library.graphs[:number], self.graph, *library.graphs[number + 1 :])
         self.backend: Backend = "numpy" if library.kernels is None else "c"
         self.listeners = tuple(listeners)
         self._state: State | None = state
         self._session = Session() if session is None else session
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
-        self._sample_bytes = self._bytes_of_one_sample()
         self.threads = threads
 
     def run(
@@ -112,6 +114,10 @@ class Engine:
             OptionError: the model keeps state, there are several samples, and `state` was not chosen; chunks of less
                 than one sample.
         """
+        if keep is None and chunk_size is None and self.threads == 1 and self._at_once is not None:
+            found = self._at_once.run_at_once(inputs)
+            if found is not None:
+                return found
         chunks = list(self.iterate(inputs, keep, chunk_size))
         return {t: concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
 
@@ -134,7 +140,7 @@ class Engine:
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
         steps = self._program.steps(kept, alone=bool(self.listeners))
         threads = 1 if self.listeners or self._state == "stream" else self.threads
-        size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads)
+        size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads, kept)
 
         def run(start: int) -> dict[int, Array]:
             session = self._session if self._state == "stream" else Session()
@@ -146,6 +152,16 @@ class Engine:
             return {t: for_all_samples(values[t], count) for t in kept}
 
         yield from map_in_order(run, range(0, samples, size), threads)
+
+    @cached_property
+    def _at_once(self) -> CompiledRun | None:
+        """What computes the outputs of any samples by one call of compiled C, whose memory does not grow with them."""
+        steps = self._program.steps(tuple(dict.fromkeys(self.graph.outputs)), alone=bool(self.listeners))
+        part = steps[0] if len(steps) == 1 else None
+        if self._has_state or not isinstance(part, CompiledRun):
+            return None
+        is_whole = tuple(t for t, _, _ in part.reads) == self.graph.inputs
+        return part if is_whole and {t for t, _, _ in part.writes} == set(self.graph.outputs) else None
 
     def in_numpy(self, keep: Collection[int] | None = None) -> tuple[Node, ...]:
         """Return the nodes that numpy runs: all of them, or with backend "c" those that compiled C does not take.
@@ -161,12 +177,17 @@ class Engine:
         """Forget the state that a stream has built up."""
         self._session = Session()
 
-    def chunk_size(self) -> int:
+    def chunk_size(self, keep: Collection[int] | None = None) -> int:
         """Return the number of samples whose largest layer fits CHUNK_BYTES; at least 1.
 
-        A multiple of SAMPLES_LAST_FROM where samples lie last in memory, and at least that where half of it fits.
+        A multiple of SAMPLES_LAST_FROM where samples lie last in memory, and at least that where half of it fits. What
+        compiled C keeps to itself does not count.
+
+        Args:
+            keep: tensor indices that a run returns, as for `run`.
         """
-        size = max(1, CHUNK_BYTES // max(1, self._sample_bytes))
+        kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
+        size = max(1, CHUNK_BYTES // max(1, self._bytes_of_one_sample(kept)))
         if not self._program.prefers_samples_last or 2 * size < SAMPLES_LAST_FROM:
             return size
         return max(1, size // SAMPLES_LAST_FROM) * SAMPLES_LAST_FROM
@@ -187,9 +208,9 @@ class Engine:
             raise OptionError(f"{threads} threads; 1 or more are needed")
         self._threads = threads
 
-    def _shared_out(self, samples: int, threads: int) -> int:
+    def _shared_out(self, samples: int, threads: int, kept: tuple[int, ...]) -> int:
         """Return a chunk size that keeps all threads busy to the end."""
-        size = self.chunk_size()
+        size = self.chunk_size(kept)
         return size if threads == 1 else -(-samples // (threads * -(-samples // (threads * size))))
 
     def check_inputs(self, inputs: Sequence[Array]) -> int:
@@ -220,10 +241,10 @@ class Engine:
         """Resources have one value for all samples of a chunk, and a stream's samples follow each other."""
         return self._has_resources or self.is_stream
 
-    def _bytes_of_one_sample(self) -> int:
+    def _bytes_of_one_sample(self, kept: tuple[int, ...]) -> int:
         constants = self._program.constants
         sizes = [
-            sum(self.graph.tensors[t].size for t in n.inputs + n.outputs if t not in constants and t != ABSENT)
-            for n in self.graph.nodes
+            sum(self.graph.tensors[t].size for t in part.ends if t not in constants and t != ABSENT)
+            for part in self._program.steps(kept, alone=bool(self.listeners))
         ]
         return 4 * max(sizes, default=1)

@@ -12,8 +12,7 @@ from tflq import limits
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Node, Tensor
 from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
-from tflq.interpreter.execution.calls import require_call
-from tflq.interpreter.execution.control import CONTROL, RESOURCES
+from tflq.interpreter.execution.control import CONTROL, RESOURCES, require_call
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.execution.layout import (
     SAMPLES_LAST_FROM,

@@ -20,10 +20,9 @@ from tflq.interpreter.accumulate.window import window_of
 from tflq.interpreter.operands.batch_matmul import require_product
 from tflq.interpreter.operands.checks import constant_integers, resolve_axis
 from tflq.interpreter.operands.fully_connected import check_shapes
+from tflq.interpreter.operands.movable import resized_shape
 from tflq.interpreter.operands.reduction_axes import lower_reduction, reduced_shape
-from tflq.interpreter.operands.resized import resized_shape
-from tflq.interpreter.operands.transpose_conv import transposed_window
-from tflq.interpreter.operands.windows import pool_window
+from tflq.interpreter.operands.windows import pool_window, transposed_window
 
 Shape = tuple[int, ...]
 ShapeRule = Callable[[Node, Operands], Shape]

@@ -34,6 +34,11 @@ class Step:
     shapes: tuple[tuple[int, tuple[int, ...]], ...] | None
     release: tuple[int, ...]
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tensors that it reads and writes."""
+        return (*self.node.inputs, *self.node.outputs)
+
     def fits(self, operands: Sequence[Value | None]) -> bool:
         """Whether operands have the shapes that the integers were decided for."""
         if self.shapes is None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.operands.resized import resized_shape
+from tflq.interpreter.operands.movable import resized_shape
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from tflq.interpreter.numerics.fixed_point import Integers, norm, wrap_int32
 from tflq.interpreter.numerics.gemmlowp import bit_length
-from tflq.interpreter.numerics.sigmoid_table import SIGMOID_TABLE
+from tflq.interpreter.numerics.integer_functions import SIGMOID_TABLE
 from tflq.interpreter.recording.primitive import entries, primitive
 
 ONE = 1 << 15

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tflq.errors import GraphError
@@ -10,6 +12,26 @@ from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.samples import align
 
 MOST_AXES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Adjoints:
+    """Which operands are transposed.
+
+    Attributes:
+        adj_x: whether x is.
+        adj_y: whether y is.
+    """
+
+    adj_x: bool
+    adj_y: bool
+
+    def factors(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Return both operands as [S or 1, ..., A, K] and [S or 1, ..., K, B], of equal rank."""
+        left = np.swapaxes(x, -1, -2) if self.adj_x else x
+        right = np.swapaxes(y, -1, -2) if self.adj_y else y
+        first, second = align(left, right)
+        return first, second
 
 
 def require_product(node: Node, operands: Operands) -> tuple[bool, bool, int]:
@@ -32,11 +54,3 @@ def require_product(node: Node, operands: Operands) -> tuple[bool, bool, int]:
         raise GraphError(f"shapes {x} and {y} do not multiply (adj_x {adj_x}, adj_y {adj_y})")
     require_result((*batches, x[-1 if adj_x else -2], y[-2 if adj_y else -1]), operands.output().dtype)
     return adj_x, adj_y, depth
-
-
-def factors(x: Array, y: Array, adj_x: bool, adj_y: bool) -> tuple[Array, Array]:
-    """Return both operands as [S or 1, ..., A, K] and [S or 1, ..., K, B], of equal rank."""
-    left = np.swapaxes(x, -1, -2) if adj_x else x
-    right = np.swapaxes(y, -1, -2) if adj_y else y
-    first, second = align(left, right)
-    return first, second

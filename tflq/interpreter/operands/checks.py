@@ -80,7 +80,7 @@ def is_quantised(tensor: Tensor) -> bool:
     return isinstance(tensor.quantisation, Affine)
 
 
-def require_zero_points_of_zero(*tensors: Tensor) -> None:
+def require_symmetric(*tensors: Tensor) -> None:
     """Check that int16 tensors are symmetric.
 
     Raises:
@@ -115,7 +115,7 @@ def quantised_ends(operands: Operands, allowed: Collection[DType]) -> Ends:
     dtype = require_type(source, allowed)
     require_same_type(source, output)
     if dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
+        require_symmetric(source, output)
     return Ends(dtype, *per_tensor(source), *per_tensor(output))
 
 

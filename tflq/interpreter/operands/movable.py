@@ -7,6 +7,7 @@ from collections.abc import Collection
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Operands, Tensor
 from tflq.interpreter.operands.checks import is_quantised, require_same_type, require_type
+from tflq.interpreter.operands.result_size import require_result
 
 INDEX_TYPES = (DType.INT32, DType.INT64)
 """Types of shapes, axes and indices that most operators take."""
@@ -102,3 +103,19 @@ def shape_of(sizes: tuple[int, ...], what: str) -> tuple[int, ...]:
     if min(sizes, default=0) < 0:
         raise GraphError(f"{what} is {sizes}; sizes are 0 or more")
     return sizes
+
+
+def resized_shape(operands: Operands) -> tuple[int, int]:
+    """Return height and width of the output.
+
+    Raises:
+        GraphError: another rank than 4, a size below 1 or computed at run time.
+        LimitError: the result is larger than the limits allow.
+    """
+    shape, sizes = operands.input(0).shape, constant_vector(operands, 1, (DType.INT32,))
+    if len(shape) != 4 or len(sizes) != 2 or min(sizes) < 1 or 0 in shape[1:3]:
+        raise GraphError(
+            f"an input of shape {shape} is resized to {sizes}; 4 axes and two sizes of 1 or more are needed"
+        )
+    require_result((shape[0], *sizes, shape[3]), operands.output().dtype)
+    return sizes[0], sizes[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Graph
-from tflq.graph.macs import macs
+from tflq.graph.arena import macs
 from tflq.precision.recover.areas import Areas
 
 _COPIES = 3

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.precision.recover.grid import Reals
 from tflq.precision.recover.moments import Moments
+from tflq.precision.recover.objectives import Objective
 
 _BLOCK = 48
 """Weights whose products are brought up to date one by one; the others follow in one product."""
@@ -39,6 +40,17 @@ class Grid:
     q: Reals
     scale: Reals
 
+    @property
+    def bounds(self) -> tuple[Reals, Reals]:
+        """The least and the largest of each weight: float64[1, K, 1]."""
+        shape = (1, self.q.shape[1], 1)
+        return np.full(shape, float(self.least)), np.full(shape, float(self.largest))
+
+    def peak(self, weights: Reals) -> Reals:
+        """Return the largest magnitude of the weights that share a channel's scale: [G, C]."""
+        found = np.abs(weights).max(1)
+        return np.full_like(found, found.max()) if self.per_tensor else np.asarray(found)
+
     def clipped(self, q: Reals) -> Reals:
         """Return the nearest quantized weights."""
         return np.clip(np.rint(q), self.least, self.largest)
@@ -63,7 +75,15 @@ class Rounding:
     is_plain: NDArray[np.bool_]
 
 
-def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -> tuple[Reals, Reals]:
+def descend(
+    moments: Moments,
+    q: Reals,
+    scale: Reals,
+    grid: Grid,
+    starts: int,
+    bounds: tuple[Reals, Reals] | None = None,
+    moves_scale: bool = True,
+) -> tuple[Reals, Reals]:
     """Sweep over the weights, each set to its best value given the others, and scales in between.
 
     q_k <- clip(rint(q_k + (r_k / S - (Hq)_k) / H_kk)); after a sweep S <- q'r / q'Hq where both are positive, of a
@@ -76,6 +96,8 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
         scale: float64[G, P].
         grid: m, and whether there is one scale.
         starts: F.
+        bounds: the least and the largest of each weight, that broadcast to q; None for the grid's.
+        moves_scale: whether S changes.
 
     Returns:
         q and scale behind at most 12 sweeps.
@@ -84,6 +106,7 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
     diagonal = np.einsum("gkk->gk", h)
     q = q.copy()
     products = h @ q
+    low, high = grid.bounds if bounds is None else bounds
     for _ in range(_SWEEPS):
         changed = False
         for first in range(0, q.shape[1], _BLOCK):
@@ -92,14 +115,15 @@ def descend(moments: Moments, q: Reals, scale: Reals, grid: Grid, starts: int) -
             for k in range(inner.shape[1]):
                 row = q[:, first + k]
                 wanted = row + (r[:, first + k] / scale - near[:, k]) / diagonal[:, first + k, None]
-                found = grid.clipped(wanted)
+                found = np.clip(np.rint(wanted), low[:, first + k], high[:, first + k])
                 near[:, k + 1 :] += inner[:, k + 1 :, k, None] * (found - row)[:, None]
                 q[:, first + k] = found
             step = q[:, block] - before
             if step.any():
                 changed = True
                 products += h[:, :, block] @ step
-        scale = _best_scale((q * r).sum(1), (q * products).sum(1), scale, grid.per_tensor, starts)
+        if moves_scale:
+            scale = _best_scale((q * r).sum(1), (q * products).sum(1), scale, grid.per_tensor, starts)
         if not changed:
             break
     return q, scale
@@ -119,9 +143,7 @@ def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
     """
     groups, depth, channels = weights.shape
     starts = _MANY_STARTS if depth <= _FEW_FROM else _FEW_STARTS
-    largest = np.abs(weights).max(1)
-    if grid.per_tensor:
-        largest = np.full_like(largest, largest.max())
+    largest = grid.peak(weights)
     base = np.where(largest > 0, largest, 1.0) / grid.largest
     scale = (np.linspace(0.25, 1.1, starts)[None, :, None] * base[:, None]).reshape(groups, -1)
     q = grid.clipped(np.tile(weights, (1, 1, starts)) / scale[:, None])
@@ -133,6 +155,29 @@ def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
         moved = grid.clipped(q + random.integers(-1, 2, q.shape) * (random.random(q.shape) < _SHARE))
         found = _better(moments, found, grid, *descend(_wide(moments, _COPIES), moved, scale, grid, _COPIES), _COPIES)
     return found
+
+
+def find_neighbours(moments: Moments, weights: Reals, grid: Grid, objective: Objective) -> Rounding:
+    """Return quantized weights by a tool's objective: each is one of the two values around w / S, from nearest on.
+
+    The largest weights of a scale stay, since the target derives S from them. What is not below the loss of the
+    target's own rounding is left, for each channel (for the layer where it has one scale).
+
+    Args:
+        moments: of the filter, by the same objective.
+        weights: the model's own: float64[G, K, C].
+        grid: what the target allows.
+        objective: whether S moves.
+    """
+    low = np.floor(weights / grid.scale[:, None])
+    stays = np.abs(weights) >= grid.peak(weights)[:, None]
+    bounds = (
+        np.where(stays, grid.q, np.minimum(grid.q, np.maximum(low, grid.least))),
+        np.where(stays, grid.q, np.maximum(grid.q, np.minimum(low + 1, grid.largest))),
+    )
+    plain = Rounding(grid.q, grid.scale, np.ones(grid.scale.shape, np.bool_))
+    found = descend(moments, grid.q, grid.scale, grid, 1, bounds, objective.moves_scale)
+    return _better(moments, plain, grid, *found, 1)
 
 
 def _wide(moments: Moments, copies: int) -> Moments:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.converters.passes.fold_pad import foldable_padding
+from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node
 from tflq.interpreter.accumulate import Window

@@ -18,6 +18,7 @@ from tflq.graph import Affine, Array, Graph, Tensor
 from tflq.precision.recover.areas import Areas
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import Moments, Observed, moments_of
+from tflq.precision.recover.objectives import Objective, objective_of
 from tflq.precision.recover.probe import Probe, elements, gather, offsets_of
 from tflq.precision.recover.reference import Reference
 
@@ -39,6 +40,11 @@ class Judge:
     target: Target
     settings: Settings
 
+    @property
+    def objective(self) -> Objective:
+        """What constants are found by."""
+        return objective_of(self.settings)
+
     def execution(self, graph: Graph) -> Execution:
         """Return a float network under the target."""
         execution = for_target(graph, self.target, self.settings)
@@ -57,7 +63,7 @@ class Judge:
         return {**found, **dict(outputs)}
 
     def moments(self, execution: Execution, of: Filter, source: int, largest: int) -> Moments:
-        """Return the moments of the target's own values in front of a filter.
+        """Return the moments of the target's own values in front of a filter, or what its objective has there.
 
         Args:
             execution: of the network as it stands.
@@ -65,23 +71,28 @@ class Judge:
             source: the target's tensor that it reads.
             largest: m.
         """
-        tensor = execution.graph.tensors[source]
+        tensor, objective = execution.graph.tensors[source], self.objective
+        is_affine = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
         shape = self.reference.floating.graph.tensors[of.source].shape
 
         def read(areas: Areas, x: Array, chosen: NDArray[np.int64]) -> Array:
-            return areas.windows(offsets_of(x, tensor).reshape(len(x), *shape), chosen)
+            own = self.target.encode(x.reshape(-1, *tensor.shape), tensor) if objective.reads_float and is_affine else x
+            return areas.windows(offsets_of(own, tensor).reshape(len(x), *shape), chosen)
 
-        windows = self.reference.gather(execution, {of.index: source}, read)[of.index]
-        is_affine = isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer
+        ran, place = (self.reference.floating, of.source) if objective.reads_float else (execution, source)
+        windows = self.reference.gather(ran, {of.index: place}, read)[of.index]
         scale = float(tensor.affine.scale[0]) if is_affine else 1.0
-        weights = np.asarray(self.reference.floating.graph.tensors[of.node.inputs[1]].data).astype(np.float64)
+        constants = (self.reference.floating.graph.tensors[t].data for t in of.node.inputs[1:3])
+        weights, bias = (np.asarray(data).astype(np.float64) for data in constants)
+        fixed = 0.0 if objective.moves_bias else bias.reshape(of.groups, 1, -1)
         observed = [
-            Observed(found, wanted.astype(np.float64), areas.weight)
+            Observed(found, wanted.astype(np.float64) - fixed, areas.weight)
             for found, wanted, areas in zip(
                 windows, self.reference.wanted[of.index], self.reference.areas[of.index], strict=True
             )
         ]
-        return moments_of(observed, scale, of.matrix(weights).astype(np.float64), largest)
+        counted = observed[:1] if objective.rounds else observed
+        return moments_of(counted, scale, of.matrix(weights).astype(np.float64), largest, objective)
 
     def held_out_db(self, execution: Execution, tensors: tuple[int, ...]) -> float:
         """Return the SQNR of tensors of the float network under the target, on the samples kept aside, in dB.

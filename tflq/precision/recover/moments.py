@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.graph import Array
 from tflq.precision.recover.grid import EXACT_BITS, Reals, on_grid
+from tflq.precision.recover.objectives import RECOVERY, Objective
 
 _RIDGE = 0.1
 _LEAST_RIDGE = 1e-3
@@ -41,6 +42,8 @@ class Observed:
 class Moments:
     """What the descent needs of the windows of a filter, the bias eliminated; in units of `step`.
 
+    Where the bias stays, T is what the filter should give without it, and no mean is taken off: mu, target_mean are 0.
+
     Attributes:
         h: sum of weight A'A / N, + lambda I, whole numbers: float64[G, K, K].
         r: sum of weight A'(T - mean T) / N, + lambda w: float64[G, K, C].
@@ -63,7 +66,9 @@ class Moments:
         return np.asarray(scale**2 * square - 2 * scale * linear)
 
 
-def moments_of(observed: Sequence[Observed], scale: float, weights: Reals, largest_weight: int) -> Moments:
+def moments_of(
+    observed: Sequence[Observed], scale: float, weights: Reals, largest_weight: int, objective: Objective = RECOVERY
+) -> Moments:
     """Return the moments of all that was observed; the means are those of the last.
 
     Sums of whole numbers are exact, so that they do not depend on order or processor. Windows that are no whole
@@ -74,15 +79,16 @@ def moments_of(observed: Sequence[Observed], scale: float, weights: Reals, large
         scale: of the quantized values; 1 for real values.
         weights: the model's own, w: float64[G, K, C].
         largest_weight: m; H has as many bits as let Hq stay exact.
+        objective: whether the bias moves, and whether lambda is more than what keeps H positive.
     """
-    parts = [_centred(part, scale) for part in observed]
+    parts = [_centred(part, scale, objective.moves_bias) for part in observed]
     centred, crossed, power = (
         np.sum([part.weight * found[i] for part, found in zip(observed, parts, strict=True)], axis=0) for i in range(3)
     )
     mu, mean = parts[-1][3:]
     depth, count = weights.shape[1], observed[0].windows.shape[1]
     diagonal = np.einsum("gkk->gk", centred)
-    share = max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
+    share = 0.0 if objective.rounds else max(_LEAST_RIDGE, _RIDGE * min(1.0, depth / count))
     ridge = np.maximum(share * diagonal.sum(1, keepdims=True) / depth, 1e-6 * scale**2)
     diagonal += ridge
     h, step = on_grid(centred, EXACT_BITS - 2 - depth.bit_length() - largest_weight.bit_length())
@@ -91,7 +97,7 @@ def moments_of(observed: Sequence[Observed], scale: float, weights: Reals, large
     return Moments(h, (crossed + ridge[:, :, None] * weights) / unit, unit, mu, mean, power)
 
 
-def _centred(observed: Observed, scale: float) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+def _centred(observed: Observed, scale: float, takes_means_off: bool) -> tuple[Reals, Reals, Reals, Reals, Reals]:
     """Return A'A / N, A'(T - mean T) / N, the mean square of T - mean T, and the means of windows and targets; real."""
     groups, count, depth = observed.windows.shape
     x = observed.windows.astype(np.float64)
@@ -102,7 +108,7 @@ def _centred(observed: Observed, scale: float) -> tuple[Reals, Reals, Reals, Rea
     largest = max(1.0, float(np.max(np.abs(x), initial=1.0)))
     room = EXACT_BITS - 1 - math.ceil(math.log2(count)) - math.ceil(math.log2(largest + 1))
     t, t_step = on_grid(observed.targets, min(30, room), (1,))
-    sums, t_sums = x.sum(1), t.sum(1)
+    sums, t_sums = (a.sum(1) if takes_means_off else np.zeros_like(a[:, 0]) for a in (x, t))
     centred = np.empty((groups, depth, depth))
     crossed = np.empty((groups, depth, t.shape[2]))
     size = max(1, _MAX_BLOCK // (depth * depth + depth * count))

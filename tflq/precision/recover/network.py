@@ -17,7 +17,7 @@ from tflq.precision.recover.filters import FILTERS, Filter, filter_of
 from tflq.precision.recover.judge import Judge
 from tflq.precision.recover.probe import RealSamples
 from tflq.precision.recover.proposals import Recovered, Step, recover_layer, with_constants
-from tflq.precision.recover.records import ALL, NOTHING, LayerRecovery, Recovery, RecoverySettings
+from tflq.precision.recover.records import BIAS, NOTHING, LayerRecovery, Recovery, RecoverySettings
 from tflq.precision.recover.reference import Reference, before_softmax
 
 LEAST_GAIN_DB = 1.0
@@ -137,7 +137,7 @@ def _verdict(judge: Judge, first: Step, last: Step, layers: list[LayerRecovery])
     if new < old:
         return f"the outputs got worse on the samples kept aside: {old:.1f} dB before, {new:.1f} after"
     changed = [layer for layer in layers if layer.kept != NOTHING]
-    is_wide = all(layer.kept != ALL and (layer.bits or 0) > judge.reference.options.most_bits for layer in changed)
+    is_wide = all(layer.kept == BIAS and (layer.bits or 0) > judge.reference.options.most_bits for layer in changed)
     if not (changed and is_wide):
         return ""
     if new < old + LEAST_GAIN_DB:

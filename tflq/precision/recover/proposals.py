@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import Execution
 from tflq.graph import Affine, Graph
-from tflq.precision.recover.descent import Rounding, find_rounding
+from tflq.precision.recover.descent import Grid, Rounding, find_neighbours, find_rounding
 from tflq.precision.recover.filters import Filter
+from tflq.precision.recover.grid import Reals
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.layers import Placed, place
 from tflq.precision.recover.moments import Moments
-from tflq.precision.recover.records import ALL, BIAS, NOTHING, WORSE, LayerRecovery
+from tflq.precision.recover.records import ALL, BIAS, NOTHING, WEIGHTS, WORSE, LayerRecovery
 
 Constants = tuple[NDArray[np.float32], NDArray[np.float32]]
 """Weights and bias of a filter, in the file's layout."""
@@ -47,7 +48,6 @@ class Recovered:
 
 def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered]:
     """Return the network behind one filter, and what was done to it."""
-    options = judge.reference.options
     node, matched = of.node, judge.matched(step.execution)
     weights = np.asarray(step.graph.tensors[node.inputs[1]].data, np.float32)
     placed = place(step.execution.graph, of, weights, matched.get(node.outputs[0]))
@@ -60,15 +60,15 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
     grid = placed.grid(step.execution.graph, of)
     moments = judge.moments(step.execution, of, matched[of.source], -grid.least)
     plain = Rounding(grid.q, grid.scale, np.ones(grid.scale.shape, np.bool_))
-    proposals = [(BIAS, plain)]
-    if not options.bias_only and placed.bits <= options.most_bits:
-        proposals.append((ALL, find_rounding(moments, of.matrix(weights).astype(np.float64), grid)))
+    proposals = _proposals(judge, moments, of.matrix(weights).astype(np.float64), grid, placed.bits)
     before = after = judge.held_out_db(step.execution, node.outputs)
     alone = math.nan
     is_local = all(t in matched for t in node.outputs)
     best, found, refused = step, Recovered(replace(nothing, reason=WORSE), None, is_local), ""
-    for kept, rounding in proposals:
+    for kept, rounding in [(BIAS, plain), *proposals] if judge.objective.moves_bias else proposals:
         constants = _constants(of, weights, rounding, moments)
+        if kept == WEIGHTS:
+            constants = _rounded(step.graph, of, rounding, grid)
         graph = with_constants(step.graph, of, constants)
         execution = judge.execution(graph)
         if not _gives_back(placed, execution.graph, of, rounding):
@@ -83,8 +83,19 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
             steps = _in_steps(step, of, constants[1], matched.get(node.outputs[0]))
             layer = replace(nothing, kept=kept, fit_db=fit, changed=share, bias_steps=steps)
             found = Recovered(layer, constants, is_local)
-    reason = refused if refused and found.layer.kept != ALL else found.layer.reason
+    reason = refused if refused and found.layer.kept in (NOTHING, BIAS) else found.layer.reason
     return best, replace(found, layer=replace(found.layer, reason=reason, bias_db=alone, held_out_db=(before, after)))
+
+
+def _proposals(judge: Judge, moments: Moments, weights: Reals, grid: Grid, bits: int) -> list[tuple[str, Rounding]]:
+    """Return what may be kept, beside a new bias alone, with the weights that were found for it."""
+    options, objective = judge.reference.options, judge.objective
+    if options.bias_only or not (objective.rounds or bits <= options.most_bits):
+        return []
+    if objective.rounds:
+        found = find_neighbours(moments, weights, grid, objective)
+        return [(ALL if objective.moves_bias else WEIGHTS, found)]
+    return [(ALL, find_rounding(moments, weights, grid))]
 
 
 def with_constants(graph: Graph, of: Filter, constants: Constants) -> Graph:
@@ -102,6 +113,15 @@ def _constants(of: Filter, weights: NDArray[np.float32], rounding: Rounding, mom
     found = (rounding.q * rounding.scale[:, None]).astype(np.float32)
     kept = np.where(rounding.is_plain[:, None], of.matrix(weights), found)
     return of.weights(kept).astype(np.float32, copy=False), bias.astype(np.float32).reshape(-1)
+
+
+def _rounded(graph: Graph, of: Filter, rounding: Rounding, grid: Grid) -> Constants:
+    """Return w' = q S, but the largest |w| of a scale as it is and none beyond it, so that S stays; b' = b."""
+    weights, bias = (np.asarray(graph.tensors[t].data, np.float32) for t in of.node.inputs[1:3])
+    own = of.matrix(weights)
+    peak = grid.peak(own.astype(np.float64))[:, None].astype(np.float32)
+    found = np.clip((rounding.q * rounding.scale[:, None]).astype(np.float32), -peak, peak)
+    return of.weights(np.where(np.abs(own) >= peak, own, found)).astype(np.float32, copy=False), bias.copy()
 
 
 def _fit_db(moments: Moments, rounding: Rounding) -> float:

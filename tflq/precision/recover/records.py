@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tflq.analysis.executions import Execution
 from tflq.graph import Model
 
-NOTHING, BIAS, ALL = "nothing", "bias", "weights and bias"
+NOTHING, BIAS, WEIGHTS, ALL = "nothing", "bias", "weights", "weights and bias"
 WORSE = "nothing was nearer to float on the samples kept aside"
 
 
@@ -40,7 +40,7 @@ class LayerRecovery:
         name: of that node.
         operator: of that node.
         bits: of its weights under the target; None where they were not found there.
-        kept: of what was found: "weights and bias", "bias", or "nothing".
+        kept: of what was found: "weights and bias", "weights", "bias", or "nothing".
         reason: why nothing, or no weights; else empty.
         fit_db: of the filter's own result on the samples that it was fitted to, before and after: SQNR, in dB.
         bias_db: of the layer's result on the samples kept aside with its new bias alone, in dB.

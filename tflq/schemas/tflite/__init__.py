@@ -10,9 +10,8 @@ from tflq.schemas.tflite.codes import set_builtin_code as set_builtin_code
 from tflq.schemas.tflite.core import *  # noqa: F403
 from tflq.schemas.tflite.enums import *  # noqa: F403
 from tflq.schemas.tflite.operators import *  # noqa: F403
-from tflq.schemas.tflite.options_arithmetic import *  # noqa: F403
-from tflq.schemas.tflite.options_control import *  # noqa: F403
+from tflq.schemas.tflite.options_empty import *  # noqa: F403
+from tflq.schemas.tflite.options_general import *  # noqa: F403
 from tflq.schemas.tflite.options_neural import *  # noqa: F403
-from tflq.schemas.tflite.options_shape import *  # noqa: F403
 from tflq.schemas.tflite.options_stablehlo import *  # noqa: F403
 from tflq.schemas.tflite.quantization import *  # noqa: F403

@@ -130,14 +130,6 @@ class GeluOptions(BuiltinOptions, member=116):
     approximate: bool = boolean()
 
 
-class HardSwishOptions(BuiltinOptions, member=91):
-    """HARD_SWISH: no options."""
-
-
-class LogSoftmaxOptions(BuiltinOptions, member=36):
-    """LOG_SOFTMAX: no options."""
-
-
 class SVDFOptions(BuiltinOptions, member=6):
     """SVDF."""
 
@@ -253,19 +245,3 @@ class FakeQuantOptions(BuiltinOptions, member=58):
     max: float = float32()
     num_bits: int = int32()
     narrow_range: bool = boolean()
-
-
-class QuantizeOptions(BuiltinOptions, member=89):
-    """QUANTIZE: no options."""
-
-
-class DequantizeOptions(BuiltinOptions, member=38):
-    """DEQUANTIZE: no options."""
-
-
-class NonMaxSuppressionV4Options(BuiltinOptions, member=95):
-    """NON_MAX_SUPPRESSION_V4: no options."""
-
-
-class NonMaxSuppressionV5Options(BuiltinOptions, member=96):
-    """NON_MAX_SUPPRESSION_V5: no options."""

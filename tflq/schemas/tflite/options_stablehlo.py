@@ -193,14 +193,6 @@ class StableHLOCompositeOptions(BuiltinOptions2, member=21):
     version: int = int32()
 
 
-class StablehloShiftLeftOptions(BuiltinOptions2, member=22):
-    """STABLEHLO_SHIFT_LEFT: no options."""
-
-
-class DilateOptions(BuiltinOptions2, member=18):
-    """DILATE: no options."""
-
-
 class ReduceWindowOptions(BuiltinOptions2, member=20):
     """REDUCE_WINDOW, deprecated."""
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.passes import Pass, run_passes
-from tflq.converters.passes.fuse_activations import fuse_activations
 from tflq.converters.passes.requirements import float_network, refuse, refuse_missing_ranges
 from tflq.converters.passes.rewrite import constant
+from tflq.converters.passes.take_in import fuse_activations
 from tflq.converters.precision import PrecisionPlan, probed_plan
 from tflq.converters.settings import Setting, Settings
 from tflq.converters.targets import Target

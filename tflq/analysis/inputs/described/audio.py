@@ -11,6 +11,7 @@ float64, so that features agree to about 1e-4 and quantized values may differ by
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def load_clip(path: Path, how: Audio) -> NDArray[np.float32]:
 
 def mfcc(clip: Doubles, features: Features, rate: int) -> Doubles:
     """Return mel-frequency cepstral coefficients, [frames, coefficients]."""
-    scipy = _scipy()
+    scipy = load_scipy()
     window = scipy.signal.get_window("hann", features.window, fftbins=True)
     spectrum = _magnitudes(clip, window, features)
     banks = spectrum @ mel_matrix(features.mel_bins, spectrum.shape[1], rate, features.low_hz, features.high_hz)
@@ -57,7 +58,7 @@ def mfcc(clip: Doubles, features: Features, rate: int) -> Doubles:
 
 def lfbe(clip: Doubles, features: Features, rate: int) -> Doubles:
     """Return log filter-bank energies between 0 and 1, [frames, coefficients]."""
-    window = _scipy().signal.get_window("hamming", features.window, fftbins=False)
+    window = load_scipy().signal.get_window("hamming", features.window, fftbins=False)
     emphasised = clip - _PRE_EMPHASIS * np.concatenate([[0.0], clip[:-1]])
     power = np.maximum(np.square(_magnitudes(emphasised, window, features)) / features.window, _SMALLEST_POWER)
     banks = power @ mel_matrix(features.coefficients, power.shape[1], rate, features.low_hz, features.high_hz)
@@ -97,13 +98,14 @@ def _waveform(path: Path, how: Audio) -> Doubles:
     return np.pad(clip, (0, how.length - clip.size))
 
 
-def read_wave(path: Path, rate: int, channels: int | None = None) -> Doubles:
+def read_wave(path: Path, rate: int, channels: int | None = None, content: bytes | None = None) -> Doubles:
     """Return the first channel of a WAV file, -1..1.
 
     Args:
         path: of the file.
         rate: samples a second that it must have.
         channels: how many it must have; None for any number.
+        content: of the file, where it is no file of its own.
 
     Raises:
         InputError: no WAV file, another rate, or another number of channels.
@@ -112,7 +114,7 @@ def read_wave(path: Path, rate: int, channels: int | None = None) -> Doubles:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # chunks that it does not know
-            found, samples = _scipy().io.wavfile.read(path)
+            found, samples = load_scipy().io.wavfile.read(path if content is None else io.BytesIO(content))
     except MissingExtraError:
         raise
     except Exception as error:
@@ -134,13 +136,14 @@ def _scaled(samples: NDArray[np.generic]) -> Doubles:
     return wide / 2.0 ** (8 * samples.dtype.itemsize - 1)
 
 
-def _scipy() -> ModuleType:
+def load_scipy() -> ModuleType:
     """Return scipy with the modules that are used here."""
     try:
         import scipy.fft
         import scipy.io.wavfile
+        import scipy.ndimage
         import scipy.signal
     except ImportError:
-        raise MissingExtraError("WAV files and their features need scipy: pip install 'tflq[audio]'") from None
+        raise MissingExtraError("sound and the making of data sets need scipy: pip install 'tflq[audio]'") from None
     loaded: ModuleType = scipy
     return loaded

@@ -14,6 +14,8 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".gif", ".tif
 AUDIO_SUFFIXES = (".wav",)
 FOLDERS = "folders"
 """Value of `labels` where the folder that a file lies in is its class."""
+TRUTHS = ("boxes", "masks", "texts")
+"""Values of `labels` where the key `truth` says where they are."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,23 @@ class Audio:
 
 
 @dataclass(frozen=True)
+class Truth:
+    """Where the labels are that are no classes.
+
+    Attributes:
+        kind: one of TRUTHS.
+        path: of boxes COCO's file of instances; of masks and texts the folder with one for each file.
+        root: folder that files are named from.
+        blank: position among the model's outputs of the token that says nothing, of texts; else 0.
+    """
+
+    kind: str
+    path: Path
+    root: Path
+    blank: int = 0
+
+
+@dataclass(frozen=True)
 class Description:
     """A data description.
 
@@ -87,6 +106,7 @@ class Description:
         labels: class of each file, by the folder that it lies in; None where nothing says it.
         classes: names of the classes in the order of the model's outputs; empty without labels.
         preparation: of each file.
+        truth: what each file shows or says, where that is no class; None without.
     """
 
     path: Path
@@ -94,6 +114,7 @@ class Description:
     labels: tuple[int, ...] | None
     classes: tuple[str, ...]
     preparation: Images | Audio
+    truth: Truth | None = None
 
     def first(self, count: int | None) -> Description:
         """Return a description of the first files only; None for all."""
@@ -116,18 +137,32 @@ def read_description(path: Path) -> Description:
     keys = Keys(content, str(path))
     kind = keys.choice("kind", ("images", "audio"))
     folder = path.parent / keys.text("files", ".")
-    labels = keys.choice("labels", (FOLDERS, "none"), "none")
+    labels = keys.choice("labels", (FOLDERS, *(TRUTHS if kind == "images" else ("texts",)), "none"), "none")
     classes = keys.texts("classes")
+    truth = _truth(keys, labels, path.parent, folder, classes) if labels in TRUTHS else None
     preparation = _images(keys) if kind == "images" else _audio(keys)
     keys.finish()
     suffixes = IMAGE_SUFFIXES if kind == "images" else AUDIO_SUFFIXES
     files = _files(path, folder, suffixes)
+    if truth is not None:
+        return Description(path, files, None, classes, preparation, truth)
     if labels == "none":
         if classes:
             raise InputError(f'{path}: classes are named, labels are not; add "labels": "{FOLDERS}"')
         return Description(path, files, None, (), preparation)
     names = classes or tuple(sorted({file.parent.name for file in files}))
     return Description(path, files, _labels(path, files, names), names, preparation)
+
+
+def _truth(keys: Keys, labels: str, parent: Path, folder: Path, classes: tuple[str, ...]) -> Truth:
+    path, blank = parent / keys.text("truth"), 0
+    if labels == "texts":
+        if not classes:
+            raise InputError(f'{keys.where}: labels are texts; "classes" must name the tokens of the model\'s outputs')
+        blank = keys.whole("blank", len(classes), least=0)
+    elif labels == "masks" and classes:
+        raise InputError(f"{keys.where}: labels are masks, whose classes are numbers; remove the key 'classes'")
+    return Truth(labels, path, folder, blank)
 
 
 def _labels(path: Path, files: tuple[Path, ...], classes: tuple[str, ...]) -> tuple[int, ...]:

@@ -32,11 +32,12 @@ class Keys:
             raise InputError(f"{self.where}: {key} is {value!r}; a text is needed")
         return value
 
-    def whole(self, key: str, default: int | None = None) -> int:
-        """Return a positive whole number."""
+    def whole(self, key: str, default: int | None = None, least: int = 1) -> int:
+        """Return a whole number, a positive one unless told."""
         value = self._take(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{self.where}: {key} is {value!r}; a positive whole number is needed")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            what = "a positive whole number" if least else "a whole number from 0 on"
+            raise InputError(f"{self.where}: {key} is {value!r}; {what} is needed")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:

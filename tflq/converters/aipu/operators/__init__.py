@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.aipu.descriptor import Layer, Source
+from tflq.converters.aipu.descriptor import Layer, Row, Source
 from tflq.converters.aipu.operators import (
     boxes,
     detections,
@@ -14,6 +14,7 @@ from tflq.converters.aipu.operators import (
     moves,
     norms,
     pairs,
+    recurrent,
     reductions,
     rows,
     windows,
@@ -28,6 +29,7 @@ LAYERS: Mapping[str, Layer] = {
     **moves.LAYERS,
     **norms.LAYERS,
     **pairs.LAYERS,
+    **recurrent.LAYERS,
     **reductions.LAYERS,
     **rows.LAYERS,
     **windows.LAYERS,
@@ -49,3 +51,18 @@ SOURCES: Mapping[str, Source] = {
     **windows.SOURCES,
 }
 """Operator of TFLite -> how it becomes layers."""
+
+DOCS: tuple[Row, ...] = (
+    *boxes.DOCS,
+    *functions.DOCS,
+    *indices.DOCS,
+    *linear.DOCS,
+    *moves.DOCS,
+    *norms.DOCS,
+    *pairs.DOCS,
+    *recurrent.DOCS,
+    *reductions.DOCS,
+    *rows.DOCS,
+    *windows.DOCS,
+)
+"""The rows of the page, family by family."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, OutputType, Source, by_range, like, plain, typed
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, by_range, like, plain, typed
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
@@ -204,3 +204,12 @@ SOURCES = {
     "non_max_suppression_v4": Source(_map_suppression, constants=(2, 3, 4), refuse=_refuse_suppression),
     "non_max_suppression_v5": Source(_map_suppression, constants=(2, 3, 4, 5), refuse=_refuse_suppression),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.45", "MaxRoiPool", "section 8", "g p", restriction="one image"),
+    Row("4.48", "NMS", "section 8", "g r p", tflite="NON_MAX_SUPPRESSION_V4, NON_MAX_SUPPRESSION_V5",
+        signed="boxes as the input; count and index uint16",
+        restriction="thresholds and number of results constant; 16 bits for boxes: areas lose 13 bits"),
+)
+# fmt: on

@@ -10,6 +10,7 @@ from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
+    Row,
     Source,
     always,
     by_range,
@@ -293,3 +294,45 @@ SOURCES = {
     "prelu": Source(_map_prelu, constants=(1,)),
     "softmax": Source(_map_softmax, refuse=_refuse_softmax),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.1", "Abs", "RNE(abs(x + zp_x) * M * 2^-N) - zp_y, r = s_y / s_x", "g r v", tflite="ABS"),
+    Row("4.9", "BNLL", "table of max(x, 0) + ln(1 + exp(-abs x))", "g v"),
+    Row("4.10", "Cast", "integers as they are; real numbers RNE((x + zp_x) * M * 2^-N), beyond 16 bits cut toward "
+        "zero, r = 1 / s_x in 15 bits", "g r", tflite="CAST", signed="of the wanted type, s = 1",
+        restriction="not from real to real numbers; up to 16 bits rounds, where TFLite truncates"),
+    Row("4.11", "Clip", "u = clamp(RNE((x + zp_x) * M * 2^-(N - 8)), limits at 256 s_y), RNE(u / 256) - zp_y",
+        "g r v", layer="Activation CLIP", tflite="MINIMUM with MAXIMUM, RELU_0_TO_1, RELU_N1_TO_1",
+        signed="unsigned where clip_min >= 0"),
+    Row("4.16, 4.63", "Cosine, Sine",
+        "table; at 16 bits a table of one period at RNE((x + zp_x) * M * 2^-N) mod n, s_y = 32767", "g r",
+        tflite="COS, SIN", signed="signed", restriction="input and output of one width"),
+    Row("4.17", "Crelu", "RNE(max(+-(x + zp_x), 0) * M * 2^-N) - zp_y side by side", "g v", layer="CRELU",
+        tflite="none (NEG, CONCATENATION, RELU stay)"),
+    Row("4.29, 4.36, 4.61, 4.62, 4.67, 4.68, 4.74", "Elu, HardSwish, Selu, Sigmoid, Softplus, Softsign, Tanh",
+        "table", "g(HARD_SWISH, SELU_LAYER, SOFTSIGN, TANH) r v", layer="Activation",
+        tflite="ELU, HARD_SWISH, LOGISTIC, TANH; EXP, ADD 1, LOG is Softplus; GELU beside the paper's",
+        signed="signed; Sigmoid, Softplus unsigned"),
+    Row("4.30, 4.40, 4.60, 4.72, 4.73", "Exp, Log, Rsqrt, Sqrt, Square", "table",
+        "g(EXP, ROUND, SQUARE, LAYERNORM) r v",
+        tflite="EXP, LOG, RSQRT, SQRT, SQUARE; beside the paper's FLOOR, CEIL, ROUND",
+        signed="unsigned; Log signed; Floor, Ceil, Round follow the input"),
+    Row("4.39", "LeakyRelu", "max(v, 0) + RNE(min(v, 0) * RNE(alpha * 2^b) * 2^-b), then M * 2^-N", "g r v",
+        layer="Activation LEAKYRELU", tflite="LEAKY_RELU", signed="signed"),
+    Row("4.47", "Negative",
+        "-(x + zp_x) - zp_y, s_y = s_x, zp_y = 1 - zp_x, of unsigned quantized values -zp_x - (2^(bits - 1) - 1)",
+        "g r v", tflite="NEG", signed="signed"),
+    Row("4.52", "Prelu", "max(v, 0) + RNE(min(v, 0) * RNE(slope * 2^12) * 2^-12), then M * 2^-N", "g r v",
+        layer="Activation PRELU", tflite="PRELU", signed="signed", restriction="constant slopes"),
+    Row("4.54, 4.55", "Relu, Relu6", "RNE(max(x + zp_x, 0) * M * 2^-N) - zp_y, r = s_y / s_x", "g(RELU) r v",
+        layer="Activation", tflite="RELU, RELU6", signed="unsigned"),
+    Row("4.64", "Sign", "-1, 0, 1 of x + zp_x", "g r v", tflite="SIGN", signed="signed, s = 1"),
+    Row("4.66", "Softmax", "e = t[x - max + 2^b - 1], R = trunc(M * 2^L / sum e), RNE(e * R * 2^-(N + L)) - zp_y; "
+        "inside a network FAST_EXP, section 9", "g r v", layer="Softmax, quantize_method=LUT", tflite="SOFTMAX",
+        restriction="4096 terms, beta 1"),
+    Row("-", "(log of softmax)", "RNE(f32((x - max) * s_y / s_x - s_y * ln(sum t))) - zp_y, t float32", "g r",
+        layer="LogSoftmax", tflite="LOG_SOFTMAX", signed="signed, range -16..0"),
+    Row("-", "(error function)", "table", "v", layer="Erf", restriction="test_more_layers.py"),
+)
+# fmt: on

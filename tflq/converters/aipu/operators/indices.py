@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import (
-    Layer,
-    OutputType,
-    Source,
-    like,
-    plain,
-    typed,
-)
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, like, plain, typed
 from tflq.converters.aipu.operators.reductions import without_axes
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
@@ -110,3 +103,22 @@ SOURCES = {
     "one_hot": Source(_map_one_hot, constants=(1, 2, 3), any_type=True),
     "topk_v2": Source(_map_top_k, constants=(1,)),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.2, 4.3", "ArgMax, ArgMin", "index of the extreme code, the first on ties", "g(ARG_MIN) r m",
+        layer="ArgMinMax", tflite="ARG_MAX, ARG_MIN", signed="uint16, s = 1"),
+    Row("4.19", "CTCGreedyDecoder",
+        "best class of each step, repeats dropped, then the blank C - 1; 65535 behind them", "g m",
+        signed="uint16, s = 1"),
+    Row("4.37", "Histogram", "bins of quantized values between RNE(limit * s_x); zp stays in", "g m", layer="Count",
+        signed="uint16, zp of the input", restriction="limits that become different quantized values"),
+    Row("4.38", "InTopK", "1 where the target's code is among the k largest, ties count", "g m",
+        signed="uint8, s = 1"),
+    Row("4.49", "OneHot", "code of the on-value at the index, of the off-value elsewhere", "g r", tflite="ONE_HOT",
+        signed="whole values: s = 1, unsigned where none is below 0; others by their range",
+        restriction="integer indices"),
+    Row("4.76", "TopK", "largest or smallest quantized values and their indices, the first on ties", "g r",
+        tflite="TOPK_V2", signed="passes; index uint16", restriction="constant k"),
+)
+# fmt: on

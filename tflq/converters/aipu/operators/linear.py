@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, Source, code_type, follows_input
+from tflq.converters.aipu.descriptor import Layer, Row, Source, always, code_type, follows_input
 from tflq.converters.aipu.emitted import LINEAR, Computed, Emitted, Factors, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.operators.windows import window_keys
 from tflq.converters.aipu.options import CHANNEL_WISE, LayerOptions
@@ -229,7 +229,7 @@ def _refuse_filter(graph: Graph, node: Node) -> str:
 
 LAYERS = {
     "batch_norm": _linear("BatchNorm"),
-    "bias_add": Layer("BiasAdd", lambda _node, _operands: True, emitted=(Factors(LINEAR),), constants=_biases),
+    "bias_add": Layer("BiasAdd", always, emitted=(Factors(LINEAR),), constants=_biases),
     "conv_transpose": _linear("ConvTranspose"),
     "convolution": _linear("Convolution"),
     "convolution_3d": _linear("Convolution3D"),
@@ -246,3 +246,27 @@ SOURCES = {
     "transpose_conv": Source(_map_transpose_conv, 3, data=2, is_image=True, refuse=_refuse_filter),
     "batch_matmul": Source(_map_mat_mul, 2),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.5", "BatchNormalization", "section 3, weights of 16 bits; of 8 where the Optimizer makes it of a Mul",
+        "g r", layer="BatchNorm", tflite="MUL and ADD by constants; MUL by one number",
+        signed="signed; unsigned with RELU, RELU6", restriction="last axis"),
+    Row("4.8", "BiasAdd", "RNE((q + b) * M * 2^-N) - zp_y: Compass's own, which loses the data's weight", "g",
+        tflite="none (ADD of a vector is Add of a Constant)", signed="signed",
+        restriction="one bias a place of the axis"),
+    Row("4.14, 4.35", "Convolution2D, GroupConvolution", "section 3", "g r", layer="Convolution", tflite="CONV_2D",
+        signed="signed; unsigned with RELU, RELU6", restriction="constant weights; fused RELU, RELU6"),
+    Row("4.15", "ConvTranspose2D", "section 3, x + zp_x scattered, zp_x * sum(w) taken off the bias", "g r",
+        layer="ConvTranspose", tflite="TRANSPOSE_CONV", signed="as Convolution", restriction="group 1"),
+    Row("4.22", "DepthwiseConvolution", "section 3, per channel", "g r",
+        layer="DepthwiseConv; Convolution of groups where the multiplier is not 1", tflite="DEPTHWISE_CONV_2D",
+        signed="as Convolution", restriction="as Convolution"),
+    Row("4.32", "FullyConnected", "section 3", "g r", tflite="FULLY_CONNECTED", signed="as Convolution",
+        restriction="as Convolution"),
+    Row("4.42", "MatMul", "(x + zp_x) @ (y + zp_y), r = s_z / (s_x * s_y)", "g r v", tflite="BATCH_MATMUL"),
+    Row("-", "(volumes)", "section 3, kz by kz", "r", layer="Convolution3D", tflite="CONV_3D",
+        signed="as Convolution", restriction="constant weights; of 16 bits the Optimizer adds in float32, in an "
+        "unknown order; test_more_layers.py"),
+)
+# fmt: on

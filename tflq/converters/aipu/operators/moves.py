@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, OutputType, Source, all_values
+from tflq.converters.aipu.descriptor import Layer, OutputType, Row, Source, all_values
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
@@ -267,3 +267,30 @@ SOURCES = {
     ),
     **dict.fromkeys(("depth_to_space", "space_to_depth"), Source(_map_depth, any_type=True, is_image=True)),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.6", "BatchToDepth", "quantized values move: the group's members become channels", "g m"),
+    Row("4.7", "BatchToSpace", "quantized values move, then the crop", "g r", tflite="BATCH_TO_SPACE_ND",
+        restriction="two block axes"),
+    Row("4.13", "Constant", "whole numbers as they are, others as an input", "g r", tflite="constant operands",
+        signed="by its values", restriction="int32"),
+    Row("4.18", "Crop", "quantized values move", "g m", tflite="none (SLICE is Slice)"),
+    Row("4.20", "DataStride", "quantized values move: every window as a block", "g m"),
+    Row("4.21, 4.70", "DepthToSpace, SpaceToDepth", "quantized values move", "g r",
+        layer="DepthToSpace (DCR, CRD), SpaceToDepth", tflite="DEPTH_TO_SPACE, SPACE_TO_DEPTH"),
+    Row("4.50", "Pad", "constant clamp(RNE(c * s_x - zp_x)), REFLECT, SYMMETRIC", "g r m",
+        tflite="PAD, PADV2, MIRROR_PAD"),
+    Row("4.57", "Reshape", "quantized values as they are", "g r", tflite="RESHAPE, SQUEEZE, EXPAND_DIMS"),
+    Row("4.65", "Slice", "quantized values move", "r m", tflite="SLICE, STRIDED_SLICE",
+        restriction="constants; no ellipsis, new axis or offset"),
+    Row("4.69", "SpaceToBatch", "padded with -zp_x, quantized values move", "g r m", tflite="SPACE_TO_BATCH_ND",
+        restriction="two block axes"),
+    Row("4.71", "Split", "quantized values move", "g r", tflite="SPLIT, SPLIT_V; UNPACK is Slice and Reshape"),
+    Row("4.75", "Tile", "quantized values move", "g(BROADCAST_TO) r", tflite="TILE, BROADCAST_TO",
+        restriction="constant repeats"),
+    Row("4.77", "Transpose", "quantized values move", "r m", tflite="TRANSPOSE", restriction="constant order"),
+    Row("-", "(channel shuffle)", "quantized values move: groups and channels exchange", "v", layer="ChannelShuffle",
+        tflite="none (RESHAPE, TRANSPOSE, RESHAPE)", restriction="test_more_layers.py"),
+)
+# fmt: on

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Layer, always
+from tflq.converters.aipu.descriptor import Layer, Row, always
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import type_of_range
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
@@ -96,3 +96,12 @@ LAYERS = {
         ("layer_norm", "LayerNorm"),
     )
 }
+
+# fmt: off
+DOCS = (
+    Row("-", "(layer norms)", "u = RNE((q - m) * g * 2^-(8 + n)), g = isqrt(sum (q - m)^2 >> v) by the table of 193 "
+        "roots; RNE((w * u + b) * M * 2^-N) - zp_y", "v", layer="LayerNorm, InstanceNorm, GroupNorm",
+        tflite="none (norms that are written out)",
+        restriction="more than 4 elements at 8 bits; test_more_layers.py"),
+)
+# fmt: on

@@ -8,27 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import (
-    Internal,
-    Layer,
-    OutputType,
-    Single,
-    Source,
-    by_range,
-    follows_input,
-    plain,
-)
+from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, Source, by_range, follows_input, plain
 from tflq.converters.aipu.operators.linear import changed_by, unless_rectified
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Array, Attributes, Graph, Node, Operands, Range
+from tflq.graph import Attributes, Graph, Node, Operands, Range
 from tflq.interpreter.kernels.aipu.activation import Fused
 from tflq.interpreter.kernels.aipu.eltwise import method_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.pairs_by_table import EXPONENT
+from tflq.interpreter.kernels.aipu.real.pairs import EPSILON, powers_of
 from tflq.interpreter.kernels.aipu.scales import is_plain, is_signed
 
-_EPSILON = np.finfo(np.float32).eps
+_POWERS = ("log_outputs", "power_outputs", "exp_outputs")
 
 
 def _pair(node: Node, operands: Operands) -> bool:
@@ -118,17 +110,6 @@ def _pow(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputT
     power = operands.intermediates[2]
     assert power is not None
     return (by_range(power, signed, replace(options, restricted=True), True),)
-
-
-def _pow_values(_node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
-    """Return log(|x| + eps), p times it, and its exponential, each rounded to float32.
-
-    Source: Compass Optimizer, ops/pow.py, placeholders.
-    """
-    x, p = (np.asarray(v, np.float32) for v in inputs)
-    logarithm = np.log((np.abs(x) + _EPSILON).astype(np.float64)).astype(np.float32)
-    product = (logarithm * p).astype(np.float32)
-    return logarithm, product, np.exp(product.astype(np.float64)).astype(np.float32)
 
 
 def _emit_exponent(layer: ir.Lowered) -> ir.Emitted:
@@ -258,10 +239,10 @@ def _map_pow(work: Translation, node: Node) -> None:
     """The exponent is repeated to the shape of the base. Bounds of log|x| and p log|x|, where no run says more."""
     work.append(node, "pow", {}, reads=2)
     x, p, y = (work.limits(t) for t in (*node.inputs, *node.outputs))
-    bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(("log_outputs", "power_outputs", "exp_outputs"))
+    bounds: dict[str, tuple[float, float] | None] = dict.fromkeys(_POWERS)
     if x is not None and p is not None and y is not None:
         smallest = min(map(abs, x)) if x[0] * x[1] > 0 else 0.0
-        logs = [float(np.log(v + float(_EPSILON))) for v in (smallest, max(map(abs, x)))]
+        logs = [float(np.log(v + float(EPSILON))) for v in (smallest, max(map(abs, x)))]
         products = [a * b for a in logs for b in p]
         bounds = {
             "log_outputs": (logs[0], logs[1]),
@@ -285,7 +266,7 @@ LAYERS = {
         "Pow",
         types=_pow,
         emitted=_power,
-        internal=Internal(("log_outputs", "power_outputs", "exp_outputs"), _pow_values),
+        internal=Internal(_POWERS, lambda node, o, x: powers_of(node, o)(x[0], x[1])),
         needs_range=True,
     ),
     "squared_difference": Layer(
@@ -307,3 +288,32 @@ SOURCES = {
     **dict.fromkeys(("select", "select_v2"), Source(_map_select, 3, data=1, any_type=True)),
     "squared_difference": Source(_map_squared_difference, 2),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.23", "Div", "sign(b') * a' * t(abs b'), t[i] = RNE(65535 / i), t[0] = 0; r = s_y * s_b / (s_a * 65535)",
+        "g r", tflite="DIV; FLOOR_DIV with Floor; FLOOR_MOD with Floor, Mul, Sub",
+        restriction="at 16 bits quotients of few units: Compass's table; FLOOR_MOD: a divisor whose range has no 0"),
+    Row("4.24 to 4.26, 4.28", "ElementwiseAdd, Max, Min, Sub", "(k0 * (a + zp_a) op k1 * (b + zp_b)) * M * 2^-N, k0 "
+        ": k1 = s_b : s_a in 15 bits; equal types: k = 1, and SUB, MAX, MIN forget s_y", "g r v",
+        layer="Eltwise, Add, Sub", tflite="ADD, ADD_N, MAXIMUM, MINIMUM, SUB",
+        signed="signed where an input is, SUB always; unsigned with RELU, RELU6",
+        restriction="MAX, MIN: equal shapes; fused RELU, RELU6"),
+    Row("4.27", "ElementwiseMul", "(a + zp_a)(b + zp_b), r = s_y / (s_a * s_b)", "g r v", layer="Eltwise MUL, Mul",
+        tflite="MUL", signed="as Eltwise", restriction="fused RELU, RELU6"),
+    Row("4.41", "Logical", "(a + zp_a) * k_a against (b + zp_b) * k_b, k = int(m / s * f), f up to 8192; AND, OR, "
+        "XOR, NOT of quantized values", "g r",
+        tflite="EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT",
+        signed="uint8, s = 1", restriction="equal shapes or a constant"),
+    Row("4.51", "Pow", "one constant exponent: table; else t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) * sign(x + "
+        "zp_x)^(p + zp_p), logarithm and product in int16", "g r", tflite="POW",
+        signed="one exponent: signed where x is and it is odd; else as x", restriction="equal shapes or a constant"),
+    Row("4.79", "Where",
+        "RNE((x_i + zp_i) * M_i * 2^-N_i) - zp_y of the chosen one, r_i = s_y / s_i; plain integers keep r = 1",
+        "g r", tflite="SELECT, SELECT_V2", signed="signed where a value is",
+        restriction="equal shapes or a constant; WHERE of one input is refused, as the Optimizer does"),
+    Row("-", "(squared difference)",
+        "both on the smaller scale with 15 bits, RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y", "r",
+        layer="SquaredDifference", tflite="SQUARED_DIFFERENCE", signed="unsigned", restriction="no golden case"),
+)
+# fmt: on

@@ -12,7 +12,7 @@ from tflq.converters.aipu.descriptor import (
     Internal,
     Layer,
     OutputType,
-    Single,
+    Row,
     Source,
     all_values,
     by_range,
@@ -24,10 +24,11 @@ from tflq.converters.aipu.descriptor import (
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Array, Attributes, Node, Operands
+from tflq.graph import Attributes, Node, Operands
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
+from tflq.interpreter.kernels.aipu.real.spreads import mean_squares_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of
 
 _PASSING, _OF_TRUTH = ("MIN", "MAX"), ("ANY", "ALL")
@@ -90,18 +91,6 @@ def _normalised(_node: Node, operands: Operands) -> bool:
 
 def _emit_roots(_layer: ir.Lowered) -> ir.Emitted:
     return ir.Emitted({"lut": ROOT_TABLE.astype(np.int16)})
-
-
-def _lrn_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
-    """Return the mean of the squares over each window of channels.
-
-    Source: Compass Optimizer, ops/LRN.py, placeholders.
-    """
-    size = node.attributes.integer("size")
-    squares = np.square(np.asarray(inputs[0], np.float32))
-    padded = np.pad(squares, [(0, 0)] * (squares.ndim - 1) + [(size // 2, (size - 1) // 2)])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=-1)
-    return ((windows.sum(axis=-1, dtype=np.float32) / np.float32(size)).astype(np.float32),)
 
 
 def _segmented(_node: Node, operands: Operands) -> bool:
@@ -191,7 +180,7 @@ LAYERS = {
             ir.Factors(ir.ADDITIVE, name="of_sum", names="{0}_sum_{1}"),
             ir.Factors(ir.ADDITIVE),
         ),
-        internal=Internal(("square_sum",), _lrn_values, signed=False),
+        internal=Internal(("square_sum",), lambda node, o, x: (mean_squares_of(node, o)(x[0]),), signed=False),
     ),
     "moments": Layer(
         "Moments",
@@ -228,3 +217,28 @@ SOURCES = {
     "local_response_normalization": Source(_map_lrn, is_image=True),
     "segment_sum": Source(_map_segments, constants=(1,)),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.46", "Moments",
+        "m = RNE(mean of quantized values), v = trunc(mean of (q - m)^2), RNE(v * M * 2^-N) - zp_v, r = s_v / s_x^2",
+        "g r", tflite="MEAN, SQUARED_DIFFERENCE, MEAN", signed="mean passes; variance unsigned",
+        restriction="both keep their axes"),
+    Row("4.53", "Reduce", "SUM: r = s_y / s_x; MEAN: / n; PROD halved to 16 bits, r = s_y / s_x^n; MIN, MAX of "
+        "quantized values; ANY, ALL of x + zp_x", "g(SUM_B, MEAN_B, REDUCE_MIN, REDUCE_ANY) r v",
+        tflite="SUM, MEAN, REDUCE_MIN, REDUCE_MAX, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL",
+        signed="follows the input; MIN, MAX pass; ANY, ALL uint8, s = 1", restriction="constant axes"),
+    Row("-", "(running sums)", "each RNE(sum * M * 2^-N) - zp_y, r = s_y / s_x in 15 bits; PROD from a float IR",
+        "g(CUMSUM) r", layer="Cumulate", tflite="CUMSUM", restriction="constant axis"),
+    Row("-", "(response normalisation)", "a = clamp(RNE(sum of v^2 * M_s * 2^-N_s)), 16 bits; RNE(v * t(a) * M * "
+        "2^-N) - zp_y, t a table of (bias + alpha * u)^-beta", "g r", layer="LRN",
+        tflite="LOCAL_RESPONSE_NORMALIZATION"),
+    Row("-", "(L2 normalisation)",
+        "G = isqrt(sum of v^2) by a table of 193 roots, RNE((v * M >> p) * G * 2^-(N + 31 - p - g)) - zp_y", "r",
+        layer="Normalization", tflite="L2_NORMALIZATION", signed="signed where x + zp_x can be below 0",
+        restriction="L2; no golden case"),
+    Row("-", "(segment sums)", "RNE(sum of rows of a segment * M * 2^-N) - zp_y, r = s_y / s_x in 15 bits", "r",
+        layer="SegmentReduce", tflite="SEGMENT_SUM",
+        signed="follows the input", restriction="SUM; constant segments; no golden case"),
+)
+# fmt: on

@@ -11,6 +11,7 @@ from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import (
     Layer,
     OutputType,
+    Row,
     Source,
     all_values,
     by_range,
@@ -167,3 +168,27 @@ SOURCES = {
     "reverse_v2": Source(_map_reverse, constants=(1,), any_type=True, refuse=_refuse_reverse),
     "scatter_nd": Source(_map_scatter_nd, constants=(2,), any_type=True),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.12", "Concat", "each branch RNE((x + zp_i) * M_i * 2^-N_i) - zp_y; quantized values move where zero "
+        "points are equal and scales within 1.05 of each other and the output's; branches of one type pass it", "g r",
+        tflite="CONCATENATION, PACK", signed="signed where a branch is; as wide as the widest",
+        restriction="`unify_concat=true` gives all branches the scale of the output"),
+    Row("4.31", "Filter", "kept slices to the front, the code 0 behind them; their count", "g m",
+        signed="passes; count uint16"),
+    Row("4.33", "Gather", "quantized values chosen; an index below 0 counts from the end", "g(EMBEDDING_LOOKUP) r",
+        tflite="GATHER, EMBEDDING_LOOKUP", restriction="index within the axis"),
+    Row("4.34", "GatherND", "quantized values chosen; an index beyond the axis takes its last place", "g r",
+        tflite="GATHER_ND", restriction="batch_dims 0"),
+    Row("4.56", "Repeat", "each slice as often as told, the code 0 behind them", "g m"),
+    Row("4.59", "ReverseSequence", "quantized values move; a length beyond the axis is the axis", "g r",
+        tflite="REVERSE_SEQUENCE, REVERSE_V2", restriction="REVERSE_V2: one axis"),
+    Row("-", "(scatter)",
+        "as Eltwise with k of 8 bits, row of indices by row; ADD from TFLite, MUL, MAX, MIN, NONE from a float IR",
+        "g r", layer="ScatterND", tflite="SCATTER_ND", signed="as Eltwise", restriction="constant shape"),
+    Row("-", "(scatter by elements)",
+        "as ScatterND, an index along one axis each; both sides limited to their bits together", "v",
+        layer="ScatterElements", signed="as Eltwise", restriction="not MUL; test_more_layers.py"),
+)
+# fmt: on

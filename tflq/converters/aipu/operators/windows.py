@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflq.converters.aipu.descriptor import Layer, Source, all_values, like, plain
+from tflq.converters.aipu.descriptor import Layer, Row, Source, all_values, like, plain
 from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Attributes, Graph, Node
@@ -76,3 +76,21 @@ SOURCES = {
     **dict.fromkeys(("average_pool_2d", "max_pool_2d"), Source(_map_pool, is_image=True)),
     **dict.fromkeys(("resize_bilinear", "resize_nearest_neighbor"), _RESIZE),
 }
+
+# fmt: off
+DOCS = (
+    Row("4.4", "AveragePooling2D", "sum(x + zp), M / 2^N of 1 / area with 8 bits at every position", "g r",
+        layer="Pooling AVG", tflite="AVERAGE_POOL_2D; MEAN over both axes of an image"),
+    Row("4.43", "MaxPooling2D", "largest quantized value, padding never wins", "g r", layer="Pooling MAX",
+        tflite="MAX_POOL_2D"),
+    Row("4.44", "MaxPoolingWithArgMax", "largest quantized value and its place, counted by flatten_dim", "g m",
+        signed="passes; index int32"),
+    Row("4.58", "Resize", "NEAREST: a gather; BILINEAR: RNE(sum floor(w * 2^13 + 0.5) * p / 2^13); coordinates in "
+        "float64 from the sizes", "g r", tflite="RESIZE_NEAREST_NEIGHBOR, RESIZE_BILINEAR",
+        restriction="no antialias; NEAREST from TFLite without align_corners"),
+    Row("4.78", "UpsampleByIndex", "quantized values put where indices say, -zp elsewhere, the later of two wins",
+        "g m"),
+    Row("-", "(global pool)", "as Pooling, over the whole image", "v", layer="GlobalPool",
+        restriction="test_more_layers.py"),
+)
+# fmt: on

@@ -9,6 +9,7 @@ from tflq.converters.gap9.emit.hardware import BINARY, HEADER, SOURCE, c_header,
 from tflq.converters.gap9.emit.jobs import job_files
 from tflq.converters.gap9.emit.nntool_script import nntool_script
 from tflq.converters.gap9.emit.quantization_json import quantization_json
+from tflq.converters.gap9.emit.run_function import run_function
 from tflq.converters.gap9.emit.tflite_view import tflite_view
 from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
@@ -43,7 +44,7 @@ def artefacts_of(graph: Graph, target: str, source: Model) -> dict[str, bytes]:
         "quantization.json": quantization_json(lowered, target, name, constants, notes),
         "constants.npz": npz_bytes(constants),
         BINARY: memory,
-        SOURCE: c_source(memory, entries),
+        SOURCE: c_source(memory, entries, run_function(lowered, name, entries)),
         HEADER: c_header(entries),
         **job_files(lowered),
         "nntool.py": nntool_script(lowered, target, name),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -176,9 +176,10 @@ _PER_LINE = 16
 _SIZES = {"int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8}
 
 
-def c_source(content: bytes, entries: tuple[Entry, ...]) -> bytes:
-    """Return the arrays; bits and bytes as uint8_t, numbers in their own type."""
-    lines = ["/* Written by tflq. */", f'#include "{HEADER}"']
+def c_source(content: bytes, entries: tuple[Entry, ...], comment: Sequence[str]) -> bytes:
+    """Return the arrays behind a comment; bits and bytes as uint8_t, numbers in their own type."""
+    told = [f" * {line}".rstrip() for line in comment]
+    lines = ["/* Written by tflq.", " *", *told, " */", f'#include "{HEADER}"']
     for entry in entries:
         data = content[entry.offset : entry.offset + entry.size_bytes]
         lines += ["", f"{_declaration(entry)} __attribute__((aligned({ALIGNMENT}))) = {{", *_values(entry, data), "};"]

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
+from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
@@ -54,6 +55,7 @@ def quantization_json(graph: Graph, target: str, source: str, constants: Mapping
         constants: of `constants_of`; each node lists its keys.
         notes: what else the file says: about model.tflite and the hardware's memory.
     """
+    generators = generators_of(graph)
     content: dict[str, Json] = {
         "format": FORMAT,
         "version": VERSION,
@@ -63,7 +65,7 @@ def quantization_json(graph: Graph, target: str, source: str, constants: Mapping
         "inputs": list(graph.inputs),
         "outputs": list(graph.outputs),
         "tensors": [_tensor(i, t) for i, t in enumerate(graph.tensors)],
-        "nodes": [_node(graph, i, constants) for i in range(len(graph.nodes))],
+        "nodes": [_node(graph, i, constants, generators) for i in range(len(graph.nodes))],
         "artefacts": notes,
     }
     return (json_text(content) + "\n").encode()
@@ -94,9 +96,9 @@ def _tensor(index: int, tensor: Tensor) -> Json:
     return entry
 
 
-def _node(graph: Graph, index: int, constants: Mapping[str, Array]) -> Json:
+def _node(graph: Graph, index: int, constants: Mapping[str, Array], generators: Mapping[str, Generator | str]) -> Json:
     node = graph.nodes[index]
-    attributes = node.attributes
+    attributes, generator = node.attributes, generators[node.name]
     return {
         "index": index,
         "name": node.name,
@@ -107,6 +109,8 @@ def _node(graph: Graph, index: int, constants: Mapping[str, Array]) -> Json:
         "fusion": attributes.text("fusion", "") or None,
         "engine": attributes.text("engine", "") or None,
         "reason": attributes.text("engine_reason", ""),
+        "generator": None if isinstance(generator, str) else generator.to_dict(),
+        "generator_reason": generator if isinstance(generator, str) else "",
         "inputs": list(node.inputs),
         "outputs": list(node.outputs),
         "constants": [key for key in constants if key.rpartition("/")[0] == node.name],

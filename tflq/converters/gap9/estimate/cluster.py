@@ -10,7 +10,7 @@ from tflq.converters.gap9.jobs.filters import is_on_ne16
 from tflq.converters.gap9.operators import FILTERS, RECTIFIERS
 from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.graph import Graph, Node
-from tflq.graph.macs import macs
+from tflq.graph.arena import macs
 from tflq.interpreter.operands.windows import window_of_node
 
 FIRST_CONVOLUTION_MACS = 6.500141

@@ -17,8 +17,7 @@ from tflq.converters.gap9.jobs.filters import Filter, ceil, filter_of, is_on_ne1
 from tflq.converters.gap9.operators import FILTERS
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph
-from tflq.graph.arena import tensor_bytes
-from tflq.graph.macs import macs
+from tflq.graph.arena import macs, tensor_bytes
 
 LAYER_CYCLES = 2260.2015
 """Set-up, transfers of activations and synchronisation of an NE16 layer: fitted on four published networks."""

@@ -16,6 +16,8 @@ from tflq.interpreter.kernels.gap9.rounding import code_type
 
 _DEPARTURE = "NNTool computes M and N for the type in front of the Quantize node, not for the one behind it (17.7)"
 
+_TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
+
 
 def apply_types(graph: Graph, plan: TypePlan) -> Graph:
     """Return the graph with GAP9's types on all computed tensors and a node for each conversion of the plan."""
@@ -25,7 +27,18 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
     for index, affine in plan.inside.items():
         inside = {"inside_scale": float(affine.scale[0]), "inside_zero_point": int(affine.zero_point[0])}
         result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE, **inside)
+    for index, reason in plan.failing.items():
+        result.nodes[index] = with_attributes(result.nodes[index], departure=reason)
+    sources = {}
+    for index, affine in plan.outside.items():
+        outside = {"outside_scale": float(affine.scale[0]), "outside_zero_point": int(affine.zero_point[0])}
+        result.nodes[index] = with_attributes(result.nodes[index], departure=_TAKEN, **outside)
+        last = next(unit.outputs[0] for unit in plan.units if unit.nodes[0] == index)
+        sources[last] = outside
     _insert_conversions(result, plan)
+    result.nodes = [
+        with_attributes(node, **sources[node.inputs[0]]) if node.inputs[0] in sources else node for node in result.nodes
+    ]
     return result
 
 
@@ -47,7 +60,7 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
             affine = plan.conversions.get((index, position))
             if affine is not None:
                 maker = Conversions(graph) if (index, position) in plan.alone else conversions
-                made = _converted(maker, source, affine, names[index, position], reader.name)
+                made = _converted(maker, source, affine, names[index, position], reader)
                 node = with_input(node, position, made)
         # Of several in front of one node, that of the last operand runs first, as in NNTool's graphs.
         graph.nodes[first:] = [*reversed(graph.nodes[first:]), node]
@@ -55,8 +68,8 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
     for number, source in enumerate(graph.outputs):
         affine = plan.conversions.get((GRAPH_OUTPUT, number))
         if affine is not None:
-            name = f"output_{number + 1}_qin0"
-            outputs[number] = _converted(conversions, source, affine, name, graph.tensors[source].name)
+            layer = Node("", (), (), name=graph.tensors[source].name)
+            outputs[number] = _converted(conversions, source, affine, f"output_{number + 1}_qin0", layer)
     graph.outputs = tuple(outputs)
 
 
@@ -83,14 +96,22 @@ def _names(graph: Graph, plan: TypePlan) -> dict[tuple[int, int], str]:
 
 
 def _name_in_front(graph: Graph, reader: Node) -> str:
-    """Return what NNTool names a Quantize node after: a mean of rank 3 has a transpose and a reshape in front of it."""
+    """Return what NNTool names a Quantize node after.
+
+    A mean of rank 3 has a transpose in front of it, and, where it is not over the channels, a reshape, too.
+    """
     name = reader.attributes.text("fusion", "") or reader.name
-    flat = reader.operator in GLOBAL_POOLS and len(graph.tensors[reader.inputs[0]].shape) == 3
-    return f"{name}_trans_in0_reshape" if flat else name
+    if reader.operator not in GLOBAL_POOLS or len(graph.tensors[reader.inputs[0]].shape) != 3:
+        return name
+    axes = graph.tensors[reader.inputs[1]].data
+    over_channels = axes is not None and {int(a) % 3 for a in axes.reshape(-1)} == {2}
+    return f"{name}_trans" if over_channels else f"{name}_trans_in0_reshape"
 
 
-def _converted(conversions: Conversions, source: int, affine: Affine, name: str, layer: str) -> int:
+def _converted(conversions: Conversions, source: int, affine: Affine, name: str, reader: Node) -> int:
     tensors = conversions.graph.tensors
     wanted = replace(_typed(tensors[source], affine), name=name, data=None)
-    attributes = Attributes({"layer": layer, "engine": SQ8, "engine_reason": "changes the type"})
+    numerics = reader.attributes.text("numerics", "exact")
+    facts = {"layer": reader.name, "engine": SQ8, "engine_reason": "changes the type"}
+    attributes = Attributes(facts if numerics == "exact" else {**facts, "numerics": numerics})
     return conversions.convert(source, wanted, Node("quantize", (), (), attributes, name))

@@ -116,11 +116,11 @@ def weight_axis(node: Node) -> int:
 
 
 def real_constant(tensor: Tensor) -> FloatArray:
-    """Return a constant's real values: float64 from integers, float32 where it is stored so."""
+    """Return a constant's real values: float64 from integers, else float32, or what is stored if that is more."""
     assert tensor.data is not None
     if isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
         return dequantise(tensor.data, tensor.quantisation)
-    return np.asarray(tensor.data, np.float32)
+    return np.asarray(tensor.data, np.promote_types(tensor.data.dtype, np.float32))
 
 
 def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, options: LayerOptions) -> FilterConstants:

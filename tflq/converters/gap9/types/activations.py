@@ -43,7 +43,10 @@ def _rectifier(r: Request, codes: Codes) -> Decision:
 
 
 def curve_forms(operator: Operator) -> tuple[Form, ...]:
-    """Return the forms of a curve: unsigned ones on NE16 behind a filter; hard ones prefer int8."""
+    """Return the forms of a curve: unsigned ones on NE16 behind a filter; hard ones prefer int8.
+
+    A hard swish that stands alone there obeys a uint8 demand whose zero point is 0.
+    """
     wide = operator.on_ne16 and operator.bits == 16
     signed = INT16 if wide and operator.behind else INT8
     if operator.name in ("hard_swish", "hard_sigmoid") or not operator.behind:
@@ -56,6 +59,8 @@ def curve_forms(operator: Operator) -> tuple[Form, ...]:
     if operator.behind and operator.on_ne16:
         second = Form(unsigned_sources, frozenset({unsigned}), partial(_curve, codes=unsigned))
         forms.insert(len(forms) if operator.name.startswith("hard") and not wide else 0, second)
+    elif operator.name == "hard_swish" and operator.on_ne16 and not wide:
+        forms.append(Form(sources, frozenset({UINT8}), partial(_curve, codes=UINT8)))
     return tuple(forms)
 
 

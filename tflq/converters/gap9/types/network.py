@@ -86,6 +86,7 @@ class Network:
         edges_out: of each tensor, in order of the consumers.
         tensors_out: the tensors that each unit writes.
         resolved: what each unit decided so far.
+        inner: what the members of each unit decided last, in NNTool another thing for some fusions.
         open_constants: of each filter, how many of weights and bias have not given way yet.
         ranges: the file's range of each tensor on an edge.
         input_choice: the type of a graph input that nobody demands another of.
@@ -97,6 +98,7 @@ class Network:
     edges_out: dict[int, list[Edge]]
     tensors_out: list[tuple[int, ...]]
     resolved: dict[int, Resolved]
+    inner: dict[int, Resolved]
     open_constants: dict[int, int]
     ranges: dict[int, Range]
     input_choice: Callable[[int], Choice]
@@ -113,11 +115,11 @@ class Network:
     def snapshot(self) -> Callable[[], None]:
         """Return a function that brings the present state back."""
         states = [(edge, edge.state) for edge in self.edges()]
-        resolved, constants = dict(self.resolved), dict(self.open_constants)
+        resolved, inner, constants = dict(self.resolved), dict(self.inner), dict(self.open_constants)
 
         def restore() -> None:
             for edge, state in states:
                 edge.state = state
-            self.resolved, self.open_constants = resolved, constants
+            self.resolved, self.inner, self.open_constants = resolved, inner, constants
 
         return restore

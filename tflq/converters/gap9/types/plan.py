@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.gap9.operators import GLOBAL_POOLS, layer_of
+from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.passes.slices import UNUSED
-from tflq.converters.gap9.types.choice import INT8, Choice
+from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
 from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
 from tflq.converters.gap9.units import Unit, units_of
 from tflq.converters.passes.patterns import only_reader
+from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Node
 from tflq.graph.quantisation import FloatArray
 
@@ -24,6 +25,8 @@ InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number)."""
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
+_POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
+_WIDE_POOL = "NNTool takes a pool and the ReLU behind it to int16, through 8 bits, which is not reproduced (17.9)"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,9 @@ class TypePlan:
         conversions: input of a node -> type that a Quantize node in front of it writes.
         alone: those of them whose Quantize node nobody shares.
         inside: filter -> the type of input that NNTool computes its M and N for, where that is another one.
+        outside: filter of a fusion -> the type that NNTool's readers take its result for, where its members write
+            another one; with numerics=nntool alone.
+        failing: pool -> why NNTool does not compute it so together with the ReLU behind it.
     """
 
     units: tuple[Unit, ...]
@@ -43,6 +49,8 @@ class TypePlan:
     conversions: Mapping[InputPlace, Affine]
     alone: frozenset[InputPlace]
     inside: Mapping[int, Affine]
+    outside: Mapping[int, Affine]
+    failing: Mapping[int, str]
 
 
 def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
@@ -77,19 +85,64 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
         conversions[place] = edge.state.wanted.affine
         if not all(other.in_conflict for other in network.edges_out[edge.tensor]):
             alone.add(place)
+    outside, failing = _outside(graph, units, network), _failing(graph, units, network, options)
     for number, found in network.resolved.items():
-        for index, member in zip(units[number].nodes, found.members, strict=True):
+        written = network.inner[number] if units[number].nodes[0] in outside else found
+        for index, member in zip(units[number].nodes, written.members, strict=True):
             types.update(zip(graph.nodes[index].outputs, (c.affine for c in member.outputs), strict=True))
     types.update({t: types[source] for t, source in flat.items()})
-    return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network))
+    return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network), outside, failing)
 
 
 def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
     found = {}
     for number, edges in enumerate(network.edges_in):
-        taken = network.resolved[number].inputs
+        taken = network.inner[number].inputs
         if network.resolvers[number].is_filter and edges[0].state.wanted and not taken[0].agrees(edges[0].state.wanted):
             found[units[number].nodes[0]] = taken[0].affine
+    return found
+
+
+def _outside(graph: Graph, units: list[Unit], network: Network) -> dict[int, Affine]:
+    """What NNTool's members of a fusion were asked for in vain, they write all the same.
+
+    Raises:
+        UnsupportedError: with numerics=nntool, where such a result is read without a Quantize node.
+    """
+    found = {}
+    for number, inner in network.inner.items():
+        unit, stated = units[number], network.resolved[number].outputs[0]
+        first = graph.nodes[unit.nodes[0]]
+        written = inner.outputs[0]
+        if not unit.is_filter or len(unit.nodes) == 1 or written.agrees(stated):
+            continue
+        if first.attributes.text("numerics", "exact") != "nntool":
+            continue
+        readers = network.edges_out[unit.outputs[0]]
+        if written.codes != stated.codes or not all(edge.in_conflict for edge in readers):
+            raise UnsupportedError(
+                f"{graph.where(unit.nodes[0])}: NNTool's fusion writes another type than its readers take it for "
+                "(17.14), which is reproduced in front of Quantize nodes alone; numerics=exact converts it"
+            )
+        found[unit.nodes[0]] = stated.affine
+    return found
+
+
+def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> dict[int, str]:
+    """Pools with a ReLU behind them that get unsigned types: NNTool's fusion of the two has a signed kernel alone.
+
+    Raises:
+        UnsupportedError: with numerics=nntool.
+    """
+    found = {}
+    for number, unit in enumerate(units):
+        written = network.resolved[number].outputs[0].codes
+        if unit.operator not in POOLS or len(unit.nodes) == 1 or written.signed:
+            continue
+        first = unit.nodes[0]
+        found[first] = _WIDE_POOL if written == UINT16 else _POOL
+        if options[layer_of(graph.nodes[first])].numerics == "nntool":
+            raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it as it stands")
     return found
 
 
@@ -147,6 +200,7 @@ def _network(
         edges_in,
         edges_out,
         [unit.outputs for unit in units],
+        {},
         {},
         {},
         {t: range_of(graph, t) for t in producers},

@@ -45,7 +45,7 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
                 f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the "
                 "next takes; replace one or put another layer between them"
             )
-        network.resolved[unit] = found
+        network.resolved[unit] = network.inner[unit] = found
         for edge, wanted in zip(edges, found.inputs, strict=True):
             edge.set_wanted(wanted)
         if resolver.is_filter:
@@ -84,63 +84,94 @@ def eliminate(network: Network, order: Sequence[Turn]) -> None:
             if isinstance(place, Edge):
                 if not place.in_conflict:
                     continue
-                attempt = _Attempt(network)
-                (attempt.up if place.state.asks_up else attempt.down)(place)
+                fits = _Attempt(network, place).succeeds()
             else:
-                network.open_constants[place] = 0
-            if network.conflicts() < before:
+                network.open_constants[place], fits = 0, True
+            if fits and network.conflicts() < before:
                 kept = True
             else:
                 restore()
 
 
 class _Attempt:
-    """Follows one conflict as far as it goes; each unit is visited once."""
+    """Follows one conflict as far as it goes; each unit is asked once and follows once.
 
-    def __init__(self, network: Network) -> None:
+    A conflict that asks a producer asks on: what follows a changed input asks its other producers in turn, but never
+    the reader where the conflict began. One that asks a reader asks nobody else.
+    """
+
+    def __init__(self, network: Network, start: Edge) -> None:
         self.network = network
-        self.visited: set[int] = set()
-        self.inputs_visited: set[int] = set()
+        self.start = start
+        self.asks_on = start.state.asks_up
+        self.before = dict(network.resolved)
+        self.asked: set[int] = set()
+        self.followed: set[int] = set()
+        self.inputs_asked: set[int] = set()
+
+    def succeeds(self) -> bool:
+        """Go from the conflict to whom it asks, and on from there; False where no form fits what meets on the way."""
+        try:
+            (self.up if self.asks_on else self.down)(self.start)
+        except UnsupportedError:
+            return False
+        return True
 
     def up(self, edge: Edge) -> None:
         """Ask the producer for what the consumer wants."""
         if edge.producer == GRAPH_INPUT:
             self._graph_input(edge)
             return
-        if edge.producer in self.visited:
+        if edge.producer in self.asked or edge.producer == self.start.consumer:
             return
-        self.visited.add(edge.producer)
+        self.asked.add(edge.producer)
         unit = edge.producer
-        tensors = self.network.tensors_out[unit]
-        demands = [_demand(self.network.edges_out[t], self.network.ranges[t]) for t in tensors]
-        found = self._resolve(unit, demands)
+        found = self._resolve(unit, self._demands(unit))
         if found is not None:
             self._set(unit, found)
         self._go_down(unit, edge)
         self._go_up(unit, None)
 
     def down(self, edge: Edge) -> None:
-        """Let the consumer follow what the producer writes, and its readers; its other producers are not asked."""
+        """Let the consumer follow what the producer writes, and its readers."""
         if edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
             edge.set_wanted(self.network.output_choice(edge.state.written))
             return
-        if edge.consumer in self.visited:
-            return
         unit = edge.consumer
+        if unit in self.followed:
+            return
         resolver = self.network.resolvers[unit]
         if resolver.is_filter and resolver.is_fusion:
-            self.network.open_constants[unit] = 0
-            self.network.resolved[unit] = resolver.inside(self.network.resolved[unit], self._arrived(unit))
+            self._keep(unit)
             return
-        self.visited.add(unit)
-        tensors = self.network.tensors_out[unit]
-        demands = [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
-        found = resolver.forward(self._arrived(unit), demands)
+        self.followed.add(unit)
+        found = resolver.forward(self._arrived(unit), self._demands(unit))
         if found is None:
             return
         self._set(unit, found)
+        if self.asks_on:
+            self._go_up(unit, edge)
         self._go_down(unit, None)
+
+    def _keep(self, unit: int) -> None:
+        """A fusion that begins with a filter keeps its types where its input changes; its filter may follow, inside.
+
+        What it was asked for before in this attempt it takes back, and its readers follow once more.
+        """
+        network = self.network
+        network.open_constants[unit] = 0
+        if unit in self.asked:
+            network.resolved[unit] = self.before[unit]
+            self._publish(unit)
+            self.followed.clear()
+            self._go_down(unit, None)
+        found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
+        network.inner[unit] = found or network.inner[unit]
+
+    def _demands(self, unit: int) -> list[Choice | None]:
+        tensors = self.network.tensors_out[unit]
+        return [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
 
     def _arrived(self, unit: int) -> list[Choice]:
         return [e.arriving for e in self.network.edges_in[unit]]
@@ -156,14 +187,18 @@ class _Attempt:
     def _set(self, unit: int, found: Resolved) -> None:
         """Put a unit's new types onto all its edges; its constants give way."""
         network = self.network
-        network.resolved[unit] = found
+        network.resolved[unit] = network.inner[unit] = found
         if unit in network.open_constants:
             network.open_constants[unit] = 0
-        for tensor, choice in zip(network.tensors_out[unit], found.outputs, strict=True):
-            for edge in network.edges_out.get(tensor, ()):
-                edge.set_written(choice)
+        self._publish(unit)
         for edge, wanted in zip(network.edges_in[unit], found.inputs, strict=True):
             edge.set_wanted(wanted)
+
+    def _publish(self, unit: int) -> None:
+        network = self.network
+        for tensor, choice in zip(network.tensors_out[unit], network.resolved[unit].outputs, strict=True):
+            for edge in network.edges_out.get(tensor, ()):
+                edge.set_written(choice)
 
     def _go_down(self, unit: int, but: Edge | None) -> None:
         for tensor in self.network.tensors_out[unit]:
@@ -177,9 +212,9 @@ class _Attempt:
                 self.up(edge)
 
     def _graph_input(self, edge: Edge) -> None:
-        if edge.tensor in self.inputs_visited:
+        if edge.tensor in self.inputs_asked:
             return
-        self.inputs_visited.add(edge.tensor)
+        self.inputs_asked.add(edge.tensor)
         edges = self.network.edges_out[edge.tensor]
         choice = _demand(edges, self.network.ranges[edge.tensor])
         if choice is None:

@@ -79,16 +79,16 @@ class Resolver:
         members[last] = self._one(last, members[last].inputs, (demand,))
         return Resolved(tuple(members)) if self._complies(members, last, arrived, demand) else None
 
-    def inside(self, before: Resolved, arrived: Types) -> Resolved:
+    def inside(self, before: Resolved, arrived: Types) -> Resolved | None:
         """Let the filter of a fusion alone follow a changed input, while the fusion keeps its types.
 
         NNTool's flaw: its M and N then fit another input than the one that comes (docs/gap9.md, 17). Only a filter that
-        writes by itself what it writes in the fusion does so: with a ReLU or pool, not with a ReLU6 or curve.
+        writes by itself what it writes in the fusion does so: with a ReLU or pool, not with a ReLU6 or curve (None).
         """
         nobody = (None,) * len(before.members[0].outputs)
         found = self._one(0, arrived, nobody)
         if not found.outputs[0].agrees(before.members[0].outputs[0]):
-            return before
+            return None
         return Resolved((Decision(found.inputs, before.members[0].outputs), *before.members[1:]))
 
     def _complies(self, members: list[Decision], last: int, arrived: Types, demand: Choice) -> bool:

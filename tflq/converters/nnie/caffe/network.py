@@ -9,6 +9,7 @@ from tflq.converters.nnie.caffe import elementwise, moves, windows
 from tflq.converters.nnie.caffe.layer import RECTIFIERS, CaffeLayer, Site, image_of
 from tflq.converters.onnx.model import Names, plain_name
 from tflq.converters.passes.layouts import shape_first
+from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 
@@ -37,6 +38,7 @@ _BUILDERS: dict[str, Callable[[Site], list[CaffeLayer]]] = {
     "pow": elementwise.raised,
     "prelu": elementwise.prelu,
     "reduce_max": windows.reduced("MAX"),
+    "reduce_min": windows.reduced("MAX", is_least=True),
     "resize_nearest_neighbor": windows.upsample,
     "rsqrt": elementwise.power(power=-0.5),
     "softmax": elementwise.softmax,
@@ -123,8 +125,7 @@ class _Walk:
         for number, t in enumerate(node.outputs):
             self.blobs[t] = name if number == 0 else f"{name}_{number}"
         if node.operator not in _BUILDERS:
-            what = f"custom operator '{node.custom_code}'" if node.custom_code else "no layer of Caffe 1.0"
-            raise UnsupportedError(f"{what}; NNIE's package takes {', '.join(supported_operators())}: replace it")
+            raise UnsupportedError(no_mapping(node, "no layer of Caffe 1.0 in NNIE's package"))
         computed = tuple(t for t in node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant)
         if not computed:
             raise UnsupportedError("all operands are constants; fold it")

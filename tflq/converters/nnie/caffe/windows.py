@@ -56,13 +56,14 @@ def _convolution(site: Site, weights: Floats, groups: int, window: Window | None
     height, width, _ = site.image()
     window = window or window_of_node(site.node, (1, height, width, 1), (1, *weights.shape[2:], 1))
     rows, columns = window.bottom - window.top, window.right - window.left
-    if (rows and window.dilation[0] > 1) or (columns and window.dilation[1] > 1):
+    if rows % window.dilation[0] or columns % window.dilation[1]:
         raise UnsupportedError(
             f"uneven padding {window.padding} with dilation {window.dilation}; Caffe pads both sides alike: pad with "
             f"'valid' and an input that fits"
         )
-    # More padding behind: zeros in front of the kernel; more in front: zeros behind it.
-    zeros = [(max(0, n), max(0, -n)) for n in (rows, columns)]
+    # More padding behind: zeros in front of the kernel; more in front: zeros behind it. They lie `dilation` rows apart.
+    taps = (rows // window.dilation[0], columns // window.dilation[1])
+    zeros = [(max(0, n), max(0, -n)) for n in taps]
     weights = np.ascontiguousarray(np.pad(weights, ((0, 0), (0, 0), *zeros)))
     _check_limits(window, (weights.shape[2], weights.shape[3]), groups)
     bias = _bias(site)
@@ -157,8 +158,10 @@ def average_pool(site: Site) -> list[CaffeLayer]:
     return _pool(site, "AVE")
 
 
-def reduced(kind: str, is_sum: bool = False) -> Callable[[Site], list[CaffeLayer]]:
-    """Return the builder of MEAN, SUM or REDUCE_MAX: a pool over height and width; channels through Permute.
+def reduced(kind: str, is_sum: bool = False, is_least: bool = False) -> Callable[[Site], list[CaffeLayer]]:
+    """Return the builder of a reduction: a pool over height and width; channels through Permute.
+
+    The least number is minus the largest of the negated ones.
 
     Raises:
         UnsupportedError: the batch is among the axes.
@@ -182,7 +185,8 @@ def reduced(kind: str, is_sum: bool = False) -> Callable[[Site], list[CaffeLayer
         left = (site.batch, height // kernel[0], width // kernel[1], 1 if 1 in places else channels)
         if left != site.output_image():
             steps += reshape_steps(left, site.output_image())
-        return site.chain(*steps)
+        turned = [power_step(-1)] if is_least else []
+        return site.chain(*turned, *steps, *turned)
 
     return build
 

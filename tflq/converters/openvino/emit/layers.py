@@ -15,7 +15,7 @@ from tflq.graph import Array
 
 Results = Sequence[tuple[tuple[int, ...], Kind]]
 Given = Mapping[str, ExchangeAttribute]
-_OWN = ("FloorMod", "Gelu", "ReduceAny", "ScatterND:add")
+_OWN = ("FloorMod", "Gelu", "LSTMSequence", "ReduceAny", "ScatterND:add")
 
 
 class Layers(Emitter):
@@ -297,6 +297,18 @@ def _suppression(e: Layers, inputs: Sequence[Value | None], results: Results, _:
     return e.layer("NonMaxSuppression", [boxes, scores, *scalars], three, **options)[:1]
 
 
+def _recurrent(kind: str) -> Row:
+    def row(e: Layers, inputs: Sequence[Value | None], results: Results, given: Given) -> list[Port]:
+        activations = given["activations"]
+        assert isinstance(activations, tuple)
+        names = [str(a).lower() for a in activations]
+        return e.layer(
+            kind, inputs, results, hidden_size=given["hidden_size"], direction="forward", activations=",".join(names)
+        )
+
+    return row
+
+
 _ROWS: dict[str, Row] = {
     **{kind: _same(kind) for kind in ("Abs", "Atan", "Cos", "Erf", "Exp", "Floor", "Log", "Sigmoid", "Sign", "Sin")},
     **{kind: _same(kind) for kind in ("Sqrt", "Tanh", "Tile")},
@@ -326,6 +338,7 @@ _ROWS: dict[str, Row] = {
     "Greater": _pair("Greater"),
     "GreaterOrEqual": _pair("GreaterEqual"),
     "Less": _pair("Less"),
+    "LSTMSequence": _recurrent("LSTMSequence"),
     "LessOrEqual": _pair("LessEqual"),
     "LogSoftmax": _renamed("LogSoftmax", axis="axis"),
     "MatMul": _same("MatMul", transpose_a=False, transpose_b=False),
@@ -340,6 +353,7 @@ _ROWS: dict[str, Row] = {
     "Pad": _pad,
     "Pow": _pair("Power"),
     "Reciprocal": _reciprocal,
+    "RNNSequence": _recurrent("RNNSequence"),
     "ReduceAll": _reduced("ReduceLogicalAnd"),
     "ReduceAny": _reduced("ReduceLogicalOr"),
     "Relu": _same("ReLU"),

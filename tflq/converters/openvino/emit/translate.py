@@ -12,6 +12,7 @@ from tflq.converters.openvino.emit.open_batch import open_batch
 from tflq.converters.openvino.emit.writer import Writer
 from tflq.converters.openvino.ir import Builder, Network, network_to_bytes
 from tflq.converters.openvino.options import OpenBatch
+from tflq.converters.passes.requirements import no_mapping
 from tflq.converters.targets import Artefacts, model_name
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
@@ -100,8 +101,7 @@ def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
             rule = None  # ours are for real numbers
         try:
             if rule is None and shared is None:
-                name = f"custom operator '{node.custom_code}'" if node.custom_code else "no layer of the IR is known"
-                raise UnsupportedError(f"{name}; written are {', '.join(supported_operators())}")
+                raise UnsupportedError(no_mapping(node, "no layer of the IR is known"))
             if lost.isdisjoint(node.inputs):
                 if rule is not None:
                     rule(writer, node)

@@ -9,6 +9,7 @@ from tflq.converters.openvino.ir import Value
 from tflq.converters.passes.layouts import TO_FIRST, axis_first, shape_first
 from tflq.graph import ABSENT, Affine, Array, Node
 from tflq.interpreter.accumulate import Window, window_of
+from tflq.interpreter.kernels.openvino.levels import CODES
 
 
 def conv_2d(writer: Writer, node: Node) -> None:
@@ -38,7 +39,12 @@ def depthwise_conv_2d(writer: Writer, node: Node) -> None:
 
 
 def fully_connected(writer: Writer, node: Node) -> None:
-    """MatMul with transposed weights [O, K]; inputs of other ranks become rows."""
+    """MatMul with transposed weights [O, K]; inputs of other ranks become rows.
+
+    The plug-in (2026.4.1) takes products in a row, levels between them, as one kernel, and returns other numbers where
+    one in front has no bias or one number for all outputs. So a bias is written there whose first number is one float32
+    step larger: 2^-126 in place of 0, which moves no level.
+    """
     weights = writer.tensor(node.inputs[1])
     outputs, depth = weights.shape
     x = writer.tensor(node.inputs[0])
@@ -51,7 +57,7 @@ def fully_connected(writer: Writer, node: Node) -> None:
         operand = writer.read_plain(node.inputs[1])
     rows = (value.shape[0], outputs)
     value = writer.builder.add("MatMul", node.name, [value, operand], rows, transpose_a="false", transpose_b="true")
-    value = _biased(writer, node, value, (1, outputs))
+    value = _biased(writer, node, value, (1, outputs), writer.tensor(node.outputs[0]).dtype in CODES)
     shape = writer.tensor(node.outputs[0]).shape
     if shape != rows:
         value = writer.reshaped(value, shape, f"{node.name}/axes")
@@ -82,7 +88,10 @@ def _convolution(
 
 
 def _weights(writer: Writer, node: Node, weights: Array, scales: tuple[int, ...]) -> Value:
-    """Return weights as reals: f32, or i8 -> Convert -> Multiply, the form that runs in int8."""
+    """Return weights as reals: f32, or i8 -> Convert -> Multiply, the form that runs in int8.
+
+    A Subtract stands between where there are zero points.
+    """
     tensor = writer.tensor(node.inputs[1])
     name = f"{node.name}/weights"
     affine = tensor.quantisation
@@ -90,19 +99,33 @@ def _weights(writer: Writer, node: Node, weights: Array, scales: tuple[int, ...]
         return writer.reals(name, weights)
     value = writer.builder.constant(name, weights.astype(np.int8))
     value = writer.builder.add("Convert", f"{name}/f32", [value], weights.shape, destination_type="f32")
-    one_each = affine.scale.size > 1
-    scale = writer.reals(f"{name}/scale", affine.scale.reshape(scales if one_each else (1,) * weights.ndim))
+    shape = scales if affine.scale.size > 1 else (1,) * weights.ndim
+    if affine.zero_point.any():
+        zero = writer.reals(f"{name}/zero_point", np.broadcast_to(affine.zero_point, affine.scale.size).reshape(shape))
+        value = writer.builder.add("Subtract", f"{name}/less", [value, zero], weights.shape, auto_broadcast=NUMPY)
+    scale = writer.reals(f"{name}/scale", affine.scale.reshape(shape))
     return writer.builder.add("Multiply", f"{name}/reals", [value, scale], weights.shape, auto_broadcast=NUMPY)
 
 
-def _biased(writer: Writer, node: Node, value: Value, shape: tuple[int, ...]) -> Value:
-    if len(node.inputs) < 3 or node.inputs[2] == ABSENT:
+def _biased(writer: Writer, node: Node, value: Value, shape: tuple[int, ...], is_distinct: bool = False) -> Value:
+    is_absent = len(node.inputs) < 3 or node.inputs[2] == ABSENT
+    if is_absent and not is_distinct:
         return value
-    if not writer.tensor(node.inputs[2]).is_constant:
+    if not is_absent and not writer.tensor(node.inputs[2]).is_constant:
         bias = writer.reshaped(writer.read_plain(node.inputs[2]), shape, f"{node.name}/bias")
     else:
-        bias = writer.reals(f"{node.name}/bias", writer.constant_of(node.inputs[2]).reshape(shape))
+        numbers = np.zeros(shape, np.float32) if is_absent else writer.constant_of(node.inputs[2]).reshape(shape)
+        bias = writer.reals(f"{node.name}/bias", _distinct(numbers) if is_distinct else numbers)
     return writer.builder.add("Add", f"{node.name}/biased", [value, bias], value.shape, auto_broadcast=NUMPY)
+
+
+def _distinct(bias: Array) -> Array:
+    """Return a bias [1, O] in which not all numbers are the same."""
+    first = bias[0, 0]
+    if bias.shape[1] == 1 or (bias != first).any():
+        return bias
+    larger = np.nextafter(first, np.float32(np.inf)) if first else np.finfo(np.float32).tiny
+    return np.where(np.arange(bias.shape[1]) == 0, larger, bias)
 
 
 def average_pool_2d(writer: Writer, node: Node) -> None:

@@ -1,38 +1,39 @@
-"""Weights as signed symmetric codes: the file's own where they can be written so, else quantised here."""
+"""Weights as signed codes: the file's own where they can be written so, else quantised here."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tflq.converters.openvino.options import LayerOptions
-from tflq.converters.passes.rewrite import channel_maxima, constant
+from tflq.converters.passes.rewrite import channel_bounds, channel_maxima, constant
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Tensor
 from tflq.graph.quantisation import FloatArray
 
 
 def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOptions) -> Tensor:
-    """Return constant weights as quantized values with zero points of 0.
+    """Return constant weights as quantized values, with zero points of 0 unless weight_scheme is asymmetric.
 
     Quantized values of a file stay what they are, its zero points taken off: uint8 with 128 becomes int8. Else, for
     each output channel or for all: S = max|w| / (2^(bits-1) - 1), q = round half even(w / S). Channels of zeros get S =
-    1.
+    1. Asymmetric: the file's zero points stay; else low = min(w, 0), high = max(w, 0), S = (high - low) / (2^bits - 1),
+    Z = round half even(-low / S) - 2^(bits-1), q = round half even(w / S) + Z.
 
     Args:
         source: as the file has it.
         real: float32.
         channel_axis: of the output channels.
-        layer: bits and granularity.
+        layer: bits, granularity and scheme.
 
     Raises:
-        UnsupportedError: a file's quantized values without their zero points leave int8.
+        UnsupportedError: symmetric ones of a file without their zero points leave int8.
         GraphError: weights that are computed at run time or not finite; a scale that is not positive and finite.
     """
     if real.data is None:
         raise UnsupportedError(f"weights '{real.name}' are computed at run time; the runtime's int8 needs constants")
     affine = source.quantisation
     if isinstance(affine, Affine) and source.data is not None and affine.bits <= layer.weight_bits:
-        return _own(source, source.data, affine)
+        return _own(source, source.data, affine, layer.asymmetric_weights)
     values = np.asarray(real.data, np.float64)
     if not np.isfinite(values).all():
         found = np.argwhere(~np.isfinite(values))[0]
@@ -41,7 +42,7 @@ def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOp
     return _quantised(real, values, channel_axis, layer)
 
 
-def _own(source: Tensor, data: Array, affine: Affine) -> Tensor:
+def _own(source: Tensor, data: Array, affine: Affine, is_asymmetric: bool) -> Tensor:
     bad = ~(np.isfinite(affine.scale) & (affine.scale > 0))
     if bad.any():
         raise GraphError(
@@ -49,28 +50,40 @@ def _own(source: Tensor, data: Array, affine: Affine) -> Tensor:
             f"positive and finite"
         )
     _, zero_point = affine.along(data.ndim)
+    count, axis = affine.scale.size, affine.axis if affine.scale.size > 1 else None
+    if is_asymmetric and zero_point.any():
+        top = 0 if affine.signed else 1 << (affine.bits - 1)  # unsigned codes are written as signed ones
+        kept = Affine(affine.scale, np.broadcast_to(affine.zero_point, count) - top, axis, 8)
+        return _constant(source.name, data.astype(np.int64) - top, kept)
     codes = data.astype(np.int64) - zero_point
     if codes.size and (codes.min() < -128 or codes.max() > 127):
         raise UnsupportedError(
             f"weights '{source.name}' are asymmetric: without zero point they reach {codes.min()}..{codes.max()}, "
-            f"beyond int8, and OpenVINO's CPU plug-in executes weights with zero points in f32; convert the float "
-            f"model, or leave the layer float (precision=float)"
+            f"beyond int8, and OpenVINO's CPU plug-in executes weights with zero points in f32; keep them so "
+            f"(weight_scheme=asymmetric), convert the float model, or leave the layer float (precision=float)"
         )
-    count = affine.scale.size
-    kept = Affine(affine.scale, np.zeros(count, np.int64), affine.axis if count > 1 else None, 8)
-    return _constant(source.name, codes, kept)
+    return _constant(source.name, codes, Affine(affine.scale, np.zeros(count, np.int64), axis, 8))
 
 
 def _quantised(real: Tensor, values: FloatArray, channel_axis: int, layer: LayerOptions) -> Tensor:
-    largest = channel_maxima(values, channel_axis if layer.per_channel else None)
-    top = (1 << (layer.weight_bits - 1)) - 1
-    scale = np.where(largest > 0, largest / top, 1.0).astype(np.float32)
-    # A range below the smallest float32 steps would have a scale of zero.
-    scale = np.maximum(scale, np.finfo(np.float32).tiny)
-    zeros = np.zeros(scale.size, np.int64)
-    affine = Affine(scale, zeros, channel_axis if scale.size > 1 else None, layer.weight_bits)
-    codes = np.clip(np.rint(values / affine.along(values.ndim)[0].astype(np.float64)), -top - 1, top)
+    axis, top = channel_axis if layer.per_channel else None, (1 << (layer.weight_bits - 1)) - 1
+    if layer.asymmetric_weights:
+        low, high = channel_bounds(values, axis)
+        scale = _steps(high - low, 2 * top + 1)
+        zero_point = np.rint(-low / scale).astype(np.int64) - top - 1
+    else:
+        scale = _steps(channel_maxima(values, axis), top)
+        zero_point = np.zeros(scale.size, np.int64)
+    affine = Affine(scale, zero_point, channel_axis if scale.size > 1 else None, layer.weight_bits)
+    wide, zeros = affine.along(values.ndim)
+    codes = np.clip(np.rint(values / wide.astype(np.float64)) + zeros, -top - 1, top)
     return _constant(real.name, codes, affine)
+
+
+def _steps(extent: FloatArray, count: int) -> FloatArray:
+    """Return float32 scales; one where all weights are zero, and never below the smallest normal float32."""
+    scale = np.where(extent > 0, extent / count, 1.0).astype(np.float32)
+    return np.asarray(np.maximum(scale, np.finfo(np.float32).tiny))
 
 
 def _constant(name: str, codes: Array, affine: Affine) -> Tensor:

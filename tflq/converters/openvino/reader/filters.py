@@ -84,9 +84,9 @@ def _weights(
     axis: int,
     channel_axis: int = 0,
 ) -> int:
-    """Return the tensor of weights: quantized values behind a Dequantize where they are signed and symmetric.
+    """Return the tensor of weights: quantized values behind a Dequantize, or float32.
 
-    Else float32.
+    Zero points are taken off where int8 holds what is left; they stay where there is one for all or one a channel.
 
     Args:
         reading: the network.
@@ -96,23 +96,36 @@ def _weights(
         axis: of the output channels in our layout.
         channel_axis: of the output channels in `rows`.
     """
-    source = layer.sources[1]
+    source, channels = layer.sources[1], rows[channel_axis]
     found = reading.compressed.get(source)
-    if found is None or found.scale is None or not _is_symmetric(found):
+    if found is None or found.scale is None or not _is_kept(found, channels):
         return reading.add_constant(f"{layer.name}/weights", reading.constant(source).reshape(rows).transpose(order))
-    scale = _scales(found, rows[channel_axis])
-    codes = (found.codes.astype(np.int64) - found.zero_point.astype(np.int64)).reshape(rows).transpose(order)
-    affine = Affine(scale, np.zeros(scale.size, np.int64), axis if scale.size > 1 else None)
-    return reading.weights(source, codes, affine)
+    codes, zero_point = signed(found)
+    scale = _scales(found, channels)
+    count = max(scale.size, zero_point.size)
+    affine = Affine(
+        np.broadcast_to(scale, count), np.broadcast_to(zero_point.reshape(-1), count), axis if count > 1 else None
+    )
+    return reading.weights(source, codes.reshape(rows).transpose(order), affine)
 
 
-def _is_symmetric(found: Codes) -> bool:
-    """Whether quantized values without their zero points are 8-bit integers, with one scale or one a channel."""
-    zero_point = found.zero_point
-    if not np.array_equal(zero_point, np.rint(zero_point)):
+def _is_kept(found: Codes, channels: int) -> bool:
+    """Whether zero points are whole and, where they stay, one for all or one a channel."""
+    given = found.zero_point
+    if not (np.abs(given) <= 255).all() or not np.array_equal(given, np.rint(given)):
         return False
-    codes = found.codes.astype(np.int64) - zero_point.astype(np.int64)
-    return bool(codes.size) and int(codes.min()) >= -128 and int(codes.max()) <= 127
+    scales = 1 if found.scale is None else found.scale.size
+    return not signed(found)[1].any() or {given.size, scales} <= {1, channels}
+
+
+def signed(found: Codes) -> tuple[Array, Array]:
+    """Return signed quantized values and zero points: 0 where int8 holds what is left without them."""
+    codes, zero_point = found.codes.astype(np.int64), found.zero_point.astype(np.int64)
+    left = codes - zero_point
+    if not left.size or (int(left.min()) >= -128 and int(left.max()) <= 127):
+        return left, np.zeros(1, np.int64)
+    top = 128 if found.codes.dtype == np.uint8 else 0
+    return codes - top, zero_point - top
 
 
 def _scales(found: Codes, channels: int) -> Reals:

@@ -13,6 +13,7 @@ from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.engines import F16, F32, INT8, Engine
 from tflq.converters.tpu_mlir.passes.unify import Span
 from tflq.converters.tpu_mlir.tables import Permutations
+from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.tpu_mlir.multiplier import MANUAL
 
@@ -142,7 +143,17 @@ class Assembly:
             self._convert(values, self.add(t, code_type(affine), affine, name), affine)
 
     def integers(self, t: int, reader: str) -> int:
-        """Return the tensor in its own integers."""
+        """Return the tensor in its own integers.
+
+        Raises:
+            UnsupportedError: they stand for no real numbers.
+        """
+        if t not in self.types:
+            tensor = self.source.tensors[t]
+            raise UnsupportedError(
+                f"'{reader}' reads '{tensor.name}', plain {tensor.dtype.value}; TPU-MLIR takes quantized values "
+                f"there: compute it outside of the model"
+            )
         return self.fetch(t, code_type(self.types[t]), self.types[t], reader)
 
     def constant(self, name: str, data: Array, dtype: DType, affine: Affine | None = None) -> int:

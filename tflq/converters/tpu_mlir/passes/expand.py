@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflq.converters.passes.halves import widen_halves
+from tflq.converters.passes.conversions import widen_halves
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization, recognise_prelu

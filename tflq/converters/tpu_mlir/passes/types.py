@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.converters.passes.patterns import fused_activation, only_reader
+from tflq.converters.passes.requirements import refuse
+from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.unify import FIXED, Span
 from tflq.converters.tpu_mlir.tables import CalibrationLine, CalibrationTable, few, parse_calibration_table
@@ -22,7 +24,9 @@ def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
     """Return the ranges of a fused graph's tensors, in the graph's order.
 
     threshold = max(|min|, |max|). What a rectifier writes begins at 0 and a RELU6 ends at 6, also where a calibration
-    or a file says otherwise: TPU-MLIR stores no clamp but the saturation of the quantized values.
+    or a file says otherwise: TPU-MLIR stores no clamp but the saturation of the quantized values. A product of two
+    tensors that are not negative begins at 0 as well: files say otherwise where MINIMUM or MAXIMUM, whose operands
+    share one scale in TFLite, reads it, and TPU-MLIR ends at such a range.
     """
     lines = {t: _line(names[t], found) for t in graph.inputs if (found := graph.tensors[t].range) is not None}
     for node in graph.nodes:
@@ -30,7 +34,16 @@ def lines_of(graph: Graph, names: Mapping[int, str]) -> Lines:
             found = graph.tensors[t].range
             if found is not None:
                 lines[t] = _clamped(_line(names[t], found), node)
+        y = node.outputs[0]
+        if node.operator == "mul" and y in lines and not any(_may_be_negative(graph, t, lines) for t in node.inputs):
+            high = max(lines[y].maximum, LEAST_THRESHOLD)
+            lines[y] = CalibrationLine(names[y], high, max(lines[y].minimum, 0.0), high)
     return lines
+
+
+def _may_be_negative(graph: Graph, t: int, lines: Lines) -> bool:
+    data = graph.tensors[t].data
+    return t not in lines or lines[t].minimum < 0 if data is None else bool((data.astype(np.float64) < 0).any())
 
 
 def lines_of_table(graph: Graph, names: Mapping[int, str], cores: Mapping[int, str], table: CalibrationTable) -> Lines:
@@ -118,6 +131,25 @@ def zero_point_of(span: Span) -> int:
         return 0
     low, high = min(span.minimum, 0.0), max(span.maximum, 0.0)
     return int(round_half_away(-128 - low / ((np.float64(high) - low) / 255)))
+
+
+def refuse_products(graph: Graph, spans: Mapping[int, Span], options: Options[LayerOptions]) -> None:
+    """Refuse products in INT8 of two unsigned activations whose result is signed.
+
+    Raises:
+        UnsupportedError: all of them at once.
+    """
+    found = list[str]()
+    for index, node in enumerate(graph.nodes):
+        used = [spans.get(t) for t in (*node.inputs, node.outputs[0])]
+        if node.operator != "mul" or None in used or options.of(node.name).mode != "INT8":
+            continue
+        if [s.is_unsigned for s in used if s] == [True, True, False]:
+            found.append(
+                f"{graph.where(index)}: a product of two tensors that are not negative has a range below 0, at which "
+                f"TPU-MLIR ends; calibrate it, or give it a minimum of 0 (--ranges, calibration_table)"
+            )
+    refuse(found)
 
 
 def types_of(graph: Graph, spans: Mapping[int, Span], options: LayerOptions) -> dict[int, Affine]:

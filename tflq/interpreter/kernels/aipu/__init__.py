@@ -12,12 +12,14 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        "bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize roi_align",
+        "basic_lstm bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize "
+        "roi_align",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",
         casts="cast dequantize quantize",
         curve="bnll ceil cosine erf exp floor log round rsqrt sine sqrt square",
+        gru="gru_v1 gru_v3",
         eltwise="add eltwise mul squared_difference sub",
         pooling="global_pool pooling",
         indices="arg_min_max ctc_greedy_decoder in_top_k one_hot top_k",

@@ -118,19 +118,22 @@ def imported_pair(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
 def common_scale(
     method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST, bits: int = 0
 ) -> tuple[tuple[int, int], Multiplier]:
-    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`, 0 for the output's width."""
+    """Return (k0, k1), at most `limit`, and M, N of s_y / (s_a * s_b) / 2^S, M of `bits`, 0 for the output's width.
+
+    All in float32: where k are shrunk, the ratio is multiplied by the rounded quotient of the largest and the limit.
+    """
     s_a, s_b, bits = scale_of(a), scale_of(b), bits or bits_of(output)
     if s_a == s_b and offset_of(a) == offset_of(b):
         # The Optimizer forgets s_y for all but ADD here.
         return (1, 1), find_multiplier(scale_of(output) / s_a if method == "ADD" else 1.0, bits)
     of_a, of_b = find_multiplier(s_a, WIDEST + 1), find_multiplier(s_b, WIDEST + 1)
     shift = max(of_a.first_n, of_b.first_n)
-    k0, k1 = (float(f.first_m) * 2.0 ** (shift - f.first_n) for f in (of_b, of_a))
-    ratio = float(scale_of(output) / (s_a * s_b)) / 2.0**shift
-    largest = max(k0, k1)
-    if largest > limit:
-        ratio *= largest / limit
-        k0, k1 = (float(np.clip(np.rint(k * limit / largest), 0, limit)) for k in (k0, k1))
+    k0, k1 = (np.float32(f.first_m) * np.float32(2.0 ** (shift - f.first_n)) for f in (of_b, of_a))
+    ratio = np.float32(scale_of(output) / (s_a * s_b)) / np.float32(2.0**shift)
+    excess = max(k0, k1) / np.float32(limit)
+    if excess > 1:
+        ratio = ratio * excess
+        k0, k1 = (np.clip(np.rint(k / excess), 0, limit) for k in (k0, k1))
     found = find_multiplier(ratio, bits)
     if found.first_n < 0:
         widened = np.clip(found.m << -found.n, 1, limit)

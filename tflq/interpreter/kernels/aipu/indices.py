@@ -96,7 +96,7 @@ def lower_top_k(node: Node, operands: Operands) -> TopKParams:
 def run_top_k(params: TopKParams, x: Array) -> tuple[Array, ...]:
     """Run TopK: quantized [S, ...] -> quantized values and indices, `count` of them along the axis."""
     seen = np.flip(x, params.axis) if params.is_last else x
-    key = seen.astype(np.int64)
+    key = seen.astype(np.result_type(seen, np.int64))
     order = np.argsort(-key if params.is_largest else key, axis=params.axis, kind="stable")
     order = np.take(order, np.arange(params.count), axis=params.axis)
     codes = np.take_along_axis(seen, order, axis=params.axis)
@@ -191,7 +191,8 @@ def lower_one_hot(node: Node, operands: Operands) -> OneHotParams:
     if not is_plain(x):
         raise UnsupportedError(f"{operands.where}: its indices are quantised numbers; allowed are integers")
     values = np.asarray(node.attributes["values"], np.float32)
-    codes = values if is_imported(node) else encode(values, output.affine)
+    is_as_stored = is_imported(node) or output.dtype.is_floating
+    codes = values if is_as_stored else encode(values, output.affine)
     axis = node.attributes.integer("axis") % len(output.shape) + 1
     return OneHotParams(axis, node.attributes.integer("depth"), codes.astype(output.dtype.storage))
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
 from tflq.interpreter.registry import Kernel
@@ -54,19 +54,26 @@ def _pad(node: Node, operands: Operands) -> LayoutParams:
     x = operands.input(0)
     mode = node.attributes.text("mode", "CONSTANT")
     pads = [(0, 0), *((int(b), int(e)) for b, e in np.asarray(node.attributes["pads"]))]
-    low, high = code_limits(x)
-    constant = np.float32(node.attributes.real("constant_value", 0.0))
-    if not is_imported(node):
-        with np.errstate(over="ignore"):
-            constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
-    code = float(np.clip(constant, low, high))
+    code = _filled(node, x)
     if mode == "CONSTANT":
-        return LayoutParams(lambda v: (np.pad(v, pads, constant_values=int(code)),), code + 0.0)
+        fill = code if x.dtype.is_floating else int(code)
+        return LayoutParams(lambda v: (np.pad(v, pads, constant_values=fill),), code + 0.0)
     if mode == "REFLECT":
         return LayoutParams(lambda v: (np.pad(v, pads, mode="reflect"),), code + 0.0)
     if mode == "SYMMETRIC":
         return LayoutParams(lambda v: (np.pad(v, pads, mode="symmetric"),), code + 0.0)
     raise UnsupportedError(f"mode={mode}; allowed is CONSTANT, REFLECT, SYMMETRIC")
+
+
+def _filled(node: Node, x: Tensor) -> float:
+    """Return what constant_value is stored as: of an imported node, and of real numbers, as it is."""
+    constant = np.float32(node.attributes.real("constant_value", 0.0))
+    if x.dtype.is_floating:
+        return float(constant)
+    if not is_imported(node):
+        with np.errstate(over="ignore"):
+            constant = np.rint(constant * scale_of(x) - np.float32(offset_of(x)))
+    return float(np.clip(constant, *code_limits(x)))
 
 
 def _tile(node: Node, _operands: Operands) -> LayoutParams:

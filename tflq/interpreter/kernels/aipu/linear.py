@@ -13,8 +13,10 @@ Source: Compass Optimizer, ops/conv.py, fc.py, deconv.py, bn.py.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
@@ -65,6 +67,8 @@ from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
 from tflq.interpreter.registry import Kernel
+
+Number = TypeVar("Number", np.int64, np.float32)
 
 REMAIN_SHIFT = "remain_shift"
 """Key of layers whose sums give up bits before the bias, for hardware that takes 32 of them."""
@@ -267,15 +271,8 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
         GraphError: shapes that contradict each other.
     """
     x, output = operands.input(0), operands.output()
-    value = node.attributes.integer
-    if value("group", 1) != 1:
-        raise UnsupportedError(f"group={value('group')}; allowed is 1")
     found = lower_filter(node, operands)
-    weights = _spread(found.weights, (value("dilation_y", 1), value("dilation_x", 1)))
-    stride = (value("stride_y"), value("stride_x"))
-    kernel = (weights.shape[1], weights.shape[2])
-    sides = (value(f"pad_{side}", 0) for side in ("top", "bottom", "left", "right"))
-    place = TransposedWindow(Window(kernel, stride, (1, 1), *sides), (output.shape[1], output.shape[2]))
+    weights, place = transposed_of(node, found.weights, output)
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
     folded = zp * weights.reshape(weights.shape[0], -1).sum(axis=1)
@@ -294,12 +291,28 @@ def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array
     return (found.finish(accumulators - params.folded.astype(accumulators.dtype)),)
 
 
-def _spread(weights: Integers, dilation: tuple[int, int]) -> Integers:
+def transposed_of(node: Node, weights: NDArray[Number], output: Tensor) -> tuple[NDArray[Number], TransposedWindow]:
+    """Return weights with zeros between the taps, as dilation has them, and the window of a ConvTranspose.
+
+    Raises:
+        UnsupportedError: groups.
+    """
+    value = node.attributes.integer
+    if value("group", 1) != 1:
+        raise UnsupportedError(f"group={value('group')}; allowed is 1")
+    spread = _spread(weights, (value("dilation_y", 1), value("dilation_x", 1)))
+    stride = (value("stride_y"), value("stride_x"))
+    kernel = (spread.shape[1], spread.shape[2])
+    sides = (value(f"pad_{side}", 0) for side in ("top", "bottom", "left", "right"))
+    return spread, TransposedWindow(Window(kernel, stride, (1, 1), *sides), (output.shape[1], output.shape[2]))
+
+
+def _spread(weights: NDArray[Number], dilation: tuple[int, int]) -> NDArray[Number]:
     """Return weights with zeros between the taps."""
     if dilation == (1, 1):
         return weights
     o, h, w, c = weights.shape
-    spread = np.zeros((o, (h - 1) * dilation[0] + 1, (w - 1) * dilation[1] + 1, c), np.int64)
+    spread = np.zeros((o, (h - 1) * dilation[0] + 1, (w - 1) * dilation[1] + 1, c), weights.dtype)
     spread[:, :: dilation[0], :: dilation[1]] = weights
     return spread
 

@@ -27,7 +27,7 @@ COMPARE = {
     "LESS": np.less,
     "LESS_EQUAL": np.less_equal,
 }
-_COMBINE = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
+COMBINE = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,10 @@ def lower(node: Node, operands: Operands) -> LogicalParams:
         UnsupportedError: another method.
     """
     method = node.attributes.text("method")
-    if method in _COMBINE or method == "NOT":
+    if method in COMBINE or method == "NOT":
         return LogicalParams(method, (), ())
     if method not in COMPARE:
-        raise UnsupportedError(f"method={method}; allowed is {', '.join((*COMPARE, *_COMBINE, 'NOT'))}")
+        raise UnsupportedError(f"method={method}; allowed is {', '.join((*COMPARE, *COMBINE, 'NOT'))}")
     a, b = operands.input(0), operands.input(1)
     given = imported_numbers(node, "factors")
     factors = _factors(a, b) if given is None else (int(given[0]), int(given[1]))
@@ -67,8 +67,8 @@ def run(params: LogicalParams, *inputs: Array) -> tuple[Array, ...]:
     if params.method == "NOT":
         return (np.equal(inputs[0], 0).astype(np.uint8),)
     a, b = align(*inputs)
-    if params.method in _COMBINE:
-        return (_COMBINE[params.method](a != 0, b != 0).astype(np.uint8),)
+    if params.method in COMBINE:
+        return (COMBINE[params.method](a != 0, b != 0).astype(np.uint8),)
     left, right = (
         (x.astype(np.int64) + zp) * k for x, zp, k in zip((a, b), params.offsets, params.factors, strict=True)
     )

@@ -9,8 +9,10 @@ Source: Compass Optimizer, ops/LRN.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
@@ -24,6 +26,8 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 ACROSS, WITHIN = "ACROSS_CHANNELS", "WITHIN_CHANNEL"
 INDEX_BITS = 16
@@ -76,19 +80,22 @@ def lower(node: Node, operands: Operands) -> LrnParams:
 def run(params: LrnParams, x: Array) -> tuple[Array, ...]:
     """Run LRN: quantized [S, N, H, W, C] -> quantized [S, N, H, W, C]."""
     v = x.astype(np.int64) + params.input_offset
-    squares = np.square(v)
-    if params.method == ACROSS:
-        total = _window_sums(squares, -1, params.size // 2, (params.size - 1) // 2)
-    else:
-        half = (params.size - 1) // 2
-        total = _window_sums(_window_sums(squares, 2, half, half), 3, half, half)
+    total = window_sums_of(params.method, params.size, np.square(v))
     index = np.clip(params.of_sum.apply(total), 0, _LARGEST).astype(np.int64)
     return (params.codes.requantise(v * params.table.lookup(index), params.rescale),)
 
 
-def _window_sums(values: Integers, axis: int, before: int, behind: int) -> Integers:
+def window_sums_of(method: str, size: int, squares: NDArray[Number]) -> NDArray[Number]:
+    """Return the sums over the channels or pixels around each place, [S, N, H, W, C]."""
+    if method == ACROSS:
+        return _window_sums(squares, -1, size // 2, (size - 1) // 2)
+    half = (size - 1) // 2
+    return _window_sums(_window_sums(squares, 2, half, half), 3, half, half)
+
+
+def _window_sums(values: NDArray[Number], axis: int, before: int, behind: int) -> NDArray[Number]:
     """Return the sums over positions p - before .. p + behind of an axis, nothing outside."""
-    running = np.cumsum(np.moveaxis(values, axis, -1), axis=-1)
+    running: NDArray[Number] = np.cumsum(np.moveaxis(values, axis, -1), axis=-1)
     running = np.concatenate([np.zeros_like(running[..., :1]), running], axis=-1)
     places = np.arange(values.shape[axis])
     last = np.minimum(places + behind + 1, places.size)

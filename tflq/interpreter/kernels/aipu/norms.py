@@ -107,7 +107,7 @@ def lower(node: Node, operands: Operands) -> NormParams:
     if count < _SMALLEST_COUNT and not is_wide:
         raise UnsupportedError(f"{count} elements are normalised together; allowed at 8 bits are {_SMALLEST_COUNT}")
     s_n = np.float32(node.attributes.real(NORMALISED_SCALE, 1.0))
-    shape = _weight_shape(node, x, weights)
+    shape = weight_shape(node, x, weights)
     rescale = imported_multiplier(node) or _rescale(node, weights, output, s_n)
     shift, norm = (0, _wide_norm(node, s_n, output)) if is_wide else _norm(node, count, bits_of(x))
     values, offsets = (np.asarray(t.data, np.int64).reshape(shape) for t in (weights, biases))
@@ -125,8 +125,12 @@ def lower(node: Node, operands: Operands) -> NormParams:
     )
 
 
-def _weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
-    """Return the shape in which weights meet the input."""
+def weight_shape(node: Node, x: Tensor, weights: Tensor) -> tuple[int, ...]:
+    """Return the shape in which weights meet the input.
+
+    Raises:
+        UnsupportedError: another number of weights.
+    """
     axes = normalised_axes(node, x) if node.operator == "layer_norm" else (len(x.shape) - 1,)
     shape = tuple(n if a in axes else 1 for a, n in enumerate(x.shape))
     if int(np.prod(shape)) != weights.size:
@@ -157,10 +161,7 @@ def _wide_norm(node: Node, s_n: np.float32, output: Tensor) -> Multiplier:
 def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run the norm: quantized [S, ..., C] -> quantized [S, ..., C]."""
     q = x.astype(np.int64)
-    parts = q.reshape(*q.shape[:-1], params.groups, -1)
-    axes = tuple(params.axes[:-1]) + ((parts.ndim - 1,) if params.groups > 1 else params.axes[-1:])
-    if params.groups == 1:
-        parts, axes = q, params.axes
+    parts, axes = grouped(q, params.groups, params.axes)
     mean = np.clip(np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)), *params.limits).astype(np.int64)
     if params.is_wide:
         mean = np.rint(parts.mean(axis=axes, keepdims=True, dtype=np.float64)).astype(np.int64)
@@ -179,6 +180,14 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     else:
         total = params.weights * limited + params.biases
     return (params.codes.requantise(total, params.rescale),)
+
+
+def grouped(values: Array, groups: int, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+    """Return values [S, ..., C] with groups of channels on an axis of their own, and the axes of one group."""
+    if groups == 1:
+        return values, axes
+    parts = values.reshape(*values.shape[:-1], groups, -1)
+    return parts, (*axes[:-1], parts.ndim - 1)
 
 
 def _normalised(params: NormParams, apart: Integers, root: Integers) -> Doubles:

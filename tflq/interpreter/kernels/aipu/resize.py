@@ -82,22 +82,14 @@ def lower(node: Node, operands: Operands) -> ResizeParams:
     Raises:
         UnsupportedError: another method, mode or rounding; antialias.
     """
-    method, mode = node.attributes.text("method"), node.attributes.text("mode")
-    rounding = node.attributes.text("nearest_mode", "ROUND_PREFER_FLOOR")
-    if method not in (NEAREST, BILINEAR) or mode not in MODES or rounding not in ROUNDINGS:
-        raise UnsupportedError(
-            f"method={method}, mode={mode}, nearest_mode={rounding}; allowed are {NEAREST}, {BILINEAR}, "
-            f"{', '.join(MODES)}, {', '.join(ROUNDINGS)}"
-        )
-    if method == BILINEAR and node.attributes.boolean("antialias", False):
-        raise UnsupportedError("antialias=true; allowed is false")
+    method, mode, rounding = require_modes(node)
     x, output = operands.input(0), operands.output()
     sizes = list(zip(x.shape[1:3], output.shape[1:3], strict=True))
     limits = code_limits(output)
     if method == NEAREST:
-        rows, columns = (_nearest(old, new, mode, rounding) for old, new in sizes)
+        rows, columns = (nearest(old, new, mode, rounding) for old, new in sizes)
         return ResizeParams((rows,), (columns,), (), limits)
-    (rows_around, below), (columns_around, right) = (_around(old, new, mode) for old, new in sizes)
+    (rows_around, below), (columns_around, right) = (around(old, new, mode) for old, new in sizes)
     weights = tuple(
         np.floor(of_row[:, None, None] * of_column[:, None] * (1 << WEIGHT_BITS) + 0.5).astype(np.int64)
         for of_row in (1 - below, below)
@@ -116,13 +108,32 @@ def run(params: ResizeParams, x: Array) -> tuple[Array, ...]:
     return (codes.astype(x.dtype),)
 
 
-def _nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
+def require_modes(node: Node) -> tuple[str, str, str]:
+    """Return method, mode and rounding.
+
+    Raises:
+        UnsupportedError: another method, mode or rounding; antialias.
+    """
+    method, mode = node.attributes.text("method"), node.attributes.text("mode")
+    rounding = node.attributes.text("nearest_mode", "ROUND_PREFER_FLOOR")
+    if method not in (NEAREST, BILINEAR) or mode not in MODES or rounding not in ROUNDINGS:
+        raise UnsupportedError(
+            f"method={method}, mode={mode}, nearest_mode={rounding}; allowed are {NEAREST}, {BILINEAR}, "
+            f"{', '.join(MODES)}, {', '.join(ROUNDINGS)}"
+        )
+    if method == BILINEAR and node.attributes.boolean("antialias", False):
+        raise UnsupportedError("antialias=true; allowed is false")
+    return method, mode, rounding
+
+
+def nearest(old: int, new: int, mode: str, rounding: str) -> Integers:
+    """Return the pixel of the source for each place."""
     v = coordinates(old, new, mode)
     places: Integers = np.clip(_rounded(v, rounding, new < old), 0, old - 1).astype(np.int64)
     return places
 
 
-def _around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Doubles]:
+def around(old: int, new: int, mode: str) -> tuple[tuple[Integers, Integers], Doubles]:
     """Return the pixels before and behind each place, and its distance to the one before."""
     v = coordinates(old, new, mode)
     before, behind = np.maximum(np.floor(v), 0), np.minimum(np.ceil(v), old - 1)

@@ -1,6 +1,6 @@
 """LSTM's basic cell of float32 (docs/tflite.md).
 
-a = clamp(W [x, h] + b, the finite numbers), the product in the order of eigen_product.py; c = s(a_input) tanh(a_cell) +
+a = clamp(W [x, h] + b, the finite numbers), the product in the order of eigen.py; c = s(a_input) tanh(a_cell) +
 s(a_forget) c; h = s(a_output) tanh(c), s and tanh those of eigen.py. Elements of a row that do not fill registers of
 four use the C library's exp, whose last bit depends on the host.
 
@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from tflq.graph import Array, DType, Operands
 from tflq.interpreter.kernels.float.convolution import LARGEST
-from tflq.interpreter.kernels.float.eigen import logistic, scalars_of, tanh
-from tflq.interpreter.kernels.float.eigen_product import eigen_product
-from tflq.interpreter.operands.basic_lstm import INPUTS, OUTPUTS, basic_results, require_basic
+from tflq.interpreter.kernels.float.eigen import eigen_product, logistic, scalars_of, tanh
+from tflq.interpreter.operands.lstm import INPUTS, OUTPUTS, basic_results, require_basic
 
 Floats = NDArray[np.float32]
 

@@ -5,25 +5,15 @@ Source: TFLite kernels/batch_matmul.cc, internal/reference/batch_matmul.h.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import sequential_products
-from tflq.interpreter.operands.batch_matmul import factors, require_product
+from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import require_same_type, require_type
 
 
-@dataclass(frozen=True)
-class FloatBatchMatmul:
-    """Which operands are transposed."""
-
-    adj_x: bool
-    adj_y: bool
-
-
-def lower(node: Node, operands: Operands) -> FloatBatchMatmul:
+def lower(node: Node, operands: Operands) -> Adjoints:
     """Check the operands.
 
     Raises:
@@ -32,10 +22,10 @@ def lower(node: Node, operands: Operands) -> FloatBatchMatmul:
     """
     require_type(operands.input(0), (DType.FLOAT32,))
     require_same_type(operands.input(0), operands.input(1), operands.output())
-    return FloatBatchMatmul(*require_product(node, operands)[:2])
+    return Adjoints(*require_product(node, operands)[:2])
 
 
-def run(params: FloatBatchMatmul, x: Array, y: Array) -> tuple[Array, ...]:
+def run(params: Adjoints, x: Array, y: Array) -> tuple[Array, ...]:
     """Run BATCH_MATMUL: float32[S or 1, ..., A, K], float32[S or 1, ..., K, B] -> float32[S, ..., A, B]."""
-    left, right = factors(x, y, params.adj_x, params.adj_y)
+    left, right = params.factors(x, y)
     return (sequential_products(left.astype(np.float32), right.astype(np.float32)),)

@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, sequential_convolution
 from tflq.interpreter.accumulate.sequential import Floats
@@ -22,28 +21,36 @@ from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.plain.binary import clamp_sums_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
-from tflq.interpreter.operands.conv_2d_strides import require_strides
-from tflq.interpreter.operands.windows import window_of_node
+from tflq.interpreter.operands.windows import groups_of, require_strides, window_of_node
 from tflq.interpreter.registry import Kernel
 
 LARGEST = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True)
-class FloatConvolution:
+class Clamped:
+    """A layer of float32 that ends in a clamp.
+
+    Attributes:
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    minimum: np.float32
+    maximum: np.float32
+
+
+@dataclass(frozen=True)
+class FloatConvolution(Clamped):
     """What a convolution of float32 needs beside its operands.
 
     Attributes:
         window: kernel, stride, dilation, padding.
         groups: number of groups.
-        minimum: lower bound of the fused activation; without one the smallest finite number.
-        maximum: upper bound.
     """
 
     window: Window
     groups: int
-    minimum: np.float32
-    maximum: np.float32
 
 
 def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> FloatConvolution:
@@ -62,17 +69,11 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
     for tensor in (*operands.inputs, operands.output()):
         if tensor is not None:
             require_type(tensor, (DType.FLOAT32,))
-    if len(x.shape) != 4 or len(weights.shape) != 4:
-        raise GraphError(f"input {x.shape} and weights {weights.shape} must both have 4 axes")
-    channels = x.shape[3]
-    outputs, depth = (weights.shape[3], 1) if channels_last else (weights.shape[0], weights.shape[3])
-    groups = channels // depth if depth > 0 and channels % depth == 0 else 0
-    if groups < 1 or outputs % groups or (channels_last and weights.shape[0] != 1):
-        raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
+    groups, outputs = groups_of(x, weights, channels_last)
     window = window_of_node(node, x.shape, weights.shape)
     require_bias_size(operands.optional(2), outputs)
     require_convolved(window, x.shape, outputs)
-    return FloatConvolution(window, groups, *float_bounds(node))
+    return FloatConvolution(*float_bounds(node), window, groups)
 
 
 def run_convolution(

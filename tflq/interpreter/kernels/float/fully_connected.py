@@ -12,7 +12,7 @@ import numpy as np
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.accumulate.sequential import Floats
-from tflq.interpreter.kernels.float.convolution import finish, float_bounds
+from tflq.interpreter.kernels.float.convolution import Clamped, finish, float_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.fully_connected import (
     check_shapes,
@@ -23,18 +23,14 @@ from tflq.interpreter.operands.fully_connected import (
 
 
 @dataclass(frozen=True)
-class FloatFullyConnected:
+class FloatFullyConnected(Clamped):
     """What FULLY_CONNECTED of float32 needs beside its operands.
 
     Attributes:
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
-        minimum: lower bound of the fused activation; without one the smallest finite number.
-        maximum: upper bound.
     """
 
     keep_dimensions: bool
-    minimum: np.float32
-    maximum: np.float32
 
 
 def lower(node: Node, operands: Operands) -> FloatFullyConnected:
@@ -51,7 +47,7 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     require_clipping(node)
     keep = check_shapes(node, operands.input(0), operands.input(1))
     require_bias_size(operands.optional(2), operands.input(1).shape[0])
-    return FloatFullyConnected(keep, *float_bounds(node))
+    return FloatFullyConnected(*float_bounds(node), keep)
 
 
 def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:

@@ -13,8 +13,8 @@ from tflq.interpreter.kernels.float.basic_lstm import FloatBasicLstm, lower_basi
 from tflq.interpreter.kernels.float.lstm_constants import lower_float, run_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, FloatMatrix, Floats, Matrix
 from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
-from tflq.interpreter.operands.basic_lstm import is_basic
 from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.operands.lstm import is_basic
 from tflq.interpreter.registry import Kernel
 
 

@@ -2,7 +2,7 @@
 
 g = act(W x + A a + R h + p * c + b), with layer normalisation act(n * normal(W x + A a + R h + p * c) + b); c = f * c +
 i * g, clipped, i = 1 - f where the gates are coupled; h = o * act(c), or its projection P h + b, clipped. Products in
-the order of eigen_product.py, the logistic function and tanh of eigen.py. Elements of a gate that do not fill vector
+the order of eigen.py, the logistic function and tanh of eigen.py. Elements of a gate that do not fill vector
 registers use the C library's exp, whose last bit depends on the host.
 
 Source: TFLite kernels/lstm_eval.cc (EvalFloat, LstmStepFloat).
@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node
-from tflq.interpreter.kernels.float.eigen import logistic, scalars_of
-from tflq.interpreter.kernels.float.eigen_product import eigen_product
-from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
+from tflq.interpreter.kernels.float.eigen import eigen_product, logistic, scalars_of
+from tflq.interpreter.kernels.float.vector_functions import activate, require_activation
 from tflq.interpreter.operands.lstm import LstmShapes
 
 Floats = NDArray[np.float32]

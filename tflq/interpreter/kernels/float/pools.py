@@ -18,7 +18,7 @@ from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.taps import of_window
-from tflq.interpreter.kernels.float.convolution import LARGEST, float_bounds
+from tflq.interpreter.kernels.float.convolution import LARGEST, Clamped, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.windows import pool_window
@@ -27,35 +27,27 @@ from tflq.interpreter.registry import Kernel
 
 
 @dataclass(frozen=True, eq=False)
-class FloatAveragePool:
+class FloatAveragePool(Clamped):
     """What AVERAGE_POOL_2D and L2_POOL_2D of float32 need.
 
     Attributes:
         window: kernel, stride, padding.
         counts: float32[OH, OW], taps inside the image.
-        minimum: lower bound of the fused activation; without one the smallest finite number.
-        maximum: upper bound.
     """
 
     window: Window
     counts: NDArray[np.float32]
-    minimum: np.float32
-    maximum: np.float32
 
 
 @dataclass(frozen=True)
-class FloatMaxPool:
+class FloatMaxPool(Clamped):
     """What MAX_POOL_2D of float32 needs.
 
     Attributes:
         window: kernel, stride, padding.
-        minimum: lower bound of the fused activation; without one the smallest finite number.
-        maximum: upper bound.
     """
 
     window: Window
-    minimum: np.float32
-    maximum: np.float32
 
 
 def lower_average(node: Node, operands: Operands) -> FloatAveragePool:
@@ -67,13 +59,13 @@ def lower_average(node: Node, operands: Operands) -> FloatAveragePool:
     """
     require_type(operands.input(0), (DType.FLOAT32,))
     window, size = pool_window(node, operands)
-    return FloatAveragePool(window, window_counts(window, size).astype(np.float32), *float_bounds(node))
+    return FloatAveragePool(*float_bounds(node), window, window_counts(window, size).astype(np.float32))
 
 
 def _lower_max(node: Node, operands: Operands) -> FloatMaxPool:
     """Decide window and bounds of a maximum; raises as `lower_average`."""
     require_type(operands.input(0), (DType.FLOAT32,))
-    return FloatMaxPool(pool_window(node, operands)[0], *float_bounds(node))
+    return FloatMaxPool(*float_bounds(node), pool_window(node, operands)[0])
 
 
 def run_average(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:

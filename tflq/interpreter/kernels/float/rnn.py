@@ -24,7 +24,7 @@ from tflq.interpreter.kernels.float.rnn_cell import (
     spread,
 )
 from tflq.interpreter.kernels.float.two_rnns import TwoRnns, lower_two, run_two
-from tflq.interpreter.kernels.float.vector_activation import require_activation
+from tflq.interpreter.kernels.float.vector_functions import require_activation
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.registry import Kernel
 

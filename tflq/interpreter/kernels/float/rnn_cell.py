@@ -1,6 +1,6 @@
 """Simple recurrent cells with float32 activations, over a sequence (docs/tflite.md).
 
-h = act(((b + W x) + A a) + R h), each product added as vector_sums.py does, or as hybrid_product.py where the weights
+h = act(((b + W x) + A a) + R h), each product added as vector_functions.py does, or as hybrid.py where the weights
 are integers.
 
 Source: TFLite kernels/internal/kernel_utils.cc (RnnBatchStep).
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, Operands, Tensor
-from tflq.interpreter.kernels.float.vector_activation import activate
-from tflq.interpreter.kernels.float.vector_sums import lane_product
+from tflq.interpreter.kernels.float.vector_functions import activate, lane_product
 from tflq.interpreter.operands.svdf import require_state
 
 Floats = NDArray[np.float32]

@@ -1,7 +1,7 @@
 """SVDF of float32: a layer of low rank with memory. Equal to TFLite bit for bit.
 
 newest[f] = sum over i of wf[f, i] * x[i]; the state keeps the M newest of each filter; y[u] = activation(sum over the
-filters of unit u of (sum over m of wt[f, m] * state[f, m]) + bias[u]). Sums as in vector_sums.py.
+filters of unit u of (sum over m of wt[f, m] * state[f, m]) + bias[u]). Sums as in vector_functions.py.
 
 Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalFloatSVDF).
 """
@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.float.vector_sums import Floats, lane_dot, lane_product, lane_sum
+from tflq.interpreter.kernels.float.vector_functions import (
+    Floats,
+    activate,
+    lane_dot,
+    lane_product,
+    lane_sum,
+    require_activation,
+)
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.svdf import SvdfShapes, shift_state, svdf_shapes
 

@@ -11,24 +11,20 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow, sequential_transposed
-from tflq.interpreter.kernels.float.convolution import finish, float_bounds
+from tflq.interpreter.kernels.float.convolution import Clamped, finish, float_bounds
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.windows import transposed_window
 
 
 @dataclass(frozen=True)
-class FloatTransposeConv:
+class FloatTransposeConv(Clamped):
     """What TRANSPOSE_CONV of float32 needs beside its operands.
 
     Attributes:
         place: window and output size.
-        minimum: lower bound of the fused activation; without one the smallest finite number.
-        maximum: upper bound.
     """
 
     place: TransposedWindow
-    minimum: np.float32
-    maximum: np.float32
 
 
 def lower(node: Node, operands: Operands) -> FloatTransposeConv:
@@ -41,7 +37,7 @@ def lower(node: Node, operands: Operands) -> FloatTransposeConv:
     for tensor in (*operands.inputs[1:], operands.output()):
         if tensor is not None:
             require_type(tensor, (DType.FLOAT32,))
-    return FloatTransposeConv(transposed_window(node, operands), *float_bounds(node))
+    return FloatTransposeConv(*float_bounds(node), transposed_window(node, operands))
 
 
 def run(

@@ -16,7 +16,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.rnn_cell import Floats, MakeAddend, RnnCell, check_cell, run_cell, spread
-from tflq.interpreter.kernels.float.vector_activation import require_activation
+from tflq.interpreter.kernels.float.vector_functions import require_activation
 from tflq.interpreter.operands.checks import require_type
 
 INPUT_COUNT = 12

@@ -12,7 +12,7 @@ _OWN = places(
     elementwise="add mul sub",
     **{"expressions.kernel": "expression"},
     linear="conv_2d depthwise_conv_2d fully_connected",
-    moves="resize_bilinear resize_nearest_neighbor tile",
+    moves="concatenation resize_bilinear resize_nearest_neighbor tile",
     pooling="average_pool_2d max_pool_2d mean sum reduce_max",
     relu="relu relu6",
 )

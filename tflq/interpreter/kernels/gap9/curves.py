@@ -14,7 +14,15 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
-from tflq.interpreter.kernels.gap9.rounding import Stored, dequantise, quantise, round_half_up, wrapped_norm
+from tflq.interpreter.kernels.gap9.rounding import (
+    Stored,
+    dequantise,
+    quantise,
+    round_half_up,
+    shift_between,
+    taken_for,
+    wrapped_norm,
+)
 from tflq.interpreter.numerics.fixed_point import Integers, norm, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
@@ -211,10 +219,13 @@ def run_curve(table: Table | None, rule: CurveRule, x: Array, dtype: np.dtype[np
     return result.reshape(x.shape)
 
 
-def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:  # noqa: ARG001
-    """Tabulate clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64."""
+def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
+    """Tabulate clip(rnd((x - Z_i) * S_i / S_o) + Z_o), evaluated in float64; as NNTool S_i / S_o may be a shift."""
     x, y = operands.input(0), operands.output()
-    return QuantizeParams(make_table(lambda q: quantise(dequantise(q, x.affine), y.affine), x.dtype, y.dtype))
+    source, target = taken_for(node, x.affine), y.affine
+    if node.attributes.text("numerics", "exact") == "nntool" and (bits := shift_between(source, target)):
+        source, target = replace(source, scale=np.array([2.0**bits])), replace(target, scale=np.ones(1))
+    return QuantizeParams(make_table(lambda q: quantise(dequantise(q, source), target), x.dtype, y.dtype))
 
 
 def run_quantize(params: QuantizeParams, x: Array) -> tuple[Array, ...]:

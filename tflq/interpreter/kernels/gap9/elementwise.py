@@ -46,12 +46,16 @@ class SumParams:
     stored: Stored
     table: Array | None = None
 
-    def exact(self, first: Integers, second: Integers) -> Integers:
-        """clip(norm((x_o + norm(x_s * M1, N1)) * M2, N2) + bias), the sign going with the second operand."""
+    def terms(self, first: Integers, second: Integers) -> tuple[Integers, Integers]:
+        """x_o and norm(x_s * M1, N1), the sign going with the second operand."""
         operands = [first, second]
         operands[self.scaled] = self.input_mul_bias.times(operands[self.scaled])
-        total = operands[0] + self.sign * operands[1]
-        return self.stored.clip(self.mul_bias.times(total) + self.bias)
+        return operands[0], self.sign * operands[1]
+
+    def exact(self, first: Integers, second: Integers) -> Integers:
+        """clip(norm((x_o + norm(x_s * M1, N1)) * M2, N2) + bias)."""
+        a, b = self.terms(first, second)
+        return self.stored.clip(self.mul_bias.times(a + b) + self.bias)
 
 
 @dataclass(frozen=True, eq=False)

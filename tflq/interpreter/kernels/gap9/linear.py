@@ -18,7 +18,7 @@ from tflq.graph import Affine, Node, Operands, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import round_half_up, wrapped_norm
+from tflq.interpreter.kernels.gap9.rounding import round_half_up, taken_for, wrapped_norm
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, norm, wrap_int32
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
@@ -145,8 +145,8 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     """Decide M, N and the stored bias.
 
     Args:
-        node: with the attribute numerics "nntool" int32 wraps, and M, N and padding follow `inside_scale` and
-            `inside_zero_point` where these are given.
+        node: with the attribute numerics "nntool" int32 wraps, M, N and padding follow `inside_scale` and
+            `inside_zero_point` where these are given, and the folded zero point `outside_scale` and so on.
         operands: input, weights and bias in GAP9's types, and the output.
         channel_axis: of the weights' output channels.
 
@@ -157,7 +157,7 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64) - weights.zero_point[0]
     bias = operands.constant(2).astype(np.int64)
     scale = np.asarray(operands.input(2).affine.scale)
-    offset = _folded_zero_points(codes, int(x.zero_point[0]), output.affine, scale)
+    offset = _folded_zero_points(codes, int(x.zero_point[0]), taken_for(node, output.affine), scale)
     stored = bias + offset
     _refuse_overflow(stored, "the bias with its folded zero points", "use wider weights or a narrower output range")
     as_nntool = node.attributes.text("numerics", "exact") == "nntool"

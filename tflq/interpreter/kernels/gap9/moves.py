@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR and TILE in GAP9's arithmetic (docs/gap9.md, 10 and 17).
+"""CONCATENATION, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR and TILE in GAP9's arithmetic (docs/gap9.md, 10 and 17).
 
 The options align_corners and half_pixel_centers are ignored, as NNTool does.
 """
@@ -11,11 +11,13 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
+from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes
+from tflq.interpreter.kernels.move.concatenation import run as run_concatenation
 from tflq.interpreter.kernels.move.repeat import KERNELS as REPEATS
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import run as run_nearest
 from tflq.interpreter.numerics.fixed_point import Integers
-from tflq.interpreter.operands.resized import resized_shape
+from tflq.interpreter.operands.movable import resized_shape
 from tflq.interpreter.registry import Kernel
 
 _ONE = 128
@@ -112,8 +114,25 @@ def run_tile(params: object, x: Array, *multiples: Array) -> tuple[Array, ...]:
     return _TILE.run(params, x, *multiples)
 
 
+def lower_concatenation(node: Node, operands: Operands) -> Concatenation:
+    """Decide the axis; scales may differ by what NNTool takes as equal, |S - S'| <= 1e-8 + 1e-5 S'.
+
+    Raises:
+        UnsupportedError: a fused activation, or inputs of another type than the output.
+        GraphError: shapes that do not fit.
+    """
+    output = operands.output()
+    for tensor in (operands.input(i) for i in range(len(operands.inputs))):
+        x, y = tensor.affine, output.affine
+        same = tensor.dtype is output.dtype and np.array_equal(x.zero_point, y.zero_point)
+        if not same or not np.allclose(x.scale, y.scale):
+            raise UnsupportedError(f"input '{tensor.name}' is quantised otherwise than the output '{output.name}'")
+    return check_shapes(node, operands)
+
+
 _SOURCE = "docs/gap9.md, 10"
 KERNELS = {
+    "concatenation": Kernel(lower_concatenation, run_concatenation, "the same quantized values", "docs/gap9.md, 8"),
     "resize_bilinear": Kernel(lower_bilinear, run_bilinear, "four neighbours in 128ths, >> 14", _SOURCE),
     "resize_nearest_neighbor": Kernel(lower_nearest, run_nearest, "the element at (step * i + 2^15) >> 16", _SOURCE),
     "tile": Kernel(lower_tile, run_tile, "repeated along an axis; NNTool repeats each element", "docs/gap9.md, 17"),

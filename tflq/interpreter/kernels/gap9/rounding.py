@@ -5,12 +5,12 @@ Source: docs/gap9.md, 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflq.graph import Affine, DType, Tensor
+from tflq.graph import Affine, DType, Node, Tensor
 from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.recording.primitive import primitive
@@ -79,3 +79,23 @@ class Stored:
     def clip(self, x: ArrayLike) -> Integers:
         """Clip to the quantized values."""
         return np.clip(np.asarray(x, np.int64), self.minimum, self.maximum)
+
+
+def shift_between(source: Affine, target: Affine) -> int:
+    """Return the bits by which NNTool shifts between two widths, however their scales differ; 0: it multiplies.
+
+    Both are signed with zero point 0, and |S_8 - 256 S_16| <= 1e-4, which it counts as one scale (docs/gap9.md, 17.17).
+    """
+    bits = target.bits - source.bits
+    narrow, wide = (source, target) if bits > 0 else (target, source)
+    is_near = abs(float(narrow.scale[0]) - 2.0 ** abs(bits) * float(wide.scale[0])) <= 1e-4
+    plain = all(a.signed and not a.zero_point.any() for a in (source, target))
+    return bits if plain and is_near else 0
+
+
+def taken_for(node: Node, affine: Affine) -> Affine:
+    """Return the type that NNTool's readers take a result for (docs/gap9.md, 17.14), else `affine`."""
+    if "outside_scale" not in node.attributes:
+        return affine
+    scale, zero_point = node.attributes.real("outside_scale"), node.attributes.integer("outside_zero_point")
+    return replace(affine, scale=np.array([scale]), zero_point=np.array([zero_point], np.int64))

@@ -14,8 +14,7 @@ import numpy as np
 
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.interpreter.operands.movable import FIXED_SIZE, require_movable
-from tflq.interpreter.operands.resized import resized_shape
+from tflq.interpreter.operands.movable import FIXED_SIZE, require_movable, resized_shape
 
 TYPES = tuple(dtype for dtype in FIXED_SIZE if dtype.bits < 64)
 

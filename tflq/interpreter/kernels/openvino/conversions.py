@@ -19,6 +19,9 @@ from tflq.interpreter.kernels.openvino.levels import CODES, Levels, input_rule, 
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.registry import Kernel
 
+_LEAST_RANGE = 1e-30
+"""Of real numbers, above which levels - 1 over it is a finite float32."""
+
 
 @dataclass(frozen=True, eq=False)
 class QuantizeParams:
@@ -33,6 +36,12 @@ class QuantizeParams:
     rule: FakeQuantize
     levels: Levels
     source: Affine | None
+
+    @property
+    def never_falls(self) -> bool:
+        """Whether results never fall while reals rise: products, roundings, sums and clips of one range do not."""
+        low, high = self.rule.input_low, self.rule.input_high
+        return self.source is None and low.size == high.size == 1 and high.item() - low.item() > _LEAST_RANGE
 
 
 def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:

@@ -1,7 +1,7 @@
 """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED (MatMul): exact products, one real per accumulator, then levels.
 
-acc = sum (q_x - Z_x) * q_w over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in float64; the
-fused activation's clamp; then a level of the output (levels.py), or float32 where the output is not quantised.
+acc = sum (q_x - Z_x) * (q_w - Z_w) over the taps inside the image, exactly; real = acc * (S_x * S_w[o]) + b[o] in
+float64; the fused activation's clamp; then a level of the output (levels.py), or float32 where that is not quantised.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class FilterParams(Scheme):
     """The params of one filter, but for its window.
 
     Attributes:
-        weights: int64[O, ...], output channel first.
+        weights: int64[O, ...], output channel first, their zero point taken off.
         multiplier: float64[O], S_x * S_w.
         bias: float64[O].
         zero_point: of the input, int64[1], or int64[C] beside per-channel scales.
@@ -83,18 +83,14 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
         channel_axis: of the weights' output channels.
 
     Raises:
-        UnsupportedError: weights with zero points, which the runtime does not run in int8; other types; per-channel
-            activations in front of anything but a depthwise convolution.
+        UnsupportedError: other types; per-channel activations in front of anything but a depthwise convolution.
         GraphError: a bias that is not finite.
     """
     x, weights = operands.input(0), operands.input(1)
     require_type(x, CODES)
     affine = weights.affine
-    if affine.zero_point.any():
-        raise UnsupportedError(
-            f"weights '{weights.name}' have zero points; the runtime executes symmetric weights only in int8"
-        )
-    codes = np.moveaxis(operands.constant(1), channel_axis, 0).astype(np.int64)
+    stored = operands.constant(1).astype(np.int64)
+    codes = np.moveaxis(stored - affine.along(stored.ndim)[1], channel_axis, 0)
     outputs = codes.shape[0]
     scale, zero_point = _input_scale(x.affine, channel_axis, outputs)
     multiplier = np.broadcast_to(scale * affine.scale.astype(np.float64), (outputs,))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.philox import Words, philox, seeds_of, uniform_doubles, uniform_floats
+from tflq.interpreter.numerics.random_words import Words, philox, seeds_of, uniform_doubles, uniform_floats
 from tflq.interpreter.numerics.transcendental import cos, log, sin
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.result_size import require_result

@@ -17,8 +17,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.philox import Words, philox_words
-from tflq.interpreter.numerics.threefry import threefry_words
+from tflq.interpreter.numerics.random_words import Words, philox_words, threefry_words
 from tflq.interpreter.operands.checks import require_type
 
 TYPES = (DType.INT32, DType.INT64, DType.UINT32, DType.UINT64)

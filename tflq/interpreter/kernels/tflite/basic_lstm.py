@@ -29,8 +29,8 @@ from tflq.interpreter.numerics.fixed_point import (
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
 from tflq.interpreter.numerics.lookup_tables import look_up
-from tflq.interpreter.operands.basic_lstm import basic_results, require_basic
 from tflq.interpreter.operands.checks import per_tensor
+from tflq.interpreter.operands.lstm import basic_results, require_basic
 
 _TYPES = (DType.UINT8, DType.UINT8, DType.UINT8, DType.INT32, DType.INT16)
 _RESULTS = (DType.UINT8, DType.INT16, DType.UINT8, DType.INT16)

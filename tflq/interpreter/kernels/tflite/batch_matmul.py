@@ -19,24 +19,20 @@ from tflq.interpreter.accumulate.products import exact_products
 from tflq.interpreter.kernels.tflite.hybrid_batch_matmul import HybridBatchMatmul, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
 from tflq.interpreter.numerics.fixed_point import wrap_int32
-from tflq.interpreter.operands.batch_matmul import factors, require_product
-from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_type, require_zero_points_of_zero
+from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
+from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_symmetric, require_type
 
 
 @dataclass(frozen=True, eq=False)
-class BatchMatmul:
+class BatchMatmul(Adjoints):
     """The params of one BATCH_MATMUL.
 
     Attributes:
-        adj_x: whether x is transposed.
-        adj_y: whether y is transposed.
         zero_points: of both inputs; 0 for an int32 output.
         magnitude: bound on the accumulator.
         rescale: how totals become quantized values; None for an int32 output.
     """
 
-    adj_x: bool
-    adj_y: bool
     zero_points: tuple[int, int]
     magnitude: int
     rescale: Rescale | None
@@ -59,7 +55,7 @@ def lower(node: Node, operands: Operands) -> BatchMatmul | HybridBatchMatmul:
         return BatchMatmul(adj_x, adj_y, (0, 0), max(1, depth) << 14, None)
     require_same_type(x, output)
     if dtype is DType.INT16:
-        require_zero_points_of_zero(x, output, *(() if y.affine.is_per_axis else (y,)))
+        require_symmetric(x, output, *(() if y.affine.is_per_axis else (y,)))
     (sx, zx), (so, _) = per_tensor(x), per_tensor(output)
     sy, zy = (np.float32(0), 0) if y.affine.is_per_axis else per_tensor(y)
     largest = [max(z - tensor.dtype.minimum, tensor.dtype.maximum - z) for tensor, z in ((x, zx), (y, zy))]
@@ -76,8 +72,7 @@ def run(params: BatchMatmul | HybridBatchMatmul, x: Array, y: Array) -> tuple[Ar
     if isinstance(params, HybridBatchMatmul):
         return run_hybrid(params, x, y)
     left, right = (
-        array.astype(np.int32) - zero
-        for array, zero in zip(factors(x, y, params.adj_x, params.adj_y), params.zero_points, strict=True)
+        array.astype(np.int32) - zero for array, zero in zip(params.factors(x, y), params.zero_points, strict=True)
     )
     total = exact_products(left, right, params.magnitude)
     if params.rescale is None:

@@ -1,6 +1,6 @@
 """FULLY_CONNECTED with float32 activations and int4 weights that have a scale for each block of a row (docs/tflite.md).
 
-Each row of the input is quantised with a zero point (hybrid_input.py). In float32, block by block: total = total +
+Each row of the input is quantised with a zero point (hybrid.py). In float32, block by block: total = total +
 f32(acc) * s, sums = sums + s * (sum of w); then y = (total - zero point * sums) * scale of the row + bias. TFLite's
 optimised kernel computes it, for constant weights of 4 rows and 32 columns or more; its reference kernel takes 0 for
 the scale of such weights, so that the bias is left, and tflq does not follow it.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Blockwise, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_asymmetric
+from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
 from tflq.interpreter.operands.block_scales import block_scales
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_default_layout

@@ -18,7 +18,7 @@ from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes, concatenate
 from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
-from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def lower(node: Node, operands: Operands) -> RescaledConcatenation:
                     f"int8 takes equal ones"
                 )
     if output.dtype is DType.INT16:
-        require_zero_points_of_zero(*(t for t in (*inputs, output) if is_quantised(t)))
+        require_symmetric(*(t for t in (*inputs, output) if is_quantised(t)))
     return RescaledConcatenation(move, (None,) * len(inputs))
 
 

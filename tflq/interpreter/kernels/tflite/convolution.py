@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
     run_convolution,
 )
 from tflq.interpreter.operands.checks import meets_integer_weights
-from tflq.interpreter.operands.conv_2d_strides import require_strides
+from tflq.interpreter.operands.windows import require_strides
 from tflq.interpreter.registry import Kernel
 
 _Params = QuantisedConvolution | HybridConvolution

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
     BlockwiseFullyConnected,
     is_blockwise,
@@ -28,7 +27,7 @@ from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
     lower_hybrid,
     run_hybrid,
 )
-from tflq.interpreter.kernels.tflite.rescale import Rule, make_rule
+from tflq.interpreter.kernels.tflite.rescale import make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
     is_shuffled,
     lower_shuffled,
@@ -38,7 +37,7 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
 )
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear, linear_product
-from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_symmetric
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
 
 FloatInput = HybridFullyConnected | BlockwiseFullyConnected
@@ -50,19 +49,11 @@ class FullyConnected(WeightedLayer[MatrixProduct]):
 
     Attributes:
         input_dtype: of the input.
-        input_zero_point: zi.
-        weights_zero_point: zw; 0 where weights are quantised per channel.
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
-        rule: how totals become quantized values.
-        constants: None where weights or bias are computed at run time.
     """
 
     input_dtype: DType
-    input_zero_point: int
-    weights_zero_point: int
     keep_dimensions: bool
-    rule: Rule
-    constants: LayerConstants[MatrixProduct] | None
 
     @property
     def linear(self) -> Linear | None:
@@ -112,12 +103,12 @@ def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | Shuff
     rounding, bits = require_pairing(node, operands)
     require_clipping(node)
     if x.dtype is DType.INT16:
-        require_zero_points_of_zero(x, output)
+        require_symmetric(x, output)
     if bias is not None and not weights.affine.is_per_axis:
         require_bias_scale(x, weights, bias, output)
     rule = make_rule(node, output, scale_of(x, weights, output, rounding), rounding, bits)
     zw = 0 if weights.affine.is_per_axis else int(weights.affine.zero_point[0])
-    layer = FullyConnected(x.dtype, per_tensor(x)[1], zw, check_shapes(node, x, weights), rule, None)
+    layer = FullyConnected(per_tensor(x)[1], zw, rule, None, x.dtype, check_shapes(node, x, weights))
     return with_constants(layer, weights.data, bias)
 
 
@@ -143,7 +134,7 @@ def _lower_shuffled(node: Node, operands: Operands) -> ShuffledFullyConnected:
     rule, keep, workspace = lower_shuffled(node, operands)
     stored = operands.input(1).data
     weights = None if stored is None else unshuffled(stored)
-    layer = with_constants(FullyConnected(DType.INT8, 0, 0, keep, rule, None), weights, operands.input(2))
+    layer = with_constants(FullyConnected(0, 0, rule, None, DType.INT8, keep), weights, operands.input(2))
     return ShuffledFullyConnected(layer, workspace)
 
 

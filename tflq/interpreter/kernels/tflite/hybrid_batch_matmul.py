@@ -1,6 +1,6 @@
 """BATCH_MATMUL of float32 activations with int8 weights (docs/tflite.md).
 
-Each row of x is quantised (hybrid_input.py), symmetrically unless asymmetric_quantize_inputs is set. y = f32(f32(scale
+Each row of x is quantised (hybrid.py), symmetrically unless asymmetric_quantize_inputs is set. y = f32(f32(scale
 of the row * sw) * t), t = f32(f32(acc) - f32(sum over k of w * zero point of the row)); per channel sw is that of the
 column. TFLite looks scales, zero points and sums up by the sum of the coordinates in the stack, not by place: in stacks
 of two axes and more other rows' scales count, and so they do here. Where the weights' last axis of the stack is 1 and x
@@ -20,26 +20,22 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
-from tflq.interpreter.operands.batch_matmul import require_product
+from tflq.interpreter.kernels.tflite.hybrid import quantize_rows
+from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import require_type
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class HybridBatchMatmul:
+class HybridBatchMatmul(Adjoints):
     """What a hybrid BATCH_MATMUL needs.
 
     Attributes:
-        adj_x: whether x is transposed.
-        adj_y: whether y is transposed.
         asymmetric: whether rows get a zero point.
         scale: of the weights: float32[1] or float32[B].
     """
 
-    adj_x: bool
-    adj_y: bool
     asymmetric: bool
     scale: Floats
 

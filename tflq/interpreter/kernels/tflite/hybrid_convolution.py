@@ -1,6 +1,6 @@
 """CONV_2D and DEPTHWISE_CONV_2D with float32 activations and integer weights (docs/tflite.md).
 
-Each image is quantised as one row (hybrid_input.py). Where all weight scales are equal and there is one group, CONV_2D
+Each image is quantised as one row (hybrid.py). Where all weight scales are equal and there is one group, CONV_2D
 quantises symmetrically and y = clamp(f32(f32(f32(acc) * f32(scale of image * sw)) + bias)). Else inputs get a zero
 point, and y = clamp(f32(f32(f32(f32(acc) * sw[o]) * scale of image) + bias)); DEPTHWISE_CONV_2D multiplies
 f32(acc) * f32(sw[o] * scale of image) instead. The attribute asymmetric_quantize_inputs plays no part.
@@ -18,14 +18,14 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution, window_of
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
-from tflq.interpreter.kernels.tflite.hybrid_product import signed_weights
+from tflq.interpreter.kernels.tflite.hybrid import quantize_rows, signed_weights
 from tflq.interpreter.operands.checks import require_bias_size, require_type
+from tflq.interpreter.operands.windows import groups_of
 
 Floats = NDArray[np.float32]
 _LARGEST_SHIFTED_CODE = 255
@@ -48,7 +48,7 @@ class HybridConvolution:
         asymmetric: whether images get a zero point.
         scaling: order of the products.
         scale: of the weights: float32[1] or float32[O].
-        wrong_signs: whether blocks of sixteen columns lose the sign of -128 (hybrid_product.py).
+        wrong_signs: whether blocks of sixteen columns lose the sign of -128 (hybrid.py).
         minimum: lower bound of the fused activation.
         maximum: upper bound.
         prepared: constant weights packed, and the places of -128; None where they are computed at run time.
@@ -76,7 +76,7 @@ def lower_hybrid(node: Node, operands: Operands, depthwise: bool) -> HybridConvo
     for tensor in (x, operands.output(), *(() if bias is None else (bias,))):
         require_type(tensor, (DType.FLOAT32,))
     require_type(weights, (DType.INT8,) if depthwise else (DType.INT8, DType.INT4, DType.UINT8))
-    groups, outputs = _groups_of(x, weights, depthwise)
+    groups, outputs = groups_of(x, weights, depthwise)
     require_bias_size(bias, outputs)
     scale = weights.affine.scale.astype(np.float32)
     symmetric = not depthwise and groups == 1 and bool((scale == scale[0]).all() or weights.dtype is DType.UINT8)
@@ -149,14 +149,3 @@ def _as_grouped(weights: Array, depthwise: bool) -> Array:
     """Bring depthwise weights [1, KH, KW, O] to [O, KH, KW, 1]; others stay."""
     signed = signed_weights(weights)
     return np.swapaxes(signed, 0, 3) if depthwise else signed
-
-
-def _groups_of(x: Tensor, weights: Tensor, depthwise: bool) -> tuple[int, int]:
-    if len(x.shape) != 4 or len(weights.shape) != 4:
-        raise GraphError(f"input {x.shape} and weights {weights.shape} must both have 4 axes")
-    channels = x.shape[3]
-    outputs, depth = (weights.shape[3], 1) if depthwise else (weights.shape[0], weights.shape[3])
-    groups = channels // depth if depth > 0 and channels % depth == 0 else 0
-    if groups < 1 or outputs % groups or (depthwise and weights.shape[0] != 1):
-        raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
-    return groups, outputs

@@ -1,6 +1,6 @@
 """FULLY_CONNECTED with float32 activations and int8, int4, int2 or uint8 weights (docs/tflite.md).
 
-Each row of the input is quantised (hybrid_input.py); y = activation(bias + f32(f32(total) * f32(sw * scale of row))).
+Each row of the input is quantised (hybrid.py); y = activation(bias + f32(f32(total) * f32(sw * scale of row))).
 Weights of uint8 are read as if they were int8; zero points of weights are not looked at. Sparse weights, int8 in blocks
 of 1 x 16, take the rows' zero point off in float32: y = activation((bias - f32(f32(sw scale) * zero point) * row sum) +
 f32(f32(acc) * f32(sw * scale))), with scales per channel sw multiplied last.
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.float.vector_activation import activate, require_activation
-from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
-from tflq.interpreter.kernels.tflite.hybrid_product import (
+from tflq.interpreter.kernels.float.vector_functions import activate, require_activation
+from tflq.interpreter.kernels.tflite.hybrid import (
     HybridProduct,
+    QuantisedRows,
     hybrid_product,
     prepare_hybrid,
+    quantize_rows,
     signed_weights,
 )
 from tflq.interpreter.operands.checks import require_bias_size, require_type

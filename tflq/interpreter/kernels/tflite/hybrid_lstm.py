@@ -1,6 +1,6 @@
 """LSTM with float32 activations and states, and int8 or uint8 weights, over a sequence (docs/tflite.md).
 
-The sums of float/lstm_sequence.py, but each vector is quantised (hybrid_input.py) and each product is f32(f32(total) *
+The sums of float/lstm_sequence.py, but each vector is quantised (hybrid.py) and each product is f32(f32(total) *
 f32(sw * scale of the vector)); peephole weights become f32(w * scale); a normalisation and a diagonal are float32.
 
 Source: TFLite kernels/lstm_eval.cc (EvalHybrid, LstmStepHybrid).
@@ -8,48 +8,18 @@ Source: TFLite kernels/lstm_eval.cc (EvalHybrid, LstmStepHybrid).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
-
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.lstm_constants import constant
-from tflq.interpreter.kernels.float.lstm_sequence import FloatGate, FloatLstm, Floats, cell_activation, clip_of
-from tflq.interpreter.kernels.tflite.hybrid_input import QuantisedRows, quantize_rows
-from tflq.interpreter.kernels.tflite.hybrid_product import (
-    HybridProduct,
-    hybrid_product,
+from tflq.interpreter.kernels.float.lstm_sequence import FloatGate, FloatLstm, cell_activation, clip_of
+from tflq.interpreter.kernels.tflite.hybrid import (
+    HybridMatrix,
     prepare_hybrid,
     signed_weights,
 )
 from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_type
 from tflq.interpreter.operands.lstm import PROJECTION, PROJECTION_BIAS, GateTensors, LstmTensors, lstm_tensors
-
-
-@dataclass(frozen=True, eq=False)
-class HybridMatrix:
-    """Integer weights that meet quantised vectors.
-
-    Attributes:
-        product: weights packed.
-        scale: of the weights.
-        asymmetric: whether vectors get a zero point.
-    """
-
-    product: HybridProduct
-    scale: np.float32
-    asymmetric: bool
-
-    def prepare(self, x: Floats) -> object:
-        """Quantise each vector."""
-        return quantize_rows(x, self.asymmetric)
-
-    def times(self, prepared: object) -> Floats:
-        """Return the product in float32."""
-        rows = cast(QuantisedRows, prepared)
-        result: Floats = hybrid_product(self.product, rows) * (self.scale * rows.scale)[..., None]
-        return result
 
 
 def lower_hybrid(node: Node, operands: Operands, sequence: bool) -> FloatLstm:

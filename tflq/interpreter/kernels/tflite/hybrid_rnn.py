@@ -8,39 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from tflq.graph import Array, DType, Node, Tensor
 from tflq.interpreter.kernels.float.rnn import rnn_kernels
 from tflq.interpreter.kernels.float.rnn_cell import Addend, Floats
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
-from tflq.interpreter.kernels.tflite.hybrid_product import (
-    HybridProduct,
-    hybrid_product,
-    prepare_hybrid,
-    signed_weights,
-)
+from tflq.interpreter.kernels.tflite.hybrid import HybridMatrix, prepare_hybrid, signed_weights
 from tflq.interpreter.operands.checks import per_tensor, require_type
 
 
 @dataclass(frozen=True, eq=False)
-class HybridAddend:
-    """Integer weights.
-
-    Attributes:
-        product: packed weights.
-        scale: of the weights.
-        asymmetric: whether vectors get a zero point.
-    """
-
-    product: HybridProduct
-    scale: np.float32
-    asymmetric: bool
+class HybridAddend(HybridMatrix):
+    """Integer weights whose product is added to a sum."""
 
     def added(self, start: Floats, x: Floats) -> Floats:
-        """Return start + f32(f32(total) * f32(scale of the vector * scale of the weights))."""
-        rows = quantize_rows(x, self.asymmetric)
-        result: Floats = start + hybrid_product(self.product, rows) * (rows.scale * self.scale)[..., None]
+        """Return start + the product."""
+        result: Floats = start + self.times(self.prepare(x))
         return result
 
 

@@ -1,6 +1,6 @@
 """TRANSPOSE_CONV of float32 activations with int8 weights (docs/tflite.md).
 
-Each image is quantised as one row with a zero point (hybrid_input.py). Every product goes to float32 by itself:
+Each image is quantised as one row with a zero point (hybrid.py). Every product goes to float32 by itself:
 total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the order of accumulate/transposed.py; then
 the bias and the clamp. Source: TFLite kernels/transpose_conv.cc (EvalHybrid), internal/reference/transpose_conv.h.
 """
@@ -16,9 +16,9 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_asymmetric
+from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.windows import transposed_window
 
 Floats = NDArray[np.float32]
 

@@ -87,30 +87,39 @@ class IntegerGate:
 
 
 @dataclass(frozen=True, eq=False)
-class IntegerLstm:
-    """The params of one LSTM.
+class IntegerCell:
+    """What every LSTM of int8 has.
 
     Attributes:
         shapes: sizes.
-        gates: by name; without "input" it is 1 - forget.
-        cell_scale: base-2 logarithm of the cell state's scale.
         cell_clip: bound of the cell state; 0 for none.
-        hidden_scale: (multiplier, shift) from gate times tanh to the hidden value.
-        hidden_zero_point: of the hidden value.
-        projection: or None.
         output_zero_point: of output and output state.
         projection_clip: bound of the projection; 0 for none.
     """
 
     shapes: LstmShapes
+    cell_clip: int
+    output_zero_point: int
+    projection_clip: int
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerLstm(IntegerCell):
+    """The params of one LSTM.
+
+    Attributes:
+        gates: by name; without "input" it is 1 - forget.
+        cell_scale: base-2 logarithm of the cell state's scale.
+        hidden_scale: (multiplier, shift) from gate times tanh to the hidden value.
+        hidden_zero_point: of the hidden value.
+        projection: or None.
+    """
+
     gates: dict[str, IntegerGate]
     cell_scale: int
-    cell_clip: int
     hidden_scale: Scale
     hidden_zero_point: int
     projection: ScaledProduct | None
-    output_zero_point: int
-    projection_clip: int
 
 
 def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> IntegerLstm:
@@ -135,15 +144,15 @@ def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> Inte
     _check_peephole(tensors)
     output_scale = per_tensor(operands.output())[0]
     return IntegerLstm(
-        tensors.shapes,
-        gates,
-        cell_scale,
-        clip_code(node, "cell_clip", per_tensor(tensors.cell_state)[0], 16),
-        scalar_multiplier(hidden_scale),
-        zh,
-        projection,
-        zo,
-        clip_code(node, "proj_clip", output_scale, 8),
+        shapes=tensors.shapes,
+        gates=gates,
+        cell_scale=cell_scale,
+        cell_clip=clip_code(node, "cell_clip", per_tensor(tensors.cell_state)[0], 16),
+        hidden_scale=scalar_multiplier(hidden_scale),
+        hidden_zero_point=zh,
+        projection=projection,
+        output_zero_point=zo,
+        projection_clip=clip_code(node, "proj_clip", output_scale, 8),
     )
 
 

@@ -25,7 +25,7 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.numerics.gemmlowp_int16 import logistic_table, tanh_table
-from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.numerics.integer_functions import inverse_square_root
 from tflq.interpreter.numerics.lookup_tables import look_up
 from tflq.interpreter.operands.lstm import CELL_STATE, OUTPUT_STATE
 

@@ -1,6 +1,6 @@
 """L2_NORMALIZATION over the last axis: x / |x|, in TFLite's integer arithmetic. int8, uint8.
 
-v = x - z_i; (r, k) = 1 / sqrt(sum of v^2) (inverse_square_root.py), the sum an int32 that wraps. int8:
+v = x - z_i; (r, k) = 1 / sqrt(sum of v^2) (integer_functions.py), the sum an int32 that wraps. int8:
 y = clamp(MBQ(v, r, k + 7)); uint8: y = clamp(RDBP(SRDHM(128 v, r), -k) + 128). The output has scale 1/128 and zero
 point 0 or 128.
 
@@ -22,7 +22,7 @@ from tflq.interpreter.numerics.fixed_point import (
     rounding_divide_by_pot,
 )
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.numerics.integer_functions import inverse_square_root
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 
 

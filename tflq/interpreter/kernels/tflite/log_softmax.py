@@ -1,7 +1,7 @@
 """LOG_SOFTMAX over the last axis, in TFLite's integer arithmetic (docs/tflite.md). int8, uint8.
 
 d = x - max of the row; t = SRDHM(d << s, m) with 5 integer bits, (m, s) of min(s_i 2^26, 2^31 - 1) in float64; the sum
-of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum) (natural_logarithm.py);
+of RDBP(exp(t), 12) over d >= -floor(31 * 2^26 / 2^s) has 12 integer bits; l = ln(sum) (integer_functions.py);
 y = clamp(RDBP(t - l, 22) + highest quantized value). Where d is at or below max(-floor(...) - 1, MBQ(l - 2^31, of
 2^(31-s) / m)) y is the lowest quantized value. The output has scale 1/16 and zero point 127 or 255.
 
@@ -11,7 +11,6 @@ internal/reference/log_softmax.h.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,46 +18,35 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
+from tflq.interpreter.kernels.tflite.softmax import DIFFERENCE_BITS, SUM_BITS, Addends, addends_of
 from tflq.interpreter.numerics.fixed_point import (
     INT32_MIN,
     Integers,
     multiply_by_quantized_multiplier,
-    quantize_multiplier_greater_than_one,
     quantize_multiplier_smaller_than_one,
     rounding_divide_by_pot,
     wrap_int32,
 )
-from tflq.interpreter.numerics.gemmlowp import exp_on_negative_values
-from tflq.interpreter.numerics.natural_logarithm import natural_logarithm
+from tflq.interpreter.numerics.integer_functions import natural_logarithm
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor
 
-INPUT_BITS = 5
-SUM_BITS = 12
 OUTPUT_BITS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class LogSoftmax:
+class LogSoftmax(Addends):
     """The params of one LOG_SOFTMAX.
 
     Attributes:
-        multiplier: int32, of the differences.
-        left_shift: of the differences.
         reverse_multiplier: int32, from 5 integer bits back to differences.
         reverse_shift: 0 or negative.
-        smallest_difference: differences below it do not count in the sum.
         scaled: int64[256]: t of the differences 0, -1, ..., -255.
-        addends: int64[256]: RDBP(exp(t), 12), 0 below the smallest difference.
         dtype: of input and output.
     """
 
-    multiplier: int
-    left_shift: int
     reverse_multiplier: int
     reverse_shift: int
-    smallest_difference: int
     scaled: Integers
-    addends: Integers
     dtype: DType
 
 
@@ -80,16 +68,14 @@ def lower(node: Node, operands: Operands) -> LogSoftmax:  # noqa: ARG001
             f"the output has scale {scale} and zero point {zero_point}; TFLite's {dtype.value} log_softmax takes 1/16 "
             f"and {dtype.maximum}"
         )
-    real = min(float(per_tensor(source)[0]) * (1 << (31 - INPUT_BITS)), 2.0**31 - 1)
-    multiplier, left_shift = quantize_multiplier_greater_than_one(real)
-    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - left_shift) / multiplier)
-    smallest = -math.floor(31.0 * (1 << (31 - INPUT_BITS)) / (1 << left_shift))
+    real = min(float(per_tensor(source)[0]) * (1 << (31 - DIFFERENCE_BITS)), 2.0**31 - 1)
+    found, _ = addends_of(real)
+    reverse, reverse_shift = quantize_multiplier_smaller_than_one(2.0 ** (31 - found.left_shift) / found.multiplier)
     difference = -np.arange(256, dtype=np.int64)
-    scaled = multiply_by_quantized_multiplier(difference, multiplier, left_shift)
-    used = difference >= smallest
-    exponentials = np.where(used, exp_on_negative_values(np.where(used, scaled, 0), INPUT_BITS), 0)
-    addends = rounding_divide_by_pot(exponentials, SUM_BITS)
-    return LogSoftmax(multiplier, left_shift, reverse, reverse_shift, smallest, scaled, addends, dtype)
+    scaled = multiply_by_quantized_multiplier(difference, found.multiplier, found.left_shift)
+    return LogSoftmax(
+        **vars(found), reverse_multiplier=reverse, reverse_shift=reverse_shift, scaled=scaled, dtype=dtype
+    )
 
 
 def run(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
@@ -109,5 +95,5 @@ def run(params: LogSoftmax, x: Array) -> tuple[Array, ...]:
     )
     difference = wrap_int32(np.take(params.scaled, below) - logarithm)
     highest, lowest = params.dtype.maximum, params.dtype.minimum
-    code = rounding_divide_by_pot(difference, 31 - INPUT_BITS - OUTPUT_BITS) + highest
+    code = rounding_divide_by_pot(difference, 31 - DIFFERENCE_BITS - OUTPUT_BITS) + highest
     return (np.where(-below > limit, np.clip(code, lowest, highest), lowest).astype(x.dtype),)

@@ -14,13 +14,12 @@ from tflq.interpreter.kernels.float.lstm_constants import run_float
 from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Matrix
 from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.kernels.tflite.basic_lstm import BasicLstm, lower_basic, run_basic
-from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitLstm, is_eight_bit, lower_eight_bit
-from tflq.interpreter.kernels.tflite.eight_bit_lstm_step import run_eight_bit
+from tflq.interpreter.kernels.tflite.eight_bit_lstm import EightBitLstm, is_eight_bit, lower_eight_bit, run_eight_bit
 from tflq.interpreter.kernels.tflite.hybrid_lstm import hybrid_matrix, lower_hybrid
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerLstm, lower_integer
 from tflq.interpreter.kernels.tflite.integer_lstm_step import run_integer
-from tflq.interpreter.operands.basic_lstm import is_basic
 from tflq.interpreter.operands.checks import meets_integer_weights, require_type
+from tflq.interpreter.operands.lstm import is_basic
 from tflq.interpreter.registry import Kernel
 
 

@@ -34,8 +34,8 @@ from tflq.interpreter.operands.checks import (
     per_tensor,
     require_broadcast,
     require_same_type,
+    require_symmetric,
     require_type,
-    require_zero_points_of_zero,
 )
 from tflq.interpreter.samples import align
 
@@ -75,7 +75,7 @@ def lower(node: Node, operands: Operands) -> QuantisedProduct | PlainBinary | Co
         return _narrowing(operands, QuantisedProduct((0, 0), zo, 0, 0, low, high, output.dtype, narrowing=True))
     require_same_type(first, output)
     if dtype is DType.INT16:
-        require_zero_points_of_zero(first, second, output)
+        require_symmetric(first, second, output)
     (s1, z1), (s2, z2) = per_tensor(first), per_tensor(second)
     multiplier, shift = quantize_multiplier(float(s1 * s2 / so))
     params = QuantisedProduct((z1, z2), zo, int(multiplier), int(shift), low, high, dtype)

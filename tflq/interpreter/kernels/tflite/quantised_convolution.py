@@ -24,12 +24,11 @@ from tflq.interpreter.accumulate import (
     window_of,
 )
 from tflq.interpreter.accumulate.window import require_convolved
-from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
-from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
+from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
-from tflq.interpreter.operands.checks import require_zero_points_of_zero as require_symmetric
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
+from tflq.interpreter.operands.windows import groups_of
 
 SIGNED_WEIGHTS = (DType.INT8, DType.INT4)
 
@@ -43,20 +42,12 @@ class QuantisedConvolution(WeightedLayer[Convolution]):
         output_width: columns of the output.
         groups: number of groups.
         input_dtype: of the input.
-        input_zero_point: zi, also the padding value.
-        weights_zero_point: zw; 0 but for uint8.
-        rule: how totals become quantized values.
-        constants: None where weights or bias are computed at run time.
     """
 
     window: Window
     output_width: int
     groups: int
     input_dtype: DType
-    input_zero_point: int
-    weights_zero_point: int
-    rule: Rule
-    constants: LayerConstants[Convolution] | None
 
     @property
     def linear(self) -> Linear | None:
@@ -101,7 +92,7 @@ def lower_convolution(
     require_type(weights, (DType.UINT8,) if dtype is DType.UINT8 else SIGNED_WEIGHTS)
     if dtype is DType.INT16:
         require_symmetric(x, output)
-    groups, kernel, outputs = _shape_of(x, weights, channels_last)
+    groups, outputs = groups_of(x, weights, channels_last)
     _, zi = per_tensor(x)
     zw = per_tensor(weights)[1] if dtype is DType.UINT8 else 0
     if not channels_last and dtype is not DType.UINT8 and np.any(weights.affine.zero_point):
@@ -112,10 +103,10 @@ def lower_convolution(
     if dtype is DType.UINT8 and bias is not None:
         require_bias_scale(x, weights, bias, output)
     rule = make_rule(node, output, effective_scale(x, weights, output, outputs), rounding, bits)
-    window = window_of(node.attributes, (x.shape[1], x.shape[2]), kernel)
+    window = window_of(node.attributes, (x.shape[1], x.shape[2]), (weights.shape[1], weights.shape[2]))
     require_convolved(window, x.shape, outputs)
     width = window.output_size((x.shape[1], x.shape[2]))[1]
-    layer = QuantisedConvolution(window, width, groups, dtype, zi, zw, rule, None)
+    layer = QuantisedConvolution(zi, zw, rule, None, window, width, groups, dtype)
     return with_constants(layer, None if weights.data is None else as_grouped(weights.data, channels_last), bias)
 
 
@@ -156,18 +147,6 @@ def effective_scale(x: Tensor, weights: Tensor, output: Tensor, outputs: int) ->
 def as_grouped(weights: Array, channels_last: bool) -> Array:
     """Bring depthwise weights [..., 1, KH, KW, O] to [..., O, KH, KW, 1]; others stay."""
     return np.swapaxes(weights, -4, -1) if channels_last else weights
-
-
-def _shape_of(x: Tensor, weights: Tensor, channels_last: bool) -> tuple[int, tuple[int, int], int]:
-    if len(x.shape) != 4 or len(weights.shape) != 4:
-        raise GraphError(f"input {x.shape} and weights {weights.shape} must both have 4 axes")
-    channels, kernel = x.shape[3], (weights.shape[1], weights.shape[2])
-    outputs, depth = (weights.shape[3], 1) if channels_last else (weights.shape[0], weights.shape[3])
-    if channels_last and (weights.shape[0] != 1 or channels < 1 or outputs % channels):
-        raise GraphError(f"depthwise weights {weights.shape} do not fit {channels} input channels")
-    if depth < 1 or channels % depth or outputs % max(channels // depth, 1):
-        raise GraphError(f"weights {weights.shape} do not fit {channels} input channels")
-    return channels // depth, kernel, outputs
 
 
 def _accumulator_of(

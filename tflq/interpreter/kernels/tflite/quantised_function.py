@@ -23,13 +23,7 @@ from tflq.interpreter.numerics.lookup_tables import (
     lut513,
     make_table,
 )
-from tflq.interpreter.operands.checks import (
-    EIGHT_BITS,
-    per_tensor,
-    require_same_type,
-    require_type,
-    require_zero_points_of_zero,
-)
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
 from tflq.interpreter.registry import Kernel
 
 
@@ -69,7 +63,7 @@ def lower_function(
     if dtype is not DType.INT16:
         return QuantisedFunction(lut256(function, dtype, si, zi, (so, zo)))
     if symmetric:
-        require_zero_points_of_zero(source, output)
+        require_symmetric(source, output)
     points = lut513(function, float(si), zi, float(so), np.float32)
     return QuantisedFunction(make_table(lambda code: look_up_513(points, code), dtype, dtype), points)
 

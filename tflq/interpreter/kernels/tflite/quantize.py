@@ -27,7 +27,7 @@ from tflq.interpreter.numerics.fixed_point import (
 )
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_symmetric, require_type
 from tflq.interpreter.recording.primitive import recorder
 
 FROM_FLOAT = (*EIGHT_BITS, DType.INT16, DType.INT4, DType.UINT4)
@@ -89,7 +89,7 @@ def lower(node: Node, operands: Operands) -> FromFloat | Requantise:  # noqa: AR
         return _from_float(output)
     require_type(output, BETWEEN[source.dtype])
     if source.dtype is DType.INT16 and output.dtype is DType.INT16:
-        require_zero_points_of_zero(source, output)
+        require_symmetric(source, output)
     (si, zi), (so, zo) = per_tensor(source), per_tensor(output)
     multiplier, shift = (int(part) for part in quantize_multiplier(float(si) / float(so)))
     params = Requantise(zi, zo, multiplier, shift, output.dtype)

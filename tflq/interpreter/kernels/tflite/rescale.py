@@ -1,4 +1,4 @@
-"""From the accumulators of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to the output's quantized values.
+"""From accumulators of CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED to quantized values; the bias's scale.
 
 Source: docs/tflite.md.
 
@@ -14,7 +14,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.graph import Array, DType, Node, Tensor
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, Array, DType, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import (
     Integers,
     activation_range,
@@ -159,3 +160,23 @@ def _stays_in_range(rule: Rule, lower: Integers, upper: Integers) -> bool:
     if rule.rounding is Rounding.DOUBLE:
         inside &= left < SAFE
     return bool(np.all(inside & (rule.scale >= 0)))
+
+
+TOLERANCE = 0.02
+
+
+def require_bias_scale(x: Tensor, weights: Tensor, bias: Tensor, output: Tensor) -> None:
+    """Check |si sw - scale of the bias| <= 0.02 so, in float64; a bias without scale counts as 0.
+
+    Raises:
+        UnsupportedError: it is farther off; TFLite refuses the model.
+
+    Source: TFLite kernels/kernel_util.cc, GetQuantizedConvolutionMultipler.
+    """
+    stated = float(bias.quantisation.scale[0]) if isinstance(bias.quantisation, Affine) else 0.0
+    product = float(per_tensor(x)[0]) * float(per_tensor(weights)[0])
+    if abs(product - stated) / float(per_tensor(output)[0]) > TOLERANCE:
+        raise UnsupportedError(
+            f"the bias '{bias.name}' has scale {stated}, input and weights give {product}; TFLite allows a difference "
+            f"of {TOLERANCE} of the output's scale"
+        )

@@ -29,12 +29,11 @@ from tflq.interpreter.samples import align
 
 
 @dataclass(frozen=True, eq=False)
-class RescaledSum:
-    """The params of one ADD or SUB.
+class RescaledPair:
+    """How two inputs come to one fine scale, and what is computed there to the output's.
 
     Attributes:
-        sign: 1 for ADD, -1 for SUB.
-        left_shift: 20 or 15.
+        left_shift: of both inputs.
         input_zero_points: of both inputs.
         input_multipliers: of both inputs, int32.
         input_shifts: of both inputs, 0 or negative.
@@ -43,14 +42,8 @@ class RescaledSum:
         output_shift: 0 or negative.
         minimum: smallest quantized value after the fused activation.
         maximum: largest quantized value.
-        dtype: of all three tensors.
-        first: int32[65536]: v_1 of every quantized value, by its raw bits; int16 only.
-        second: the same for the second input.
-        pairs: int8[65536] or uint8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2); 8
-            bits only.
     """
 
-    sign: int
     left_shift: int
     input_zero_points: tuple[int, int]
     input_multipliers: tuple[int, int]
@@ -60,6 +53,32 @@ class RescaledSum:
     output_shift: int
     minimum: int
     maximum: int
+
+    def fine(self, k: int, codes: Integers) -> Integers:
+        """Return v_k of quantized values of input k."""
+        fine = wrap_int32((codes - self.input_zero_points[k]) << self.left_shift)
+        return mbq(fine, self.input_multipliers[k], self.input_shifts[k])
+
+    def finish(self, total: Integers) -> Integers:
+        """Return the output's quantized values of what was computed in the fine scale, int32."""
+        rescaled = mbq(total, self.output_multiplier, self.output_shift)
+        return np.clip(rescaled + self.output_zero_point, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, eq=False)
+class RescaledSum(RescaledPair):
+    """The params of one ADD or SUB: left_shift is 20 or 15.
+
+    Attributes:
+        sign: 1 for ADD, -1 for SUB.
+        dtype: of all three tensors.
+        first: int32[65536]: v_1 of every quantized value, by its raw bits; int16 only.
+        second: the same for the second input.
+        pairs: int8[65536] or uint8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2); 8
+            bits only.
+    """
+
+    sign: int
     dtype: DType
     first: Table | None = None
     second: Table | None = None
@@ -90,7 +109,7 @@ def lower_rescaled_sum(sign: int, node: Node, operands: Operands) -> RescaledSum
     )
     activation = node.attributes.text("fused_activation_function", "none")
     low, high = activation_range(activation, so, zo, dtype.minimum, dtype.maximum)
-    params = RescaledSum(sign, left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, dtype)
+    params = RescaledSum(left_shift, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, low, high, sign, dtype)
     if dtype in EIGHT_BITS:
         return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
     return replace(params, first=_table(params, 0), second=_table(params, 1))
@@ -113,24 +132,13 @@ def run_rescaled_sum(params: RescaledSum, first: Array, second: Array) -> tuple[
     if is_used(params.first) and is_used(params.second):
         v1 = look_up(params.first, x).astype(np.int64)
         v2 = look_up(params.second, y).astype(np.int64)
-        return (_finish(params, v1 + params.sign * v2).astype(params.dtype.storage),)
+        return (params.finish(wrap_int32(v1 + params.sign * v2)).astype(params.dtype.storage),)
     return (_compute(params, x.astype(np.int64), y.astype(np.int64)).astype(params.dtype.storage),)
 
 
 def _table(params: RescaledSum, k: int) -> Table:
-    return make_table(lambda codes: _fine(params, k, codes), params.dtype, DType.INT32)
+    return make_table(lambda codes: params.fine(k, codes), params.dtype, DType.INT32)
 
 
 def _compute(params: RescaledSum, x: Integers, y: Integers) -> Integers:
-    return _finish(params, _fine(params, 0, x) + params.sign * _fine(params, 1, y))
-
-
-def _fine(params: RescaledSum, k: int, codes: Integers) -> Integers:
-    """Return v_k of quantized values of input k."""
-    fine = wrap_int32((codes - params.input_zero_points[k]) << params.left_shift)
-    return mbq(fine, params.input_multipliers[k], params.input_shifts[k])
-
-
-def _finish(params: RescaledSum, total: Integers) -> Integers:
-    rescaled = mbq(wrap_int32(total), params.output_multiplier, params.output_shift)
-    return np.clip(rescaled + params.output_zero_point, params.minimum, params.maximum)
+    return params.finish(wrap_int32(params.fine(0, x) + params.sign * params.fine(1, y)))

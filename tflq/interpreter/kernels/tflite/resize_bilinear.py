@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float import resize_bilinear as plain
 from tflq.interpreter.numerics.bilinear import Positions, ResizeBilinear, blend_float, lower_float, options
-from tflq.interpreter.operands.movable import require_movable
-from tflq.interpreter.operands.resized import resized_shape
+from tflq.interpreter.operands.movable import require_movable, resized_shape
 
 ONE = 1 << 10
 HALF = 1 << 19

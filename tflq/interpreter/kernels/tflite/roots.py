@@ -2,7 +2,7 @@
 
 SQRT: y = clamp(int(f32(sqrt(f32(s_i (x - z_i))) / s_o)) + z_o); the quotient is cut toward zero, not rounded.
 
-RSQRT, 1 / sqrt(x). int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) (inverse_square_root.py) and
+RSQRT, 1 / sqrt(x). int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) (integer_functions.py) and
 y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64.
 int16: a table of 513 points in float32 (quantised_function.py), where numbers up to 0 count as f32(32767 s_o).
 
@@ -23,7 +23,7 @@ from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_
 from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
-from tflq.interpreter.numerics.inverse_square_root import inverse_square_root
+from tflq.interpreter.numerics.integer_functions import inverse_square_root
 from tflq.interpreter.numerics.lookup_tables import FloatFunction, Table, look_up, make_table
 from tflq.interpreter.operands.checks import quantised_ends
 from tflq.interpreter.registry import Kernel

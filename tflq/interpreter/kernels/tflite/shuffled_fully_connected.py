@@ -16,9 +16,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.fully_connected_types import scale_of
-from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
+from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule, require_bias_scale
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.fully_connected import check_shapes, layout_of, require_clipping
 

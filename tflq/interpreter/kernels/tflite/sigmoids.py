@@ -1,9 +1,17 @@
-"""LOGISTIC, 1 / (1 + exp(-x)), and TANH in TFLite's integer arithmetic (docs/tflite.md), made into tables.
+"""LOGISTIC and TANH in TFLite's integer arithmetic (docs/tflite.md).
+
+LOGISTIC and TANH of int16: straight lines in the sigmoid table, made into a table of all 65536 quantized values.
+
+The input comes to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left_shift. For scales of 2^-12 (and 2^-11
+for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift) with
+the least left_shift that makes it more than 16383.5.
+
+Source: TFLite kernels/activations.cc (SigmoidPrepare, TanhPrepare), internal/reference/integer_ops/logistic.h, tanh.h.
 
 8 bits: a function of the dequantised value in float32 (`lut256`); exponentials and tanh are computed in float64 and
 rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantisation.
 
-int16: x' as in sigmoid_int16.py, output scale 1/32768. LOGISTIC interpolates the magnitude of x' with 9 fraction bits,
+int16: x' as for int16 above, output scale 1/32768. LOGISTIC interpolates the magnitude of x' with 9 fraction bits,
 from point 255 on 0x7FFF << 10; y = (r + 2^9) >> 10 for x' >= 0, else (2^25 - r + 2^9 - 1) >> 10. TANH is
 2 sigmoid(2x) - 1: 8 fraction bits, from point 255 on 0xFFFF << 8; y = (r - 2^23 + 2^7) >> 8 for x' >= 0, else
 (-r + 2^23 + 2^7 - 1) >> 8.
@@ -22,11 +30,58 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.tflite.sigmoid_int16 import input_rescale, interpolate, rescaled_input
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.tflite.sums import power_of_two_exponent
+from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.interpreter.numerics.integer_functions import SIGMOID_TABLE
 from tflq.interpreter.numerics.lookup_tables import FloatFunction, Table, look_up, lut256, make_table
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_type
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
+from tflq.interpreter.recording.primitive import entries
 from tflq.interpreter.registry import Kernel
+
+
+def input_rescale(operands: Operands, exact_shifts: Collection[int]) -> tuple[int, int]:
+    """Return (multiplier, left_shift) for the input.
+
+    Args:
+        operands: of the node.
+        exact_shifts: values of 12 + log2(scale) that need no multiplier.
+
+    Raises:
+        UnsupportedError: a zero point other than 0, or an output scale other than 2^-15 (within 1e-3 of its logarithm).
+    """
+    source, output = operands.input(0), operands.output()
+    require_symmetric(source, output)
+    scale, output_scale = per_tensor(source)[0], per_tensor(output)[0]
+    if power_of_two_exponent(output_scale) != -15:
+        raise UnsupportedError(f"the output scale is {output_scale}; for int16 the kernel takes 1/32768")
+    exponent = power_of_two_exponent(scale)
+    if exponent is not None and exponent + 12 in exact_shifts:
+        return 3 << (exponent + 12), 0
+    multiplier, left_shift = float(scale) * 4096.0 * 3.0, 0
+    while multiplier <= 32767.0 / 2.0 and left_shift <= 30:
+        left_shift, multiplier = left_shift + 1, multiplier * 2.0
+    if multiplier >= 2.0**31:
+        raise UnsupportedError(f"the input scale {scale} is too large: its multiplier does not fit int32")
+    return int(multiplier), left_shift
+
+
+def rescaled_input(code: Integers, multiplier: int, left_shift: int) -> Integers:
+    """Return (code * multiplier + half) >> left_shift, in an int32 that wraps."""
+    half = (1 << left_shift) >> 1
+    return wrap_int32(code * multiplier + half) >> left_shift
+
+
+def interpolate(magnitude: Integers, fraction_bits: int) -> Integers:
+    """Return 2^fraction_bits * sigmoid between the table's points; magnitude has `fraction_bits` bits below a point.
+
+    Args:
+        magnitude: not negative, whole part below 255.
+        fraction_bits: 9 for LOGISTIC, 8 for TANH.
+    """
+    whole, fraction = magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1)
+    whole = np.minimum(whole, 254)
+    here, following = entries(SIGMOID_TABLE, whole), entries(SIGMOID_TABLE, whole + 1)
+    return np.asarray((here << fraction_bits) + fraction * (following - here))
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ from tflq.interpreter.numerics.gemmlowp import (
     reciprocal_of_one,
 )
 from tflq.interpreter.numerics.lookup_tables import look_up_513, lut513
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type, require_zero_points_of_zero
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_symmetric, require_type
 from tflq.interpreter.recording.primitive import recorder
 
 DIFFERENCE_BITS = 5
@@ -47,23 +47,32 @@ SUM_BITS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Softmax:
-    """The params of one SOFTMAX of 8 bits.
+class Addends:
+    """What the elements of a row add to its sum, by their differences from its maximum.
 
     Attributes:
-        multiplier: int32.
+        multiplier: int32, of the differences.
         left_shift: of the differences.
         smallest_difference: differences below it count as nothing.
-        exponentials: int64[256]: e of the differences 0, -1, ..., -255.
-        addends: int64[256]: RDBP(e, 12).
-        output: type of the output.
+        addends: int64[256]: RDBP(e, 12), e the exponential of the differences 0, -1, ..., -255.
     """
 
     multiplier: int
     left_shift: int
     smallest_difference: int
-    exponentials: Integers
     addends: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax(Addends):
+    """The params of one SOFTMAX of 8 bits.
+
+    Attributes:
+        exponentials: int64[256]: e of the differences 0, -1, ..., -255.
+        output: type of the output.
+    """
+
+    exponentials: Integers
     output: DType
 
 
@@ -91,6 +100,12 @@ def lower(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
             f"beta {beta} with input scale {scale}: beta * scale * 2^26 is {real:.6g}; TFLite aborts the process at 1 "
             f"and below"
         )
+    found, exponentials = addends_of(real)
+    return Softmax(**vars(found), exponentials=exponentials, output=output.dtype)
+
+
+def addends_of(real: float) -> tuple[Addends, Integers]:
+    """Return what differences add to a sum, and their exponentials, for `real` = 2^26 times a difference of 1."""
     multiplier, left_shift = quantize_multiplier_greater_than_one(real)
     smallest = -math.floor(31.0 * (1 << (31 - DIFFERENCE_BITS)) / (1 << left_shift))
     difference = -np.arange(256, dtype=np.int64)
@@ -98,7 +113,7 @@ def lower(node: Node, operands: Operands) -> Softmax | SoftmaxInt16:
     scaled = srdhm(np.where(used, difference, 0) << left_shift, multiplier)
     exponentials = np.where(used, exp_on_negative_values(scaled, DIFFERENCE_BITS), 0)
     addends = rounding_divide_by_pot(exponentials, SUM_BITS)
-    return Softmax(multiplier, left_shift, smallest, exponentials, addends, output.dtype)
+    return Addends(multiplier, left_shift, smallest, addends), exponentials
 
 
 def run(params: Softmax | SoftmaxInt16, x: Array) -> tuple[Array, ...]:
@@ -172,7 +187,7 @@ def _lower_int16(source: Tensor, beta: float) -> SoftmaxInt16:
     Raises:
         UnsupportedError: a zero point other than 0, or a beta that is no positive number.
     """
-    require_zero_points_of_zero(source)
+    require_symmetric(source)
     scale, _ = per_tensor(source)
     real = float(scale * np.float32(beta)) / (10.0 / 65535.0)
     if not 0.0 <= real < np.inf:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
+from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledPair
 from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier_smaller_than_one
-from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.samples import align
@@ -24,25 +24,13 @@ LEFT_SHIFT = 7
 
 
 @dataclass(frozen=True, eq=False)
-class SquaredDifference:
+class SquaredDifference(RescaledPair):
     """The params of one SQUARED_DIFFERENCE of int8.
 
     Attributes:
-        input_zero_points: of both inputs.
-        input_multipliers: of both inputs, int32.
-        input_shifts: of both inputs, 0 or negative.
-        output_zero_point: of the output.
-        output_multiplier: int32.
-        output_shift: 0 or negative.
         pairs: int8[65536]: the result of every pair of quantized values, by 256 raw(x_1) + raw(x_2).
     """
 
-    input_zero_points: tuple[int, int]
-    input_multipliers: tuple[int, int]
-    input_shifts: tuple[int, int]
-    output_zero_point: int
-    output_multiplier: int
-    output_shift: int
     pairs: Array
 
 
@@ -66,12 +54,12 @@ def lower(node: Node, operands: Operands) -> SquaredDifference | Elementwise:  #
         for real in (float(s1) / twice, float(s2) / twice, twice * twice / divisor)
     )
 
-    def squared(x: Integers, y: Integers) -> Integers:
-        difference = mbq((x - z1) << LEFT_SHIFT, m1, e1) - mbq((y - z2) << LEFT_SHIFT, m2, e2)
-        return np.clip(mbq(difference**2, mo, eo) + zo, -128, 127)
+    rule = RescaledPair(LEFT_SHIFT, (z1, z2), (m1, m2), (e1, e2), zo, mo, eo, -128, 127)
 
-    pairs = make_pairs(squared, DType.INT8, DType.INT8, DType.INT8)
-    return SquaredDifference((z1, z2), (m1, m2), (e1, e2), zo, mo, eo, pairs)
+    def squared(x: Integers, y: Integers) -> Integers:
+        return rule.finish((rule.fine(0, x) - rule.fine(1, y)) ** 2)
+
+    return SquaredDifference(**vars(rule), pairs=make_pairs(squared, DType.INT8, DType.INT8, DType.INT8))
 
 
 def run(params: SquaredDifference | Elementwise, first: Array, second: Array) -> tuple[Array, ...]:

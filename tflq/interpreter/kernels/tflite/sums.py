@@ -1,32 +1,122 @@
-"""ADD and SUB, elementwise with broadcasting and a fused activation, in integers as TFLite (docs/tflite.md).
+"""ADD and SUB, elementwise with broadcasting and a fused activation, in integers as TFLite has them.
 
-int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or power_of_two_sum.py where the options and scales ask for it.
+ADD and SUB of int16 whose three scales are powers of two: one input is shifted, then they are added, saturating.
+
+Taken only where the option pot_scale_int16 is set (the schema's default) and each scale is within 1e-3 of a power of
+two, measured by its base-2 logarithm in float32. y = clamp(sat16(RDBP(x_1, e_1) ± RDBP(x_2, e_2))), one of e_1, e_2 is
+0.
+
+Source: TFLite kernels/add.cc, sub.cc (Prepare), internal/reference/add.h (Add, int16) and reference_ops.h (Sub16).
+
+int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts where the options and scales ask for it.
 Integers without quantisation: plain/binary.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import partial
 
-from tflq.graph import Array, DType, Node, Operands
+import numpy as np
+
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
-from tflq.interpreter.kernels.tflite.power_of_two_sum import (
-    PowerOfTwoSum,
-    has_power_of_two_scales,
-    lower_power_of_two_sum,
-    run_power_of_two_sum,
-)
 from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledSum, lower_rescaled_sum, run_rescaled_sum
+from tflq.interpreter.numerics.fixed_point import activation_range, round_half_away, saturate
+from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,
+    per_tensor,
     require_broadcast,
     require_same_type,
+    require_symmetric,
     require_type,
-    require_zero_points_of_zero,
 )
 from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True)
+class PowerOfTwoSum:
+    """The params of one ADD or SUB with scales that are powers of two.
+
+    Attributes:
+        sign: 1 for ADD, -1 for SUB.
+        right_shifts: of both inputs; one is 0.
+        minimum: smallest quantized value after the fused activation.
+        maximum: largest quantized value.
+    """
+
+    sign: int
+    right_shifts: tuple[int, int]
+    minimum: int
+    maximum: int
+
+
+def power_of_two_exponent(scale: np.float32) -> int | None:
+    """Return the exponent of a scale that TFLite takes for a power of two, or None.
+
+    Source: TFLite kernels/internal/quantization_util.cc, CheckedLog2.
+    """
+    one = np.float32(1)
+    natural = np.float32(np.log(np.float64(scale)))
+    log2 = natural * (one / np.float32(np.log(2.0)))
+    rounded = np.float32(round_half_away(log2))
+    return int(rounded) if abs(log2 - rounded) < np.float32(1e-3) else None
+
+
+def has_power_of_two_scales(node: Node, operands: Operands) -> bool:
+    """Whether TFLite takes this path for an int16 ADD or SUB."""
+    tensors = (operands.input(0), operands.input(1), operands.output())
+    asked = node.attributes.boolean("pot_scale_int16", True)
+    return asked and all(power_of_two_exponent(per_tensor(t)[0]) is not None for t in tensors)
+
+
+def lower_power_of_two_sum(sign: int, node: Node, operands: Operands) -> PowerOfTwoSum:
+    """Decide the shifts.
+
+    Raises:
+        GraphError: neither input has the output's scale, or an input's is larger.
+        UnsupportedError: shapes that broadcast (TFLite's ADD reads beyond its input there), or a shift above 31.
+    """
+    first, second, output = operands.input(0), operands.input(1), operands.output()
+    shifts = (_exponent(output) - _exponent(first), _exponent(output) - _exponent(second))
+    if min(shifts) != 0:
+        raise GraphError(
+            f"int16 with scales that are powers of two: input scales are 2^{_exponent(first)} and "
+            f"2^{_exponent(second)}, the output's 2^{_exponent(output)}; one input must have the output's scale and "
+            f"neither a larger one"
+        )
+    if max(shifts) > 31:
+        raise UnsupportedError(
+            f"int16 with scales that are powers of two: they differ by 2^{max(shifts)}, at most 2^31"
+        )
+    if sign > 0 and first.shape != second.shape:
+        raise UnsupportedError(
+            f"int16 ADD with scales that are powers of two takes equal shapes, found {first.shape} and {second.shape}; "
+            f"TFLite reads beyond its inputs there"
+        )
+    activation = node.attributes.text("fused_activation_function", "none")
+    low, high = activation_range(activation, per_tensor(output)[0], 0, -32768, 32767)
+    return PowerOfTwoSum(sign, shifts, low, high)
+
+
+def run_power_of_two_sum(params: PowerOfTwoSum, first: Array, second: Array) -> tuple[Array, ...]:
+    """Run it: int16[S or 1, *shape] twice -> int16[S, *shape]."""
+    x, y = align(first, second)
+    e1, e2 = params.right_shifts
+    total = rounding_divide_int16_by_pot(x, e1) + params.sign * rounding_divide_int16_by_pot(y, e2)
+    return (np.clip(saturate(total, 16), params.minimum, params.maximum).astype(np.int16),)
+
+
+def _exponent(tensor: Tensor) -> int:
+    exponent = power_of_two_exponent(per_tensor(tensor)[0])
+    assert exponent is not None  # has_power_of_two_scales came first
+    return exponent
+
 
 _Params = RescaledSum | PowerOfTwoSum | PlainBinary
 
@@ -46,7 +136,7 @@ def _lower(node: Node, operands: Operands, sign: int, plain_types: Collection[DT
     require_same_type(first, second, output)
     require_broadcast(first, second)
     if dtype is DType.INT16:
-        require_zero_points_of_zero(first, second, output)
+        require_symmetric(first, second, output)
         if has_power_of_two_scales(node, operands):
             return lower_power_of_two_sum(sign, node, operands)
     return lower_rescaled_sum(sign, node, operands)

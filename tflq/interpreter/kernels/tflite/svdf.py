@@ -5,7 +5,7 @@ ss))); the state keeps the M newest of each filter; y[u] = sat8(MBQ(sum over fil
 f32(ss * swt / so)) + zo). Both ratios are formed in float32. Sums are int32 and wrap. Fused is relu, which is no more
 than the clamp to int8.
 
-Hybrid, with int8 or uint8 weights: the feature product is that of hybrid_product.py; time weights become f32(w * scale)
+Hybrid, with int8 or uint8 weights: the feature product is that of hybrid.py; time weights become f32(w * scale)
 and the rest is the float kernel.
 
 Source: TFLite kernels/svdf.cc, internal/reference/svdf.h (EvalIntegerSVDF, EvalHybridSVDF).
@@ -23,13 +23,12 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.float.svdf import finish
-from tflq.interpreter.kernels.float.vector_activation import require_activation
-from tflq.interpreter.kernels.float.vector_sums import Floats
-from tflq.interpreter.kernels.tflite.hybrid_input import quantize_rows
-from tflq.interpreter.kernels.tflite.hybrid_product import (
+from tflq.interpreter.kernels.float.vector_functions import Floats, require_activation
+from tflq.interpreter.kernels.tflite.hybrid import (
     HybridProduct,
     hybrid_product,
     prepare_hybrid,
+    quantize_rows,
     signed_weights,
 )
 from tflq.interpreter.numerics.fixed_point import (

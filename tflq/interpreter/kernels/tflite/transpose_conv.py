@@ -22,19 +22,12 @@ from tflq.interpreter.accumulate.transposed import (
 )
 from tflq.interpreter.kernels.float import transpose_conv as float_kernel
 from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
-from tflq.interpreter.kernels.tflite.bias_scale import require_bias_scale
 from tflq.interpreter.kernels.tflite.hybrid_transpose_conv import HybridTransposeConv, lower_hybrid, run_hybrid
 from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
-from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule
+from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
-from tflq.interpreter.operands.checks import (
-    EIGHT_BITS,
-    per_tensor,
-    require_same_type,
-    require_type,
-    require_zero_points_of_zero,
-)
-from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
+from tflq.interpreter.operands.windows import transposed_window
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +37,10 @@ class TransposeConv(WeightedLayer[Transposed]):
     Attributes:
         place: window and output size.
         input_bounds: smallest and largest x - zi.
-        input_zero_point: zi.
-        weights_zero_point: zw; 0 but for uint8.
-        rule: how totals become quantized values.
-        constants: None where weights or bias are computed at run time.
     """
 
     place: TransposedWindow
     input_bounds: tuple[int, int]
-    input_zero_point: int
-    weights_zero_point: int
-    rule: Rule
-    constants: LayerConstants[Transposed] | None
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Transposed]:
         """Return the constants of weights [O, KH, KW, C] and a bias, as `make_constants`."""
@@ -87,7 +72,7 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
     require_same_type(x, output)
     require_type(weights, (DType.UINT8,) if dtype is DType.UINT8 else (DType.INT8,))
     if dtype is DType.INT16:
-        require_zero_points_of_zero(x, output)
+        require_symmetric(x, output)
     wide = dtype is DType.INT16 and node.attributes.text("quantized_bias_type", "float32") != "int32"
     if bias is not None:
         require_type(bias, (DType.INT64,) if wide else (DType.INT32,))
@@ -99,7 +84,7 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
     scale = effective_scale(x, weights, output, weights.shape[0])
     rounding, bits = (Rounding.SINGLE_64, 64) if wide else (Rounding.DOUBLE, 32)
     bounds = (min(dtype.minimum - zi, 0), max(dtype.maximum - zi, 0))
-    layer = TransposeConv(place, bounds, zi, zw, make_rule(node, output, scale, rounding, bits), None)
+    layer = TransposeConv(zi, zw, make_rule(node, output, scale, rounding, bits), None, place, bounds)
     return with_constants(layer, weights.data, bias)
 
 

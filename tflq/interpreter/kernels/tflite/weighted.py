@@ -40,13 +40,20 @@ class LayerConstants(Generic[Packed]):
     prepared: Packed
 
 
+@dataclass(frozen=True, eq=False)
 class WeightedLayer(Generic[Packed]):
-    """A layer whose weights and bias are constants, or computed at run time; subclasses are frozen dataclasses.
+    """A layer whose weights and bias are constants, or computed at run time.
 
     Attributes:
+        input_zero_point: zi, also the padding value.
+        weights_zero_point: zw; 0 but for uint8, and where weights are quantised per channel.
+        rule: how totals become quantized values.
         constants: None where weights or bias are computed at run time.
     """
 
+    input_zero_point: int
+    weights_zero_point: int
+    rule: Rule
     constants: LayerConstants[Packed] | None
 
     def make(self, weights: Array, bias: Array | None, fit: bool) -> LayerConstants[Packed]:

@@ -17,25 +17,21 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import fused_products
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
-from tflq.interpreter.operands.batch_matmul import factors, require_product
+from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_same_type, require_type
 
 MULTIPLIER_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class MatmulParams:
+class MatmulParams(Adjoints):
     """The params of one product of two activations.
 
     Attributes:
-        adj_x: whether the first operand is transposed.
-        adj_y: whether the second one is.
         rescale: m and s; None for reals.
         dtype: of the output.
     """
 
-    adj_x: bool
-    adj_y: bool
     rescale: Multiplier | None
     dtype: DType
 
@@ -62,7 +58,7 @@ def lower(node: Node, operands: Operands) -> MatmulParams:
 
 def run(params: MatmulParams, x: Array, y: Array) -> tuple[Array, ...]:
     """Run BATCH_MATMUL: [S or 1, ..., A, K], [S or 1, ..., K, B] -> [S, ..., A, B]; integer sums are exact."""
-    left, right = factors(x, y, params.adj_x, params.adj_y)
+    left, right = params.factors(x, y)
     if params.rescale is None:
         return (fused_products(left.astype(np.float32), right.astype(np.float32)).astype(params.dtype.storage),)
     total = np.matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)

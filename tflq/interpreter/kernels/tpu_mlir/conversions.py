@@ -45,6 +45,11 @@ class QuantizeParams:
     table: TableParams | None = None
     half: bool = False
 
+    @property
+    def never_falls(self) -> bool:
+        """Whether results never fall while reals rise: products, roundings, sums and clips of one scale do not."""
+        return self.table is None
+
 
 def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
     """Decide how QUANTIZE works.

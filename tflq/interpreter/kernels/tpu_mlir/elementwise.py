@@ -64,17 +64,25 @@ class SumParams:
     rectifies: bool = False
     floor: int = -128
 
+    def terms(self, first: Integers, second: Integers) -> tuple[Integers, Integers] | None:
+        """What the inputs add to the sum, before a shift that both share; None in float32."""
+        if self.rescale is None:
+            return None
+        (m_a, m_b), (s_a, s_b) = self.rescale.multiplier, self.rescale.shift
+        a, b = (first - self.zero_points[0]) * m_a, (second - self.zero_points[1]) * m_b
+        if not self.one_shift:
+            a, b = shift_half_up(a, s_a), shift_half_up(b, s_b)
+        return a, self.sign * b
+
     def exact(self, first: Integers, second: Integers) -> Array:
         """The rule itself, in integers or in float32."""
         z_a, z_b, z_y = self.zero_points
-        a, b = first - z_a, second - z_b
-        if self.rescale is None:
-            return saturate(np.maximum(self._in_reals(a, b) + z_y, self.floor), self.dtype)
-        (m_a, m_b), (s_a, s_b) = self.rescale.multiplier, self.rescale.shift
-        if self.one_shift:
-            scaled = shift_half_up(a * m_a + self.sign * (b * m_b), s_a)
+        terms = self.terms(first, second)
+        if terms is None or self.rescale is None:
+            scaled = self._in_reals(first - z_a, second - z_b)
         else:
-            scaled = shift_half_up(a * m_a, s_a) + self.sign * shift_half_up(b * m_b, s_b)
+            scaled = terms[0] + terms[1]
+            scaled = shift_half_up(scaled, self.rescale.shift[0]) if self.one_shift else scaled
         return saturate(np.maximum(scaled + z_y, self.floor), self.dtype)
 
     def _in_reals(self, a: Integers, b: Integers) -> Integers:

@@ -20,7 +20,7 @@ from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
-from tflq.interpreter.operands.transpose_conv import transposed_window
+from tflq.interpreter.operands.windows import transposed_window
 from tflq.interpreter.registry import Kernel
 
 MULTIPLIER_BITS = 32

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.bilinear import Positions, ResizeBilinear, options
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.resized import resized_shape
+from tflq.interpreter.operands.movable import resized_shape
 
 
 def lower(node: Node, operands: Operands) -> ResizeBilinear:

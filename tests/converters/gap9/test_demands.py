@@ -1,0 +1,129 @@
+"""How demands for types spread over NNTool's graph: who asks whom, and who takes an answer back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support.gap9_golden import quantised
+from tests.support.gap9_nets import Net
+from tests.support.gap9_types import check, check_type, convert, names, output_of
+from tflq.errors import UnsupportedError
+from tflq.graph import Affine, DType, GraphBuilder
+from tflq.interpreter import Engine, lower
+
+WIDE = (-4.0, 4.0)
+RECTIFIED = (0.0, 4.3)
+NE16, SQ8 = "gap9-ne16", "gap9-sq8"
+
+
+@pytest.mark.parametrize(("activation", "follows"), [("relu", True), ("relu6", False)])
+def test_only_a_filter_that_keeps_its_output_follows_inside_a_fusion(activation: str, follows: bool) -> None:
+    """The concatenation widens what the second filter reads; NNTool's M and N follow where a ReLU stands behind it."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 1.0), activation="relu")
+    inside = net.conv(x, (0.0, 2.0), activation=activation)
+    joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
+    ends = net.conv(inside, WIDE), net.conv(joined, WIDE)
+    graph = lower(quantised(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
+    node = next(n for n in graph.nodes if n.name == "CONV_2D_0_1")
+    assert ("inside_scale" in node.attributes) == follows
+
+
+def test_a_padded_pool_takes_an_asymmetric_demand() -> None:
+    net = Net()
+    x = net.conv(net.x, (-2.0, 1.0))
+    pooled = net.add(
+        "max_pool_2d",
+        [x],
+        (1, 8, 8, 4),
+        (-2.0, 1.0),
+        padding="same",
+        stride_h=1,
+        stride_w=1,
+        filter_height=3,
+        filter_width=3,
+    )
+    joined = net.join([pooled, net.conv(net.x, (-4.0, 2.0))], (-4.0, 2.0))
+    graph = convert(net, net.conv(joined, WIDE), SQ8)
+    check(graph, "MAX_POOL_2D_0_1", "int8", 6 / 255, 42)
+
+
+def test_a_depthwise_filter_of_the_cluster_among_16_bit_features() -> None:
+    """It reads int8 and writes int16; a ReLU6 whose [0, 6] is not the file's range cannot be typed with it."""
+    net = Net()
+    y = net.conv(net.depthwise(net.conv(net.x, RECTIFIED, activation="relu"), (0.0, 3.0), 5, "relu"), WIDE)
+    graph = convert(net, y, NE16, sets=["feature_bits=16"])
+    check(graph, "DEPTHWISE_CONV_2D_0_1_fusion_qin0", "int8", 4.3 / 127, 0)
+    check(graph, "DEPTHWISE_CONV_2D_0_1_activation", "int16", 3 / 65535, -32768)
+    check(graph, "CONV_2D_0_2_qin0", "uint16", 3 / 65535, 0)
+    net = Net()
+    y = net.depthwise(net.x, (0.0, 3.0), 5, "relu6")
+    with pytest.raises(UnsupportedError, match="cannot type them together"):
+        convert(net, y, NE16, sets=["feature_bits=16"])
+
+
+@pytest.mark.parametrize(("activation", "kept"), [("none", 7 / 255), ("relu", 3 / 255)])
+def test_a_filter_that_is_asked_and_then_gets_another_input_takes_its_answer_back(activation: str, kept: float) -> None:
+    """The dropped piece asks for symmetry: the concatenation asks the filter, and then the filter's input changes."""
+    net = Net()
+    x = net.conv(net.x, (-4.0, 3.0))
+    begin = net.builder.constant("begin", np.zeros(4, np.int32))
+    size = net.builder.constant("size", np.array([1, 8, 8, 2], np.int32))
+    cut = net.add("slice", [x, begin, size], (1, 8, 8, 2), (-4.0, 3.0))
+    y = net.conv(x, (0.0, 3.0) if activation == "relu" else (-4.0, 3.0), (3, 3), activation=activation)
+    graph = convert(net, net.conv(net.join([y, cut], (-4.0, 3.0)), WIDE), NE16)
+    name = next(n.name for n in graph.nodes if n.operator == "conv_2d" and graph.nodes[0] is not n)
+    check_type(output_of(graph, name), "uint8", kept, 0 if activation == "relu" else 146)
+    assert any(n.startswith("CONCATENATION") and n.endswith("_qin0") for n in names(graph)), names(graph)
+
+
+@pytest.mark.parametrize("numerics", ["exact", "nntool"])
+def test_members_of_a_fusion_write_what_it_was_asked_for_in_vain(numerics: str) -> None:
+    """The ReLU has [0, 3], the filter alone [-4, 3]: NNTool's two keep the symmetric type that was asked for."""
+    net = Net()
+    x = net.conv(net.x, (-4.0, 3.0))
+    begin = net.builder.constant("begin", np.zeros(4, np.int32))
+    size = net.builder.constant("size", np.array([1, 8, 8, 2], np.int32))
+    cut = net.add("slice", [x, begin, size], (1, 8, 8, 2), (-4.0, 3.0))
+    y = net.conv(x, (-4.0, 3.0), (3, 3), activation="relu")
+    graph = convert(net, net.conv(net.join([y, cut], (-4.0, 3.0)), WIDE), NE16, sets=[f"numerics={numerics}"])
+    node = next(
+        n for n in graph.nodes if n.attributes.text("fusion", "").startswith("CONV_2D") and n.operator != "relu"
+    )
+    taken = next(n for n in graph.nodes if n.name.startswith("CONCATENATION") and n.operator == "quantize")
+    if numerics == "exact":
+        check_type(output_of(graph, node.name), "uint8", 3 / 255, 0)
+        assert "outside_scale" not in node.attributes
+        return
+    check_type(output_of(graph, node.name), "uint8", 4 / 128, 128)
+    for reader in (node, taken):
+        assert reader.attributes.real("outside_scale") == pytest.approx(3 / 255)
+        assert reader.attributes.integer("outside_zero_point") == 0
+
+
+@pytest.mark.parametrize(("ratio", "fits"), [(1 + 3e-8, True), (1 + 1e-3, False)])
+def test_a_concatenation_takes_scales_that_nntool_counts_as_equal(ratio: float, fits: bool) -> None:
+    builder = GraphBuilder("joined")
+    types = [Affine.per_tensor(0.0435 * factor, 0) for factor in (1.0, ratio)]
+    inputs = [builder.input(f"x{i}", (1, 4), DType.INT8, affine) for i, affine in enumerate(types)]
+    graph = builder.build([builder.add("concatenation", inputs, (1, 8), DType.INT8, types[0], axis=1)])
+    if not fits:
+        with pytest.raises(UnsupportedError, match="quantised otherwise"):
+            lower(graph, "gap9")
+        return
+    rows = [np.arange(4, dtype=np.int8)[None, None] + 4 * i for i in range(2)]
+    found = Engine(lower(graph, "gap9")).run(rows)[graph.outputs[0]]
+    assert found.ravel().tolist() == list(range(8))
+
+
+def test_an_attempt_on_which_no_type_fits_is_undone() -> None:
+    """What the mean and the padded filter insist on meets in the second concatenation: NNTool puts a Quantize node."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 1.8), (3, 3), activation="relu")
+    x = net.join([x, net.conv(x, (0.0, 1.8), (3, 3), activation="relu6")], (0.0, 1.8))
+    x = net.join([x, net.conv(x, (0.0, 1.8), (3, 3), activation="relu")], (0.0, 1.8))
+    graph = convert(net, net.dense(net.mean(x, (0.0, 0.5)), WIDE), SQ8)
+    assert [n for n in names(graph) if "_qin" in n] == ["CONCATENATION_0_4_qin0"]
+    check_type(output_of(graph, "CONCATENATION_0_2"), "int8", 1.8 / 127, 0)
+    check_type(output_of(graph, "CONCATENATION_0_4"), "int8", 6 / 127, 0)

@@ -1,0 +1,75 @@
+"""Which written-out forms become one operator, and what is one step away from being refused and is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.converters.tpu_mlir.networks import FLOAT, WINDOW, binary, quantised, unary
+from tflq.converters.tpu_mlir.check import problems_of
+from tflq.converters.tpu_mlir.passes.constants import _quantised
+from tflq.converters.tpu_mlir.passes.fusions import fuse_softsign
+from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization
+from tflq.graph import Affine, DType, Graph, GraphBuilder
+
+ROWS = (1, 5, 8)
+
+
+def normalised(of_itself: bool) -> Graph:
+    """Return (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x or of another tensor."""
+    b = GraphBuilder("rows")
+    x, z = (b.input(name, ROWS, FLOAT) for name in "xz")
+    last, single = b.constant("axes", np.array([2], np.int32)), (1, 5, 1)
+    mean = b.add("mean", [x if of_itself else z, last], single, FLOAT, keep_dims=True)
+    square = b.add("squared_difference", [x, mean], ROWS, FLOAT)
+    variance = b.add("mean", [square, last], single, FLOAT, keep_dims=True)
+    epsilon = b.constant("epsilon", np.array(1e-3, np.float32))
+    inverse = b.add("rsqrt", [b.add("add", [variance, epsilon], single, FLOAT)], single, FLOAT)
+    difference = b.add("sub", [x, mean], ROWS, FLOAT)
+    return b.build([b.add("mul", [difference, inverse], ROWS, FLOAT), b.add("relu", [z], ROWS, FLOAT)])
+
+
+def softsign(one_first: bool) -> Graph:
+    b = GraphBuilder("softsign")
+    x, one = b.input("x", ROWS, FLOAT), b.constant("one", np.array(1, np.float32))
+    magnitude = b.add("abs", [x], ROWS, FLOAT)
+    total = b.add("add", [one, magnitude] if one_first else [magnitude, one], ROWS, FLOAT)
+    return b.build([b.add("div", [x, total], ROWS, FLOAT)])
+
+
+@pytest.mark.parametrize("of_itself", [True, False])
+def test_rows_are_normalised_by_their_own_mean(of_itself: bool) -> None:
+    graph = normalised(of_itself)
+    operators = [n.operator for n in recognise_layer_normalization(graph).nodes]
+    assert operators == (["layer_normalization", "relu"] if of_itself else [n.operator for n in graph.nodes])
+
+
+@pytest.mark.parametrize("one_first", [True, False])
+def test_the_one_of_a_softsign_stands_on_either_side(one_first: bool) -> None:
+    assert [n.operator for n in fuse_softsign(softsign(one_first)).nodes] == ["softsign"]
+
+
+@pytest.mark.parametrize("graph", [binary("div", {}), unary("pow", {}, np.array(2, np.float32))], ids=["div", "pow"])
+def test_pairs_that_are_taken(graph: Graph) -> None:
+    assert problems_of(graph) == ()
+
+
+def test_a_power_of_two_activations_is_not() -> None:
+    (problem,) = problems_of(binary("pow", {}))
+    assert "a power other than of one constant exponent" in problem
+
+
+@pytest.mark.parametrize(("activation", "threshold"), [("none", 8.0), ("relu", 8.0), ("relu6", 6.0)])
+def test_a_clamp_ends_the_calibrated_range(activation: str, threshold: float) -> None:
+    constants = np.ones((2, 1, 1, 2), np.float32), np.zeros(2, np.float32)
+    ranges = {"x": (-4.0, 4.0), "y": (0.0, 8.0)}
+    graph = quantised(unary("conv_2d", ranges, *constants, **WINDOW, fused_activation_function=activation))
+    (y,) = (graph.tensors[t] for t in graph.nodes[-1].inputs if graph.tensors[t].dtype.is_integer)
+    assert np.isclose(y.affine.scale[0], threshold / 255)
+
+
+@pytest.mark.parametrize("bias", [-(2**31), 2**31 - 1])
+def test_a_bias_at_the_end_of_int32_is_taken(bias: int) -> None:
+    x = Affine.per_tensor(np.float64(1), 0, 8)
+    made = _quantised(np.ones((1, 1)), np.array([bias], np.float64), 0, np.ones(1), DType.INT8, x)
+    assert made.bias.tolist() == [bias]

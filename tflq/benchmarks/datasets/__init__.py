@@ -1,0 +1,1 @@
+"""MLPerf Tiny's data sets: what mlcommons publishes of them, and the rest made of the original archives."""

@@ -1,0 +1,74 @@
+"""Archives and folders as names and contents: .zip, .tar, .tar.gz and a folder read the same."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tflq.errors import InputError
+from tflq.files import read_bytes, require_file
+
+_MOST_BYTES = 1 << 30
+"""Of one file in an archive."""
+Contents = Iterator[tuple[str, bytes]]
+
+
+def read_names(source: Path) -> list[str]:
+    """Return the names of all files, in the order of the archive; of a folder, sorted.
+
+    Raises:
+        InputError: neither an archive nor a folder, or a broken one.
+    """
+    return [name for name, _ in _items(source, lambda _: False)]
+
+
+def read_members(source: Path, is_wanted: Callable[[str], bool]) -> Contents:
+    """Yield name and content of the files that are wanted, in that order; errors as for `read_names`."""
+    return ((name, data) for name, data in _items(source, is_wanted) if data is not None)
+
+
+def _items(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:
+    if not source.is_dir():
+        require_file(source)
+    try:
+        if source.is_dir():
+            yield from _of_folder(source, is_wanted)
+        elif zipfile.is_zipfile(source):
+            yield from _of_zip(source, is_wanted)
+        else:
+            yield from _of_tar(source, is_wanted)
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"{source}: cannot be read as .zip, .tar or .tar.gz: {said}; name one, or a folder") from None
+
+
+def _of_folder(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:
+    for file in sorted(source.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(source).as_posix()
+            yield name, bytes(read_bytes(file)) if is_wanted(name) else None
+
+
+def _of_zip(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:
+    with zipfile.ZipFile(source) as opened:
+        for item in opened.infolist():
+            if not item.is_dir():
+                _require_small(source, item.filename, item.file_size)
+                yield item.filename, opened.read(item) if is_wanted(item.filename) else None
+
+
+def _of_tar(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:
+    with tarfile.open(source, "r:*") as opened:
+        for item in opened:
+            if item.isfile():
+                _require_small(source, item.name, item.size)
+                file = opened.extractfile(item) if is_wanted(item.name) else None
+                yield item.name, None if file is None else file.read()
+
+
+def _require_small(source: Path, name: str, size: int) -> None:
+    if size > _MOST_BYTES:
+        raise InputError(f"{source}: '{name}' states {size} bytes; {_MOST_BYTES} are the most that is read of one file")

@@ -1,0 +1,65 @@
+"""vww01: COCO's images at 96 x 96.
+
+Source: mlcommons/tiny, benchmark/training/visual_wake_words/generate_y_labels.py, which names SiliconLabs'
+buildPersonDetectionDatabase.py (platform_ml_models): `resize(image, (96, 96), anti_aliasing=True)` of scikit-image, 255
+times, cut off.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.inputs.described.audio import load_scipy
+from tflq.analysis.inputs.described.images import open_image
+from tflq.benchmarks.datasets.archive import read_members
+from tflq.benchmarks.labels import Label
+from tflq.errors import InputError
+
+_SIDE = 96
+
+
+def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
+    """Return each file of the labels: uint8[96, 96, 3].
+
+    Args:
+        sources: val2017.zip, or folders that hold the images.
+        labels: X.bin is made of the image X.jpg.
+
+    Raises:
+        InputError: an image is missing, or cannot be read.
+        MissingExtraError: Pillow or scipy is not installed.
+    """
+    wanted = {label.file.removesuffix(".bin"): label.file for label in labels}
+    made: dict[str, bytes] = {}
+    for source in sources:
+        for name, content in read_members(source, lambda name: PurePosixPath(name).stem in wanted):
+            image = np.asarray(open_image(name, io.BytesIO(content)), np.uint8)
+            made[wanted[PurePosixPath(name).stem]] = shrunk(image).tobytes()
+    missing = [label.file for label in labels if label.file not in made]
+    if missing:
+        raise InputError(
+            f"{sources[0]}: has no image for {len(missing)} of {len(labels)} files, the first is {missing[0]}; name "
+            "val2017.zip, or the folder of its images"
+        )
+    return {label.file: made[label.file] for label in labels}
+
+
+def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return an image [H, W, 3] at 96 x 96, as scikit-image 0.19 and later resize.
+
+    real = image / 255 in float64; a Gaussian of sigma (side / 96 - 1) / 2 where that is above 0; linear interpolation
+    between pixels' centres, mirrored at the edges; values back in the range that the image has; 255 real, cut off.
+    """
+    ndimage = load_scipy().ndimage
+    real = image * np.float64(1 / 255)
+    factors = np.array(image.shape) / (_SIDE, _SIDE, image.shape[2])
+    smooth = ndimage.gaussian_filter(real, np.maximum(0, (factors - 1) / 2), mode="mirror")
+    small = ndimage.zoom(smooth, [1 / factor for factor in factors], order=1, mode="mirror", grid_mode=True)
+    small = np.clip(small, real.min(), real.max())
+    found: NDArray[np.uint8] = (255 * small).astype(np.uint8)
+    return found

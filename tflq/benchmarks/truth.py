@@ -1,0 +1,248 @@
+"""Labelled data whose labels are no classes (docs/data.md): boxes, classes of pixels, texts, and what outputs say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.analysis.executions import Execution, real_values
+from tflq.analysis.inputs import GivenSamples, Samples
+from tflq.analysis.inputs.described import Description, Images, described_array, nearest, taken_part
+from tflq.analysis.metrics import OF_TRUTHS, Boxes, Found, Metric
+from tflq.errors import InputError
+from tflq.files import read_bytes
+from tflq.graph import Graph
+
+Reals = NDArray[np.float64]
+Decode = Callable[[Reals], Found]
+Part = tuple[float, float, float, float]
+DETECTION = "TFLite_Detection_PostProcess"
+
+
+@dataclass(frozen=True)
+class LabelledTruth:
+    """Samples with what they show or say.
+
+    Attributes:
+        samples: in the model's encoding.
+        truth: of each sample; of boxes in the order of the images' ids.
+        metric: the score.
+        decode: what was found, in the same order, of all outputs one behind the other, real[S, elements].
+        files: the samples' files.
+    """
+
+    samples: Samples
+    truth: Found
+    metric: Metric
+    decode: Decode = field(compare=False)
+    files: tuple[Path, ...]
+
+    def figure(self, metric: Metric, values: Reals, reference: Reals) -> float:
+        """Return a metric of outputs, real[S, elements], whose reference is the model as it is."""
+        if metric.is_against_reference:
+            return metric.compute(values, np.zeros(0, np.int64), reference)
+        return metric.compare(self.decode(values), self.truth)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The score of a model on samples whose labels are no classes.
+
+    Attributes:
+        name: of the execution.
+        samples: their number.
+        metric: the score's.
+        value: its figure.
+    """
+
+    name: str
+    samples: int
+    metric: Metric
+    value: float
+
+
+def load_truth(description: Description, graph: Graph) -> LabelledTruth:
+    """Read the files of a description and what they show or say.
+
+    Raises:
+        InputError: a model with other outputs; truth that cannot be read, or that lacks a file.
+        MissingExtraError: the package that reads the files is not installed.
+    """
+    of, where = description.truth, description.path
+    assert of is not None
+    if len(graph.inputs) != 1:
+        raise InputError(f"{where}: gives samples of one input; the model has {len(graph.inputs)}")
+    truth, decode = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, graph)
+    array, _ = described_array(description, graph.tensors[graph.inputs[0]])
+    metric = next(metric for metric in OF_TRUTHS.values() if metric.kind == of.kind)
+    return LabelledTruth(GivenSamples([array]), truth, metric, decode, description.files)
+
+
+def all_outputs(execution: Execution, samples: Samples, progress: Callable[[int], object]) -> Reals:
+    """Run all samples and return all outputs, one behind the other, as real numbers: float64[S, elements]."""
+    graph, chunks = execution.graph, []
+    for chunk in execution.iterate(samples):
+        reals = [real_values(chunk[t], graph.tensors[t]) for t in graph.outputs]
+        chunks.append(np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1))
+        progress(len(chunks[-1]))
+    return np.concatenate(chunks)
+
+
+def judge(name: str, values: Reals, data: LabelledTruth) -> Judged:
+    """Return the score of outputs, real[S, elements]."""
+    return Judged(name, len(values), data.metric, data.figure(data.metric, values, values))
+
+
+def _boxes(description: Description, graph: Graph) -> tuple[Found, Decode]:
+    """Read COCO's instances; outputs are TFLite_Detection_PostProcess's: boxes, classes, scores, their number."""
+    of, how = description.truth, description.preparation
+    assert of is not None
+    assert isinstance(how, Images)
+    made = next((node.outputs for node in graph.nodes if node.custom_code == DETECTION), graph.outputs)
+    order = made if set(made) == set(graph.outputs) else graph.outputs
+    shapes = [tuple(n for n in graph.tensors[t].shape[1:]) for t in order]
+    count = shapes[0][0] if shapes[0] else 0
+    if [tuple(s) for s in shapes] != [(count, 4), (count,), (count,), ()]:
+        found = ", ".join(str(list(graph.tensors[t].shape)) for t in order)
+        raise InputError(
+            f"{description.path}: labels are boxes; the model's outputs are {found}; needed are boxes [1, N, 4], "
+            f"classes [1, N], scores [1, N] and their number [1], as {DETECTION} gives them"
+        )
+    truth, parts, ids = _instances(description, how)
+    by_id = np.argsort(ids, kind="stable")  # of equal scores COCO counts those of the lower image id first
+    starts = {t: sum(graph.tensors[o].size for o in graph.outputs[:n]) for n, t in enumerate(graph.outputs)}
+
+    def decode(values: Reals) -> Found:
+        parted = [values[:, starts[t] : starts[t] + graph.tensors[t].size] for t in order]
+        boxes, classes, scores, numbers = parted
+        found = [_found(*one) for one in zip(boxes, classes, scores, numbers, parts, strict=True)]
+        return [found[n] for n in by_id]
+
+    return [truth[n] for n in by_id], decode
+
+
+def _found(boxes: Reals, classes: Reals, scores: Reals, number: Reals, part: Part) -> Boxes:
+    """Return detections in pixels of the file: boxes are top, left, bottom, right in parts of the model's image."""
+    count = int(np.clip(np.rint(number[0]), 0, len(scores)))
+    left, top, right, bottom = part
+    size, start = np.array([right - left, bottom - top] * 2), np.array([left, top] * 2)
+    corners = boxes.reshape(-1, 4)[:count, [1, 0, 3, 2]] * size + start
+    return Boxes(corners, np.rint(classes[:count]).astype(np.int64), scores[:count])
+
+
+def _instances(description: Description, how: Images) -> tuple[list[Boxes], list[Part], list[int]]:
+    """Return the objects of each file in pixels, the part of it that the model sees, and its id."""
+    of = description.truth
+    assert of is not None
+    try:
+        content = json.loads(bytes(read_bytes(of.path)))
+        images = {image["file_name"]: image for image in content["images"]}
+        names = {int(c["id"]): str(c["name"]) for c in sorted(content["categories"], key=lambda c: int(c["id"]))}
+        objects: dict[int, list[tuple[Reals, str, bool]]] = {}
+        for one in content["annotations"]:
+            left, top, width, height = map(float, one["bbox"])
+            corners = np.array([left, top, left + width, top + height])
+            entry = (corners, names[one["category_id"]], bool(one.get("iscrowd", 0)))
+            objects.setdefault(int(one["image_id"]), []).append(entry)
+        sizes = {name: (int(image["width"]), int(image["height"])) for name, image in images.items()}
+        ids = {name: int(image["id"]) for name, image in images.items()}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{of.path}: is no COCO file of instances: {type(error).__name__}: {error}") from None
+    classes = description.classes or tuple(names.values())
+    truth, parts = [], []
+    for file in description.files:
+        name = file.relative_to(of.root).as_posix()
+        if name not in images:
+            raise InputError(f"{of.path}: its images do not name '{name}', which lies in {of.root}")
+        truth.append(_objects(objects.get(ids[name], []), classes, of.path))
+        parts.append(taken_part(*sizes[name], how))
+    return truth, parts, [ids[file.relative_to(of.root).as_posix()] for file in description.files]
+
+
+def _objects(entries: list[tuple[Reals, str, bool]], classes: tuple[str, ...], where: Path) -> Boxes:
+    unknown = next((name for _, name, _ in entries if name not in classes), None)
+    if unknown is not None:
+        raise InputError(f"{where}: category '{unknown}' is none of the classes {', '.join(classes)}; add it")
+    corners = np.array([box for box, _, _ in entries]).reshape(-1, 4)
+    numbers = np.array([classes.index(name) for _, name, _ in entries], np.int64)
+    return Boxes(corners, numbers, is_crowd=np.array([crowd for *_, crowd in entries], bool))
+
+
+def _masks(description: Description, graph: Graph) -> tuple[Found, Decode]:
+    """Read a mask for each file; the output is a class for each pixel, or a score for each class of each pixel."""
+    shape = _only_output(description, graph)
+    height, width, channels = (*shape[1:], 1)[:3] if len(shape) in (3, 4) else (0, 0, 0)
+    if not height:
+        raise InputError(
+            f"{description.path}: labels are masks; the model's output is {list(shape)}; needed is [1, H, W] or "
+            "[1, H, W, 1], the class of each pixel, or [1, H, W, C], scores of the classes"
+        )
+    how = description.preparation
+    assert isinstance(how, Images)
+    files = [_beside(description, file, (".png", ".npy")) for file in description.files]
+    truth = np.stack([nearest(file, (height, width), how) for file in files])
+
+    def decode(values: Reals) -> Found:
+        scores = values.reshape(-1, height, width, channels)
+        found = np.rint(scores[..., 0]) if channels == 1 else scores.argmax(axis=3)
+        return np.asarray(found, np.int64)
+
+    return truth, decode
+
+
+def _texts(description: Description, graph: Graph) -> tuple[Found, Decode]:
+    """Read a text for each file; the output has a score for each token of each step, [1, T, C]."""
+    shape, of = _only_output(description, graph), description.truth
+    assert of is not None
+    tokens = list(description.classes)
+    if len(tokens) == shape[-1] - 1 and of.blank <= len(tokens):
+        tokens.insert(of.blank, "")
+    if len(shape) < 2 or len(tokens) != shape[-1] or of.blank >= len(tokens):
+        raise InputError(
+            f"{description.path}: labels are texts; the model's output is {list(shape)}; needed is [1, T, C], with a "
+            f"score for each of the {len(description.classes)} classes and for the blank, {of.blank}"
+        )
+    texts = [_text(_beside(description, file, (".txt",))) for file in description.files]
+
+    def decode(values: Reals) -> Found:
+        best = values.reshape(len(values), -1, shape[-1]).argmax(axis=2)
+        return ["".join(tokens[t] for t in greedy(row, of.blank)) for row in best]
+
+    return texts, decode
+
+
+def greedy(best: NDArray[np.int64], blank: int) -> NDArray[np.int64]:
+    """Return the tokens that CTC's greedy decoding leaves of the best one of each step: no repeats, then no blanks.
+
+    Source: A. Graves and others, Connectionist Temporal Classification, 2006, 3.2 (best path decoding).
+    """
+    new = np.concatenate([[True], best[1:] != best[:-1]])
+    return np.asarray(best[new & (best != blank)], np.int64)
+
+
+def _only_output(description: Description, graph: Graph) -> tuple[int, ...]:
+    if len(graph.outputs) != 1:
+        raise InputError(f"{description.path}: its labels are of one output; the model has {len(graph.outputs)}")
+    return tuple(graph.tensors[graph.outputs[0]].shape)
+
+
+def _beside(description: Description, file: Path, suffixes: tuple[str, ...]) -> Path:
+    of = description.truth
+    assert of is not None
+    paths = [(of.path / file.relative_to(of.root)).with_suffix(suffix) for suffix in suffixes]
+    found = next((path for path in paths if path.is_file()), None)
+    if found is None:
+        raise InputError(f"{file}: has no {' or '.join(map(str, paths))} with its label")
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return " ".join(bytes(read_bytes(path)).decode("utf-8-sig").split())
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is no text in UTF-8") from None

@@ -1,0 +1,58 @@
+"""What the Compass Parser gets wrong: it takes two outputs of one Split for the same value (docs/aipu.md, 6).
+
+a * b becomes a Square of a, a - b and (a - b)^2 a Constant of zeros, a / b one of ones; other operators read both. tflq
+computes what the model says, and names such layers; with `parser_faults=true` it makes the Parser's files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tflq.graph import Graph
+
+PARSER_FAULTS = "parser_faults"
+"""Setting: make the graph that the Parser makes where it is wrong."""
+
+_FOLDED = {"sub": ("", 0.0), "squared_difference": ("_pow", 0.0), "div": ("", 1.0)}
+"""Operator -> what the Constant's name ends in, and its value."""
+
+_SQUARED = ("mul",)
+_SPLITS = ("split", "split_v")
+
+
+def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
+    """Return a TFLite graph whose products read one output of a Split twice, and the tensors that are constant.
+
+    Returns:
+        The graph; tensor -> what the name of its Constant ends in, and the value.
+    """
+    result, folded = source.copy(), dict[int, tuple[str, float]]()
+    for index in _of_one_split(source):
+        node = source.nodes[index]
+        if node.operator in _SQUARED:
+            result.nodes[index] = replace(node, inputs=(node.inputs[0],) * 2)
+        elif node.operator in _FOLDED:
+            folded[node.outputs[0]] = _FOLDED[node.operator]
+    return result, folded
+
+
+def departures(graph: Graph) -> Mapping[str, str]:
+    """Return the layers of a quantised graph of which the Parser makes others: name -> what it makes."""
+    found: dict[str, str] = {}
+    for node in (graph.nodes[index] for index in _of_one_split(graph)):
+        method = str(node.attributes.get("method", node.operator)).lower()
+        if method in (*_SQUARED, *_FOLDED):
+            made = f"a Constant of {_FOLDED[method][1]:g}" if method in _FOLDED else "a Square of the first"
+            found[node.name] = (
+                f"computed as the model says; the Parser takes two outputs of a Split for one and makes {made} of it: "
+                f"{PARSER_FAULTS}=true gives its files"
+            )
+    return found
+
+
+def _of_one_split(graph: Graph) -> list[int]:
+    """Return the nodes whose two inputs are different outputs of one Split."""
+    splits = {t: index for index, node in enumerate(graph.nodes) if node.operator in _SPLITS for t in node.outputs}
+    pairs = [(index, node.inputs) for index, node in enumerate(graph.nodes) if len(node.inputs) == 2]
+    return [i for i, (a, b) in pairs if a != b and a in splits and splits[a] == splits.get(b)]

@@ -1,0 +1,284 @@
+"""The AutoTiler generator of each layer with its parameters, as NNTool's model of the network calls it.
+
+Names of parameters are those of AutoTiler's headers (gap_sdk, tools/autotiler_v3: CNN_Generators_SQ8.h,
+CNN_Generators_NE16.h, CNN_Copy_Generators.h, ResizeGenerator.h; Apache-2.0). Their values were compared with the models
+that NNTool writes (scripts/peer nntool-generators; docs/gap9.md, 19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflq.converters.gap9.emit.constants import filter_integers
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, GLOBAL_POOLS, MOVES, POOLS
+from tflq.converters.gap9.passes.choose_engines import NE16
+from tflq.converters.gap9.passes.constants import EXPRESSION
+from tflq.graph import Affine, Graph, Node
+from tflq.interpreter.accumulate import Window
+from tflq.interpreter.operands.windows import window_of_node
+from tflq.schemas.gap9 import Json
+
+Parameters = dict[str, int | str]
+
+_NONE = "KOP_NONE"
+_KINDS = {
+    "logistic": "KOP_SIGMOID",
+    "tanh": "KOP_TANH",
+    "hard_swish": "KOP_HSWISH",
+    "hard_sigmoid": "KOP_HSIGMOID",
+    "leaky_relu": "KOP_LEAKYRELU",
+}
+_POOL_KINDS = {"max_pool_2d": "KOP_MAXPOOL", "average_pool_2d": "KOP_AVGPOOL"}
+_GLOBAL_KINDS = {"mean": "KOP_GLOBAL_AVGPOOL", "sum": "KOP_GLOBAL_SUMPOOL", "reduce_max": "KOP_GLOBAL_MAXPOOL"}
+_PAD_RIGHT, _PAD_BALANCED_RIGHT = 1, 3
+"""AutoTiler's PADTYPE; its default gives left and above the larger part."""
+_BIAS_BYTES, _SCALE_BYTES = 4, 1
+
+
+@dataclass(frozen=True)
+class Generator:
+    """One call.
+
+    Attributes:
+        name: of the generator.
+        layers: names of the nodes that it computes, in order.
+        parameters: by name, in the order of the call, without Name and Ctrl.
+        controls: what CNN_SetGenCtrl sets; empty where Ctrl is 0.
+    """
+
+    name: str
+    layers: tuple[str, ...]
+    parameters: Parameters
+    controls: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return it as quantization.json holds it."""
+        return {
+            "name": self.name,
+            "layers": list(self.layers),
+            "parameters": dict(self.parameters),
+            "controls": dict(self.controls),
+        }
+
+
+def generators_of(graph: Graph) -> dict[str, Generator | str]:
+    """Return name of a node -> the generator that begins with it, or why there is none.
+
+    Args:
+        graph: lowered.
+    """
+    found: dict[str, Generator | str] = {}
+    for nodes in _units(graph):
+        reason = _missing(graph, nodes[0])
+        found |= dict.fromkeys((n.name for n in nodes[1:]), f"part of the generator of {nodes[0].name}")
+        found[nodes[0].name] = reason or _MAKERS[nodes[0].operator](graph, nodes)
+    return found
+
+
+def _missing(graph: Graph, node: Node) -> str:
+    """Say why a unit has no generator that is known; "" where it has one."""
+    operator = node.operator
+    if operator == EXPRESSION:
+        return "NNTool writes a kernel of its own, Expression_Kernels.c"
+    if operator in ("mul", "sub"):
+        return (
+            f"NNTool generates no code for a lone {operator.upper()}; expressions=true makes it part of an expression"
+        )
+    if operator == "softmax" and graph.tensors[node.inputs[0]].affine.bits == 16 and _rows(graph, node) > 1:
+        return "NNTool generates no code for a softmax of several rows with 16-bit features"
+    if operator in ("conv_2d", "depthwise_conv_2d") and node.attributes.text("engine") == NE16:
+        channels, groups = len(filter_integers(node).rescaling.bias), _groups(graph, node)
+        if groups > 1 and not (operator == "depthwise_conv_2d" and channels == groups):
+            return "NNTool generates no code for groups on NE16; use_ne16=false has a generator"
+    if operator in MOVES and operator not in _MAKERS:
+        return "moves data: NNTool places copies, transposes and concatenations, or none"
+    return "" if operator in _MAKERS else "not known: no model with it was generated"
+
+
+def _units(graph: Graph) -> list[tuple[Node, ...]]:
+    """Return the nodes of each fusion together, in order of execution."""
+    units: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        units.setdefault(node.attributes.text("fusion", "") or node.name, []).append(node)
+    return [tuple(nodes) for nodes in units.values()]
+
+
+def _filter(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    node, shape = nodes[0], graph.tensors[nodes[0].inputs[0]].shape
+    source, on_ne16 = graph.tensors[node.inputs[0]].affine, node.attributes.text("engine") == NE16
+    params = filter_integers(node)
+    sizes: Parameters = {"Bias_DataSize": _BIAS_BYTES, "Scale_DataSize": _SCALE_BYTES}
+    if on_ne16:
+        written = graph.tensors[nodes[-1].outputs[0]].affine
+        sizes = {"In_DataSize": _bytes(source), "Out_DataSize": _bytes(written), **sizes}
+        sizes["Filter_DataSizeBits"] = params.weight_bits
+    channels = len(params.rescaling.bias)
+    layers = tuple(n.name for n in nodes)
+    if node.operator == "fully_connected":
+        operators: Parameters = {"LinearOper": "KOP_LINEAR", "ActOper": _activation(graph, nodes)}
+        inputs = params.weights.size // channels
+        name = "CNN_LinearAct_NE16" if on_ne16 else "CNN_LinearAct_SQ8"
+        return Generator(name, layers, {**sizes, "InDim": inputs, "OutDim": channels, **operators})
+    window = window_of_node(node, shape, graph.tensors[node.inputs[1]].shape)
+    per_channel, groups = node.operator == "depthwise_conv_2d", _groups(graph, node)
+    grouped = not on_ne16 and groups > 1 and not (per_channel and channels == groups)
+    parameters: Parameters = {"GroupIn": shape[3] // groups, "GroupOut": channels // groups} if grouped else {}
+    parameters |= {**sizes, "InFeat": shape[3], "OutFeat": channels, "Width": shape[2], "Height": shape[1]}
+    parameters |= {"ConvOper": "KOP_CONV_DW" if per_channel and channels == groups else "KOP_CONV"}
+    parameters |= _window(window, "c", "ConvPad")
+    if on_ne16:
+        parameters["PadValue"] = node.attributes.integer("inside_zero_point", int(source.zero_point[0]))
+    pool = next((n for n in nodes if n.operator in POOLS), None)
+    windows = [window, *([] if pool is None else [_pool_window(graph, pool)])]
+    parameters["PoolOper"] = _NONE if pool is None else _POOL_KINDS[pool.operator]
+    parameters |= dict.fromkeys(_names("p", "PoolPad"), 0) if pool is None else _window(windows[1], "p", "PoolPad")
+    parameters["ActOper"] = _activation(graph, nodes)
+    controls = ({} if on_ne16 else {"HWC": 1}) | _pad_type(windows)
+    plain = "CNN_ConvolutionNE16" if on_ne16 else "CNN_ConvolutionPoolAct_SQ8"
+    return Generator("CNN_GroupedConvolutionPoolAct_SQ8" if grouped else plain, layers, parameters, controls)
+
+
+def _groups(graph: Graph, node: Node) -> int:
+    channels = graph.tensors[node.inputs[0]].shape[3]
+    each = 1 if node.operator == "depthwise_conv_2d" else graph.tensors[node.inputs[1]].shape[3]
+    return channels // each
+
+
+def _names(letter: str, pad: str) -> tuple[str, ...]:
+    return (*(f"{kind}{letter}{axis}" for kind in "FDS" for axis in "xy"), pad)
+
+
+def _window(window: Window, letter: str, pad: str) -> Parameters:
+    """Kernel, dilation and stride, horizontal first, and whether it is padded: NNTool looks below and to the right."""
+    numbers = (n for pair in (window.kernel, window.dilation, window.stride) for n in pair[::-1])
+    padded = any((window.bottom, window.right))
+    return dict(zip(_names(letter, pad), (*numbers, int(padded)), strict=True))
+
+
+def _pad_type(windows: Sequence[Window]) -> dict[str, int]:
+    """PADTYPE, where right and below get more than left and above: all padding, or the larger part of it."""
+    before = [n for w in windows for n in (w.top, w.left)]
+    after = [n for w in windows for n in (w.bottom, w.right)]
+    if all(a <= b for a, b in zip(after, before, strict=True)):
+        return {}
+    return {"PADTYPE": _PAD_BALANCED_RIGHT if any(before) else _PAD_RIGHT}
+
+
+def _pool_window(graph: Graph, node: Node) -> Window:
+    kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
+    return window_of_node(node, graph.tensors[node.inputs[0]].shape, (1, *kernel, 1))
+
+
+def _pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    shape, window = graph.tensors[nodes[0].inputs[0]].shape, _pool_window(graph, nodes[0])
+    parameters: Parameters = {"Feat": shape[3], "Width": shape[2], "Height": shape[1]}
+    parameters |= {"PoolOper": _POOL_KINDS[nodes[0].operator], **_window(window, "p", "PoolPad")}
+    parameters["ActOper"] = _activation(graph, nodes)
+    controls = {"HWC": 1} | _pad_type([window]) | _unsigned(graph, nodes)
+    return Generator("CNN_PoolAct_SQ8", tuple(n.name for n in nodes), parameters, controls)
+
+
+def _global_pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    """Width and Height: NNTool gives two other factors of the same product."""
+    node = nodes[0]
+    shape = graph.tensors[node.inputs[0]].shape
+    axes = graph.tensors[node.inputs[1]].data
+    reduced = sorted({int(a) % len(shape) for a in ([] if axes is None else axes.reshape(-1))})
+    lengths = [shape[a] for a in reduced]
+    kept = int(np.prod(shape)) // int(np.prod(lengths))
+    parameters: Parameters = {"Feat": kept, "Width": int(np.prod(lengths[1:])), "Height": lengths[0]}
+    parameters |= {"PoolOper": _GLOBAL_KINDS[node.operator], "ActOper": _activation(graph, nodes)}
+    return Generator("CNN_GlobalPoolAct_SQ8", tuple(n.name for n in nodes), parameters)
+
+
+def _add(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    shape = [1, 1, 1, *graph.tensors[nodes[0].outputs[0]].shape[1:]][-3:]
+    parameters: Parameters = dict(zip(("Feat", "Width", "Height"), shape, strict=True))
+    parameters |= {"AddMatOper": "KOP_MATADD", "ActOper": _activation(graph, nodes)}
+    return Generator("CNN_MatAddAct_SQ8", tuple(n.name for n in nodes), parameters, _unsigned(graph, nodes))
+
+
+def _softmax(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    tensor = graph.tensors[nodes[0].inputs[0]]
+    parameters: Parameters = {"Dim": tensor.shape[-1], "SoftMaxOper": "KOP_SOFTMAX"}
+    if (rows := _rows(graph, nodes[0])) > 1:
+        return Generator("CNN_SoftMax2D_SQ8", (nodes[0].name,), {"Feat": rows, **parameters})
+    if tensor.affine.bits == 16:
+        wide: Parameters = {"In_DataSize": 2, "Out_DataSize": 2, "In_Q": 0, "Out_Q": 0, "In_InL3": 1, "Out_InL3": 1}
+        return Generator("CNN_SoftMax", (nodes[0].name,), {**wide, **parameters})
+    return Generator("CNN_SoftMax_SQ8", (nodes[0].name,), parameters)
+
+
+def _rows(graph: Graph, node: Node) -> int:
+    tensor = graph.tensors[node.inputs[0]]
+    return tensor.size // tensor.shape[-1]
+
+
+def _quantize(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    tensor, target = (graph.tensors[t] for t in (nodes[0].inputs[0], nodes[0].outputs[0]))
+    shifts = bool(np.allclose(tensor.affine.scale, target.affine.scale)) and tensor.affine.bits == target.affine.bits
+    parameters: Parameters = {
+        "In_DataSize": _bytes(tensor.affine),
+        "Out_DataSize": _bytes(target.affine),
+        "Sz": tensor.size,
+        "kop": f"KOP_CONVERT_FP_FP_{'ZEROPOINT' if shifts else 'SCALE'}",
+    }
+    return Generator("CNN_Convert", (nodes[0].name,), parameters)
+
+
+def _resize(kind: str) -> Callable[[Graph, Sequence[Node]], Generator]:
+    def make(graph: Graph, nodes: Sequence[Node]) -> Generator:
+        source, target = (graph.tensors[t] for t in (nodes[0].inputs[0], nodes[0].outputs[0]))
+        parameters: Parameters = {"Win": source.shape[2], "Hin": source.shape[1]}
+        parameters |= {"Wout": target.shape[2], "Hout": target.shape[1], "Channels": source.shape[3]}
+        parameters |= {"InOut_Type": f"{'SIGNED' if source.affine.signed else 'UNSIGNED'}_INOUT", "Type": kind}
+        name = "GenerateResizeMultiChannel" + "Q16" * (source.affine.bits == 16)
+        return Generator(name, (nodes[0].name,), parameters)
+
+    return make
+
+
+def _alone(graph: Graph, nodes: Sequence[Node]) -> Generator:
+    """A pool without a window."""
+    feat, height, width = [1, 1, 1, *graph.tensors[nodes[0].outputs[0]].shape[1:]][-3:]
+    parameters: Parameters = {"Feat": feat, "Width": width, "Height": height, "PoolOper": _NONE}
+    parameters |= {**dict.fromkeys(_names("p", "PoolPad"), 0), "ActOper": _activation(graph, nodes)}
+    return Generator("CNN_PoolAct_SQ8", (nodes[0].name,), parameters, _unsigned(graph, nodes))
+
+
+def _activation(graph: Graph, nodes: Sequence[Node]) -> str:
+    """ActOper; a ReLU whose zero is not the quantized value 0 clips at the zero point: KOP_RELUM."""
+    for node in nodes:
+        if node.operator in ACTIVATIONS:
+            shifted = graph.tensors[node.outputs[0]].affine.zero_point.any()
+            return _KINDS.get(node.operator, "KOP_RELUM" if shifted else "KOP_RELU")
+    return _NONE
+
+
+def _unsigned(graph: Graph, nodes: Sequence[Node]) -> dict[str, int]:
+    """Controls of kernels of the cluster for unsigned features."""
+    source, written = graph.tensors[nodes[0].inputs[0]].affine, graph.tensors[nodes[-1].outputs[0]].affine
+    if source.signed:
+        return {}
+    return {"OUTPUT_DATASIZE": _bytes(written), "INPUT_DATASIZE": _bytes(source)}
+
+
+def _bytes(affine: Affine) -> int:
+    """AutoTiler's data size: bytes of an element, negative where it is unsigned."""
+    return affine.bits // 8 * (1 if affine.signed else -1)
+
+
+_MAKERS: Mapping[str, Callable[[Graph, Sequence[Node]], Generator]] = {
+    **dict.fromkeys(FILTERS, _filter),
+    **dict.fromkeys(POOLS, _pool),
+    **dict.fromkeys(GLOBAL_POOLS, _global_pool),
+    "add": _add,
+    "softmax": _softmax,
+    "quantize": _quantize,
+    "resize_bilinear": _resize("KOP_BILINEAR_RESIZE"),
+    "resize_nearest_neighbor": _resize("KOP_NEAREST_NEIGHBOR_RESIZE"),
+    **dict.fromkeys(ACTIVATIONS, _alone),
+}

@@ -1,0 +1,133 @@
+"""OSCAR: columns of weights scaled against those of the input, and clipped where the output errs least.
+
+Rows of weights meet an input whose columns have the second moments m[j] = E[x[j]^2]. The algorithm is
+ai-edge-quantizer's; all of it is float64. Source: ai-edge-quantizer 0.10 (Apache-2.0), uniform_quantize/oscar.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.converters.tflite_quantiser.recipes.params import Params, from_bounds, quantised
+from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, Widths
+from tflq.converters.tflite_quantiser.recipes.weights import Reals
+from tflq.errors import UnsupportedError
+
+_Moments = NDArray[np.float64]
+
+_TINY = 1e-12
+_DEAD = 1e-8
+_SCALES = (1e-4, 1e4)
+_ROUNDS = 3
+
+
+def scaled(values: Reals, widths: Widths, moments: _Moments | None) -> Params:
+    """Return weights w[:, j] s[j], clipped and quantised, with the multiplier f32(1 / s) of the input.
+
+    Args:
+        values: [N, K].
+        widths: symmetric; blocks lie along K.
+        moments: [K]; None for an input that nothing is known of: no column is scaled, all count alike.
+
+    Raises:
+        UnsupportedError: other weights, or moments of another number of columns.
+    """
+    rows, columns = values.shape if values.ndim == 2 else (0, 0)
+    if not columns or not widths.symmetric or columns % (widths.block_size or 1):
+        raise UnsupportedError("OSCAR takes symmetric matrices of weights, whose rows the blocks divide")
+    if moments is not None and moments.size != columns:
+        raise UnsupportedError(f"OSCAR has moments of {moments.size} columns, its rows have {columns} weights")
+    weights = values.astype(np.float64)
+    factors = np.ones(columns) if moments is None else _factors(weights, moments.ravel(), widths.block_size)
+    weights = weights * factors
+    masses = _alive(np.ones(columns) if moments is None else moments.ravel() / (factors * factors))
+    steps = 2 ** (widths.bits - 1) - 1
+    sizes = np.abs(weights)
+    if widths.block_size:
+        parts = _parts(columns, widths.block_size)
+        bounds = np.stack([_clipping(sizes[:, part], masses[part], steps) for part in parts], axis=1)
+    elif widths.granularity == CHANNELWISE:
+        bounds = _clipping(sizes, masses, steps).reshape(-1, 1)
+    else:
+        bounds = _clipping(sizes.reshape(1, -1), np.tile(masses, rows), steps).reshape(1, 1)
+    axis = 1 if widths.block_size else 0
+    found = from_bounds((-bounds, bounds), widths, axis if widths.granularity != "TENSORWISE" else None)
+    return replace(quantised(weights, found), multiplier=(1.0 / factors).astype(np.float32))
+
+
+def _parts(columns: int, size: int) -> Iterator[slice]:
+    size = size or columns
+    return (slice(start, start + size) for start in range(0, columns, size))
+
+
+def _alive(moments: _Moments) -> _Moments:
+    """Return moments of which none is 0: at least 1e-8 of the largest."""
+    return np.maximum(moments, float(moments.max()) * _DEAD + _TINY)
+
+
+def _clipping(sizes: _Moments, masses: _Moments, steps: int) -> _Moments:
+    """Return for each row the bound c with the least c^2 M / (12 steps^2) + sum of max(a[j] - c, 0)^2 m[j].
+
+    M is the sum of m. Between two neighbouring magnitudes the objective is a parabola, so each piece has its minimum in
+    closed form, and the least of them counts; so does c = the largest magnitude.
+    """
+    order = np.argsort(-sizes, axis=1)
+    falling, weight = np.take_along_axis(sizes, order, 1), masses[order]
+    mass = float(masses.sum()) + _TINY
+    zeroth, first = np.cumsum(weight, 1), np.cumsum(falling * weight, 1)
+    second = np.cumsum(falling * falling * weight, 1)
+    inside = 2.0 * first / (mass / (6.0 * steps * steps) + 2.0 * zeroth)
+    below = np.concatenate([falling[:, 1:], np.zeros((len(sizes), 1))], 1)
+    inside = np.clip(inside, below, falling)
+    rounding = mass / (12.0 * steps * steps)
+    errors = (inside**2) * rounding + second - 2.0 * inside * first + (inside**2) * zeroth
+    largest = falling[:, :1]
+    candidates = np.concatenate([largest, inside], 1)
+    best = np.argmin(np.concatenate([(largest**2) * rounding, errors], 1), 1)
+    return np.asarray(candidates[np.arange(len(sizes)), best])
+
+
+def _factors(weights: _Moments, moments: _Moments, block_size: int) -> _Moments:
+    """Return the factor of each column; ones where none makes the largest weights of rows cheaper.
+
+    They start at sqrt(sqrt(m) / |w|) with the norm of the column, and move three times half way, geometrically, to the
+    same of the squares of those weights that are the largest of their row, but a quarter of the norm's at least.
+    """
+    moments = _alive(moments)
+    deviations, columns = np.sqrt(moments), moments.size
+    norms = (weights * weights).sum(0) + _TINY
+    size = block_size if block_size and columns % block_size == 0 else columns
+    rows = np.arange(len(weights))
+    before = _cost(weights, np.ones(columns), moments, size)
+    factors = _centred(np.sqrt(deviations / np.sqrt(norms)))
+    best, least = factors, _cost(weights, factors, moments, size)
+    for _ in range(_ROUNDS):
+        squares, grown = np.zeros(columns), np.abs(weights) * factors
+        for part in _parts(columns, size):
+            largest = part.start + np.argmax(grown[:, part], 1)
+            np.add.at(squares, largest, weights[rows, largest] ** 2)
+        squares = np.maximum(squares, 0.25 * norms)
+        wanted = _centred(np.sqrt(deviations / np.sqrt(squares)))
+        factors = _centred(np.sqrt(factors * wanted))
+        cost = _cost(weights, factors, moments, size)
+        if cost < least:
+            best, least = factors, cost
+    return np.ones(columns) if least >= before else best
+
+
+def _centred(factors: _Moments) -> _Moments:
+    return np.asarray(np.clip(factors / np.exp(np.mean(np.log(factors))), *_SCALES))
+
+
+def _cost(weights: _Moments, factors: _Moments, moments: _Moments, size: int) -> float:
+    """Return the sum over blocks of (sum of the rows' largest |w s|^2) (sum of m / s^2)."""
+    masses, grown = moments / (factors * factors), np.abs(weights) * factors
+    total = 0.0
+    for part in _parts(moments.size, size):
+        largest = grown[:, part].max(1)
+        total += float((largest * largest).sum()) * float(masses[part].sum())
+    return total

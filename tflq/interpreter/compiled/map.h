@@ -1,0 +1,114 @@
+/* From sums to elements: the proven map of docs/exactness.md, add then multiply, and the accumulators listed beside it. */
+#ifndef TFLQ_MAP_H
+#define TFLQ_MAP_H
+
+#include "structs.h"
+#include "vectors.h"
+
+/* What is added to whole numbers within 2^22 to read them off a float32's lowest bits; it rounds halves to even ones. */
+#define MAGIC 12582912.0f
+#define WIDE_MAGIC 6755399441055744.0 /* the same within 2^51 */
+
+/* The constants of a layer: ends of the clamp, and what makes a real number an element. */
+struct ends {
+    reals minimum, maximum, magic;
+};
+
+/* The constants of one vector of channels. */
+struct constants {
+    reals offset, scale, low, high;
+};
+
+INLINE struct ends ends_of(const struct layer *layer)
+{
+#ifdef DOT
+    const float magic = MAGIC - (float)layer->y_least; /* least is even: ties stay what they are */
+#else
+    const float magic = MAGIC;
+#endif
+    return (struct ends){all(layer->map.minimum), all(layer->map.maximum), all(magic)};
+}
+
+INLINE struct constants constants_of(const struct map *map, int32_t channel, int corrected)
+{
+    struct constants k = {*(const reals_at *)(map->offset + channel), *(const reals_at *)(map->scale + channel), {0}, {0}};
+    if (corrected) {
+        k.low = *(const reals_at *)(map->low + channel);
+        k.high = *(const reals_at *)(map->high + channel);
+    }
+    return k;
+}
+
+/* Elements of sums by the float map alone: as bytes in the lowest ones of the lanes, or as real numbers. */
+INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends, int corrected)
+{
+#ifdef DOT
+    reals u = (__builtin_convertvector(sum, reals) + k->offset) * k->scale;
+#else
+    reals u = (sum + k->offset) * k->scale;
+#endif
+    if (corrected) {
+        u += smaller(larger(u, k->low), k->high);
+    }
+    u = smaller(larger(u, ends->minimum), ends->maximum) + ends->magic;
+#ifndef DOT
+    u = u - ends->magic;
+#endif
+    return (ints)u;
+}
+
+/* Elements with those of the listed accumulators put right. */
+INLINE ints with_listed(const struct map *map, sums sum, int32_t channel, int32_t rows, ints found)
+{
+    for (int32_t row = 0; row < rows; row++) {
+        const ints other = *(const ints_at *)(map->at + row * map->stride + channel);
+        const ints value = *(const ints_at *)(map->value + row * map->stride + channel);
+        const ints mask = __builtin_convertvector(sum, ints) == other;
+        found ^= mask & (found ^ value);
+    }
+    return found;
+}
+
+static reals mapped_wide(const struct map *map, ints sum, int32_t channel)
+{
+    reals found = {0};
+    for (int32_t c = 0; c < LANES; c++) {
+        double u = (sum[c] + map->wide_offset[channel + c]) * map->wide_scale[channel + c];
+        if (map->wide_low) {
+            double v = u > map->wide_low[channel + c] ? u : map->wide_low[channel + c];
+            u += v < map->wide_high[channel + c] ? v : map->wide_high[channel + c];
+        }
+        u = u > map->minimum ? u : map->minimum;
+        u = u < map->maximum ? u : map->maximum;
+        found[c] = (float)((u + WIDE_MAGIC) - WIDE_MAGIC);
+    }
+    return found;
+}
+
+/* Elements by any map. */
+INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
+{
+    const struct map *map = &layer->map;
+    ints found;
+    if (map->wide_scale) {
+        const reals value = mapped_wide(map, __builtin_convertvector(from, ints), channel);
+#ifdef DOT
+        found = __builtin_convertvector(value, ints) - layer->y_least;
+#else
+        found = (ints)value;
+#endif
+    } else {
+        const struct ends ends = ends_of(layer);
+        const struct constants k = constants_of(map, channel, map->low != 0);
+        found = mapped(from, &k, &ends, map->low != 0);
+    }
+    return with_listed(map, from, channel, map->rows[channel / LANES], found);
+}
+
+/* Map a vector of sums, and store the channels that there are: where they are no whole vector, or the map is wide. */
+static __attribute__((noinline)) void store_any(const struct layer *layer, const sums *sum, int32_t channel, char *y)
+{
+    store_some(y, mapped_any(layer, *sum, channel), layer->map.channels - channel);
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* Vectors of the processor as GNU C has them, and what kinds of numbers a tensor holds. */
+#ifndef TFLQ_VECTORS_H
+#define TFLQ_VECTORS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define LANES 16
+#elif defined(__AVX__)
+#define LANES 8
+#else
+#define LANES 4
+#endif
+
+typedef float reals __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef int64_t longs __attribute__((vector_size(4 * LANES)));
+/* The same in memory: at any place. */
+typedef reals reals_at __attribute__((aligned(4), may_alias));
+typedef ints ints_at __attribute__((aligned(1), may_alias));
+
+/* The one place where instructions are named. DOT: four products of unsigned and signed bytes, added to each lane; without
+ * it dense layers multiply real numbers. LOOK_UP: bytes of a table of 128 by the lowest seven bits of each byte. */
+#if !defined(WITHOUT_DOT) && LANES == 16 && defined(__AVX512VNNI__)
+#include <immintrin.h>
+#define DOT(sum, x, w) (ints) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
+#ifdef __AVX512VBMI__
+#define LOOK_UP(low, high, x) _mm512_permutex2var_epi8(low, x, high)
+#endif
+#elif !defined(WITHOUT_DOT) && LANES == 8 && defined(__AVXVNNI__)
+#include <immintrin.h>
+#define DOT(sum, x, w) (ints) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+INLINE reals all(float x) { return x - (reals){0}; }
+INLINE ints all_ints(int32_t x) { return x - (ints){0}; }
+
+/* sum + x * w of whole numbers whose sums stay below 2^24: exact, so one rounding or two are the same. Everywhere else
+ * the compiler may not fuse (-ffp-contract=off): maps are proven for a product that is rounded, then a sum. */
+INLINE reals plus_product(reals sum, reals x, reals w)
+{
+#ifdef __FMA__
+    reals found;
+    for (int c = 0; c < LANES; c++) {
+        found[c] = __builtin_fmaf(x[c], w[c], sum[c]);
+    }
+    return found;
+#else
+    return sum + x * w;
+#endif
+}
+
+/* Elements in the arena: bytes, quantized value - least of the type, where bytes are multiplied; else the quantized
+ * values as real numbers. Sums have the kind of the products. */
+#ifdef DOT
+#define GROUP 4
+typedef uint8_t element;
+typedef ints sums;
+typedef ints_at factors;
+typedef int32_t inputs; /* as many elements as one factor takes */
+#define MULTIPLY_ADD(sum, x, w) DOT(sum, all_ints(x), w)
+#define LEAST(least) 0 /* of the quantized value that an element 0 stands for */
+#else
+#define GROUP 1
+typedef float element;
+typedef reals sums;
+typedef reals_at factors;
+typedef float inputs;
+#define MULTIPLY_ADD(sum, x, w) plus_product(sum, all(x), w)
+#define LEAST(least) (least)
+#endif
+#define BYTES ((int64_t)sizeof(element))
+
+INLINE reals larger(reals a, reals b)
+{
+    for (int c = 0; c < LANES; c++) {
+        a[c] = a[c] > b[c] ? a[c] : b[c];
+    }
+    return a;
+}
+
+INLINE reals smaller(reals a, reals b)
+{
+    for (int c = 0; c < LANES; c++) {
+        a[c] = a[c] < b[c] ? a[c] : b[c];
+    }
+    return a;
+}
+
+/* LANES elements as real numbers. */
+INLINE reals load_elements(const char *at)
+{
+#ifdef DOT
+    ints wide;
+    for (int c = 0; c < LANES; c++) {
+        wide[c] = ((const uint8_t *)at)[c];
+    }
+    return __builtin_convertvector(wide, reals);
+#else
+    return *(const reals_at *)at;
+#endif
+}
+
+/* Store whole numbers as elements: `found` holds them in the lowest byte of each lane, or as real numbers. */
+INLINE void store_elements(char *at, ints found)
+{
+#ifdef DOT
+    int32_t wide[LANES];
+    memcpy(wide, &found, sizeof wide);
+    for (int c = 0; c < LANES; c++) {
+        ((uint8_t *)at)[c] = (uint8_t)wide[c];
+    }
+#else
+    *(ints_at *)at = found;
+#endif
+}
+
+/* Copy the first bytes of a vector, in pieces of fixed size. */
+INLINE void copy_part(char *at, const char *from, int32_t bytes)
+{
+    UNROLL for (int32_t part = 4 * LANES; part; part /= 2) {
+        if (bytes & part) {
+            memcpy(at, from, (size_t)part);
+            at += part;
+            from += part;
+        }
+    }
+}
+
+/* The same of the first `count` lanes. */
+INLINE void store_some(char *at, ints found, int32_t count)
+{
+    char kept[4 * LANES];
+    store_elements(kept, found);
+    copy_part(at, kept, (int32_t)BYTES * (count < LANES ? count : LANES));
+}
+
+#endif

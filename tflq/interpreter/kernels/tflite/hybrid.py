@@ -1,0 +1,167 @@
+"""Hybrid operators: activations turned to int8 at run time, row by row, and integer dot products (docs/tflite.md).
+
+Float activations turned to int8 at run time, row by row: the input side of hybrid operators (docs/tflite.md).
+
+Symmetric: scale = f32(max|x| / 127), q = clamp(round(x * f32(127 / max|x|)), +-127). Asymmetric: the range, widened to
+0, is cut into 255 steps; the zero point is the one of the bound with the smaller error, rounded half away from zero;
+q = clamp(zero_point + round(x * f32(1 / scale)), -128, 127). Eight elements at a time the rounding is
+trunc(f32(x + copysign(0.5, x))), in the rest of a row it is half away from zero: they differ next to one half.
+
+Source: TFLite kernels/internal/optimized/neon_tensor_utils.cc (NeonSymmetricQuantizeFloats,
+NeonAsymmetricQuantizeFloats), which its wheels run on x86 through SSE, also under the reference kernels.
+
+Integer dot products of hybrid operators, as TFLite's SSE code computes them (docs/tflite.md).
+
+sum over k of w[o, k] * q[k] - zero_point * sum over k of w[o, k]. Sixteen columns at a time the sign of q is moved to
+w, where -(-128) stays -128: a product of w = -128 and q < 0 has the wrong sign there. The remaining columns are right.
+
+Source: TFLite kernels/internal/optimized/sse_tensor_utils.cc (DotProdInt8x4x4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.graph import Array
+from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
+from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away
+
+Floats = NDArray[np.float32]
+
+_VECTOR = 8
+"""Elements that the vector loop takes at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedRows:
+    """Rows of integers with the scale and zero point of each: x ~ scale * (q - zero_point).
+
+    Attributes:
+        codes: int8[..., K].
+        scale: float32[...].
+        zero_point: int64[...].
+    """
+
+    codes: NDArray[np.int8]
+    scale: Floats
+    zero_point: NDArray[np.int64]
+
+
+def quantize_rows(x: Floats, asymmetric: bool) -> QuantisedRows:
+    """Quantise each row of x: float32[..., K]."""
+    return quantize_asymmetric(x) if asymmetric else quantize_symmetric(x)
+
+
+def quantize_symmetric(x: Floats) -> QuantisedRows:
+    """Quantise each row to -127..127; a row of zeros has scale 1."""
+    with np.errstate(all="ignore"):
+        reach: Floats = np.abs(x).max(axis=-1, initial=np.float32(0))
+        flat = reach == 0
+        scale: Floats = np.where(flat, np.float32(1), reach / np.float32(127))
+        inverse: Floats = np.where(flat, np.float32(0), np.float32(127) / reach)
+        codes = np.clip(_rounded(x, inverse), -127, 127)
+    return QuantisedRows(codes.astype(np.int8), scale, np.zeros(reach.shape, np.int64))
+
+
+def quantize_asymmetric(x: Floats) -> QuantisedRows:
+    """Quantise each row to -128..127; a row of zeros has scale 1 and zero point 0."""
+    with np.errstate(all="ignore"):
+        low: Floats = x.min(axis=-1, initial=np.float32(0))
+        high: Floats = x.max(axis=-1, initial=np.float32(0))
+        flat = low == high
+        step = (high - low).astype(np.float64) / 255.0
+        from_low, from_high = low / step, high / step
+        exact = np.where(128.0 + np.abs(from_low) < 127.0 + np.abs(from_high), -128.0 - from_low, 127.0 - from_high)
+        zero_point = np.where(flat, 0, round_half_away(np.clip(np.nan_to_num(exact), -128, 127))).astype(np.int64)
+        scale: Floats = np.where(flat, 1, step).astype(np.float32)
+        inverse: Floats = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
+        codes = np.clip(_rounded(x, inverse) + zero_point[..., None], -128, 127)
+    return QuantisedRows(codes.astype(np.int8), scale, zero_point)
+
+
+def _rounded(x: Floats, inverse: Floats) -> NDArray[np.int64]:
+    product: Floats = x * inverse[..., None]
+    vectors = x.shape[-1] // _VECTOR * _VECTOR
+    head = np.trunc(product[..., :vectors] + np.where(product[..., :vectors] < 0, np.float32(-0.5), np.float32(0.5)))
+    return float_to_int32(np.concatenate([head, round_half_away(product[..., vectors:])], axis=-1))
+
+
+_BLOCK = 16
+_LARGEST_CODE = 128
+
+
+@dataclass(frozen=True, eq=False)
+class HybridProduct:
+    """Weights packed.
+
+    Attributes:
+        prepared: of the weights [O, K].
+        row_sums: int64[O].
+        lowest: of the places in whole blocks where w is -128, as 0 and 1; None where there are none.
+    """
+
+    prepared: MatrixProduct
+    row_sums: Integers
+    lowest: MatrixProduct | None
+
+
+def signed_weights(weights: Array) -> Array:
+    """Return weights as the kernels read them: the bytes of uint8 ones as int8."""
+    return weights.view(np.int8) if weights.dtype == np.uint8 else weights
+
+
+def prepare_hybrid(weights: Array, blocks: bool = True) -> HybridProduct:
+    """Make weights ready.
+
+    Args:
+        weights: int8[O, K].
+        blocks: whether the sum runs in blocks of sixteen; a matrix library's product is right everywhere.
+    """
+    columns = weights.shape[1] // _BLOCK * _BLOCK if blocks else 0
+    lowest = weights[:, :columns] == -_LARGEST_CODE
+    return HybridProduct(
+        prepare_product(weights, _LARGEST_CODE),
+        weights.astype(np.int64).sum(axis=1),
+        prepare_product(lowest.astype(np.int8), _LARGEST_CODE) if lowest.any() else None,
+    )
+
+
+def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> NDArray[np.float32]:
+    """Return the sums, rounded to float32: quantized values int8[..., K] -> float32[..., O]."""
+    total = accumulate_product(product.prepared, rows.codes)
+    if product.lowest is not None:
+        columns = product.lowest.columns.shape[0]
+        extra = accumulate_product(product.lowest, np.minimum(rows.codes[..., :columns], 0))
+        total = total.astype(np.int64) + 256 * extra.astype(np.int64)
+    if rows.zero_point.any():
+        total = total.astype(np.int64) - rows.zero_point[..., None] * product.row_sums
+    return total.astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class HybridMatrix:
+    """Integer weights that meet quantised vectors.
+
+    Attributes:
+        product: packed weights.
+        scale: of the weights.
+        asymmetric: whether vectors get a zero point.
+    """
+
+    product: HybridProduct
+    scale: np.float32
+    asymmetric: bool
+
+    def prepare(self, x: Floats) -> object:
+        """Quantise each vector."""
+        return quantize_rows(x, self.asymmetric)
+
+    def times(self, prepared: object) -> Floats:
+        """Return the product in float32: f32(total) * f32(scale of the weights * scale of the vector)."""
+        rows = cast(QuantisedRows, prepared)
+        result: Floats = hybrid_product(self.product, rows) * (self.scale * rows.scale)[..., None]
+        return result
