@@ -14,7 +14,7 @@ from tflq.errors import FormatError
 from tflq.limits import Limits, applied
 from tflq.schemas.flatbuffer import Table, Union, decode, encode
 from tflq.schemas.flatbuffer import declare as d
-from tflq.schemas.flatbuffer.scalars import FLOAT64, INT16, INT32, UINT32
+from tflq.schemas.flatbuffer.scalars import INT32, UINT32
 
 IDENTIFIER = b"TEST"
 
@@ -51,9 +51,9 @@ class Everything(Table):
     u64: int = d.uint64()
     f32: float = d.float32(0.5)
     f64: float = d.float64()
-    maybe: int | None = d.optional_integer(INT16)
-    perhaps: bool | None = d.optional_boolean()
-    ratio: float | None = d.optional_float(FLOAT64)
+    maybe: int | None = d.optional(d.int16())
+    perhaps: bool | None = d.optional(d.boolean())
+    ratio: float | None = d.optional(d.float64())
     colour: Colour = d.enum(Colour.GREEN)
     name: str | None = d.string()
     names: list[str] | None = d.strings()

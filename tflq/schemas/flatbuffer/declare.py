@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tflq.schemas.flatbuffer.table import Table, Union
 
 NumberT = TypeVar("NumberT", bound=np.generic)
+ValueT = TypeVar("ValueT", bool, int, float)
 EnumT = TypeVar("EnumT", bound=IntEnum)
 TableT = TypeVar("TableT", bound="Table")
 UnionT = TypeVar("UnionT", bound="Union")
@@ -37,74 +38,30 @@ class VectorOf(Generic[NumberT]):
             """Set the array."""
 
 
-def boolean(default: bool = False) -> bool:
-    """Declare a truth value."""
-    return cast(bool, fields.ScalarField(scalars.BOOL, default))
+class Declaration(Protocol[ValueT]):
+    """Declares a field of one kind of numbers."""
+
+    def __call__(self, default: ValueT = ...) -> ValueT:
+        """Return the field under the type of its values."""
 
 
-def int8(default: int = 0) -> int:
-    """Declare a signed integer of 8 bits."""
-    return cast(int, fields.ScalarField(scalars.INT8, default))
+def _number(scalar: Scalar, zero: ValueT) -> Declaration[ValueT]:
+    """Return the function that declares a field of that type: f(default=0)."""
+    return lambda default=zero: cast(ValueT, fields.ScalarField(scalar, default))
 
 
-def uint8(default: int = 0) -> int:
-    """Declare an unsigned integer of 8 bits."""
-    return cast(int, fields.ScalarField(scalars.UINT8, default))
+boolean = _number(scalars.BOOL, False)
+int8, int16, int32, int64 = (_number(each, 0) for each in (scalars.INT8, scalars.INT16, scalars.INT32, scalars.INT64))
+uint8, uint16, uint32, uint64 = (
+    _number(each, 0) for each in (scalars.UINT8, scalars.UINT16, scalars.UINT32, scalars.UINT64)
+)
+float32, float64 = (_number(each, 0.0) for each in (scalars.FLOAT32, scalars.FLOAT64))
 
 
-def int16(default: int = 0) -> int:
-    """Declare a signed integer of 16 bits."""
-    return cast(int, fields.ScalarField(scalars.INT16, default))
-
-
-def uint16(default: int = 0) -> int:
-    """Declare an unsigned integer of 16 bits."""
-    return cast(int, fields.ScalarField(scalars.UINT16, default))
-
-
-def int32(default: int = 0) -> int:
-    """Declare a signed integer of 32 bits."""
-    return cast(int, fields.ScalarField(scalars.INT32, default))
-
-
-def uint32(default: int = 0) -> int:
-    """Declare an unsigned integer of 32 bits."""
-    return cast(int, fields.ScalarField(scalars.UINT32, default))
-
-
-def int64(default: int = 0) -> int:
-    """Declare a signed integer of 64 bits."""
-    return cast(int, fields.ScalarField(scalars.INT64, default))
-
-
-def uint64(default: int = 0) -> int:
-    """Declare an unsigned integer of 64 bits."""
-    return cast(int, fields.ScalarField(scalars.UINT64, default))
-
-
-def float32(default: float = 0.0) -> float:
-    """Declare a float of 32 bits."""
-    return cast(float, fields.ScalarField(scalars.FLOAT32, default))
-
-
-def float64(default: float = 0.0) -> float:
-    """Declare a float of 64 bits."""
-    return cast(float, fields.ScalarField(scalars.FLOAT64, default))
-
-
-def optional_boolean() -> bool | None:
-    """Declare a truth value without a default: None if absent."""
-    return cast("bool | None", fields.ScalarField(scalars.BOOL, None))
-
-
-def optional_integer(scalar: Scalar) -> int | None:
-    """Declare an integer without a default: None if absent."""
-    return cast("int | None", fields.ScalarField(scalar, None))
-
-
-def optional_float(scalar: Scalar) -> float | None:
-    """Declare a float without a default: None if absent."""
-    return cast("float | None", fields.ScalarField(scalar, None))
+def optional(declared: ValueT) -> ValueT | None:
+    """Take the default from the declaration of a number or truth value: such a field reads as None if absent."""
+    cast(fields.ScalarField, declared).default = None
+    return cast("ValueT | None", declared)
 
 
 def enum(default: EnumT, scalar: Scalar = scalars.INT8) -> EnumT:

@@ -2,16 +2,10 @@
 
 # Tables and enums are declared once, in the modules below; all of them are names of this package.
 from tflq.schemas.flatbuffer.table import Table as Table
-from tflq.schemas.tflite.bases import *  # noqa: F403
 from tflq.schemas.tflite.codec import decode_model as decode_model
 from tflq.schemas.tflite.codec import encode_model as encode_model
-from tflq.schemas.tflite.codes import builtin_code as builtin_code
-from tflq.schemas.tflite.codes import set_builtin_code as set_builtin_code
 from tflq.schemas.tflite.core import *  # noqa: F403
 from tflq.schemas.tflite.enums import *  # noqa: F403
 from tflq.schemas.tflite.operators import *  # noqa: F403
-from tflq.schemas.tflite.options_empty import *  # noqa: F403
-from tflq.schemas.tflite.options_general import *  # noqa: F403
-from tflq.schemas.tflite.options_neural import *  # noqa: F403
-from tflq.schemas.tflite.options_stablehlo import *  # noqa: F403
+from tflq.schemas.tflite.options import *  # noqa: F403
 from tflq.schemas.tflite.quantization import *  # noqa: F403

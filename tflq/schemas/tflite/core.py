@@ -22,9 +22,9 @@ from tflq.schemas.flatbuffer.declare import (
 )
 from tflq.schemas.flatbuffer.scalars import INT32
 from tflq.schemas.flatbuffer.table import Table
-from tflq.schemas.tflite.bases import BuiltinOptions, BuiltinOptions2
 from tflq.schemas.tflite.enums import CustomOptionsFormat, TensorType
 from tflq.schemas.tflite.operators import BuiltinOperator
+from tflq.schemas.tflite.options import BuiltinOptions, BuiltinOptions2
 from tflq.schemas.tflite.quantization import QuantizationParameters, SparsityParameters
 
 
@@ -157,3 +157,21 @@ class Model(Table):
     external_buffer_groups: list[ExternalBufferGroup] | None = tables(ExternalBufferGroup)
     external_buffers: list[ExternalBuffer] | None = tables(ExternalBuffer)
     trailing_bytes: VectorOf[np.uint8] = unstored(np.uint8)
+
+
+def builtin_code(code: OperatorCode) -> BuiltinOperator:
+    """Return max(deprecated_builtin_code, builtin_code): files before schema 3a have only the old field.
+
+    Every int8 from 0 on is an operator, and a negative one is below any builtin_code, so this cannot fail.
+    """
+    return BuiltinOperator(max(code.deprecated_builtin_code, code.builtin_code))
+
+
+def set_builtin_code(code: OperatorCode, operator: BuiltinOperator) -> None:
+    """Set both fields: builtin_code = operator, deprecated_builtin_code = min(operator, 127).
+
+    Raises:
+        FormatError: The number is no operator.
+    """
+    code.builtin_code = operator
+    code.deprecated_builtin_code = min(operator, BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.schemas.flatbuffer.declare import VectorOf, enum, int32, tables, union, union_type, vector
-from tflq.schemas.flatbuffer.table import Table
-from tflq.schemas.tflite.bases import QuantizationDetails, SparseIndexVector
+from tflq.schemas.flatbuffer.table import Table, Union
 from tflq.schemas.tflite.enums import DimensionType
+
+
+class QuantizationDetails(Union):
+    """The quantisations beyond scale and zero point."""
+
+
+class SparseIndexVector(Union):
+    """The index vectors of a sparse dimension."""
 
 
 class CustomQuantization(QuantizationDetails, member=1):
