@@ -53,10 +53,11 @@ static void NAMED(P, B, TAPS)(const struct layer *layer, char *arena, const int3
     UNROLL for (int b = 0; b < B; b++, channel += LANES) {
         char *y = arena + BYTES * channel;
         if (map->channels - channel < LANES || map->wide_scale) {
+            sums kept[P];
             UNROLL for (int p = 0; p < P; p++) {
-                const sums sum = a[p][b];
-                store_any(layer, &sum, channel, y + y_at[p]);
+                kept[p] = a[p][b];
             }
+            store_any(layer, kept, P, channel, arena, y_at);
             continue;
         }
         const int32_t rows = map->rows[channel / LANES];

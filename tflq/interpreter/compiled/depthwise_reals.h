@@ -21,7 +21,8 @@ static __attribute__((noinline)) void finish(const struct layer *layer, const re
     const int32_t rows = layer->map.rows[channel / LANES];
     if (layer->map.channels - channel < LANES || layer->map.wide_scale) {
         for (int32_t p = 0; p < pixels; p++) {
-            store_any(layer, &sum[p], channel, y[p] + BYTES * channel);
+            const int32_t here = 0;
+            store_any(layer, &sum[p], 1, channel, y[p], &here);
         }
     } else if (layer->map.low) {
         finish_as(layer, sum, channel, pixels, y, 1, rows);

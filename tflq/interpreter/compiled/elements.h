@@ -156,11 +156,30 @@ static void read_array(const struct layer *layer, char *restrict arena, const ui
     }
 }
 
+/* Added to a real number, it is a whole number or more from the next half on, and below one before it. */
+#define BELOW_HALF 0.49999997f
+
+/* Elements of whole numbers above the least value, but for NaN. */
+INLINE ints from_whole(ints found, ints is_nan, const struct layer *layer)
+{
+    found ^= is_nan & (found ^ layer->of_nan);
+#ifndef DOT
+    found = (ints)__builtin_convertvector(found + layer->y_least, reals);
+#endif
+    return found;
+}
+
 /* Quantized values of real numbers: compiled/reals.py. The compiler may take all numbers for finite ones, so NaN and the
  * order are told by bits. */
 INLINE ints from_reals(const struct layer *layer, ints bits)
 {
     const ints size = bits & INT32_MAX, is_nan = (ints)(size > 0x7F800000);
+    if (!layer->thresholds) {
+        reals u = (reals)(bits & ~is_nan) * (float)layer->first_scale + (float)layer->offset;
+        u = smaller(larger(u, all(-(float)layer->zero)), all(255 - (float)layer->zero));
+        u = layer->is_away ? u + (reals)(((ints)u & INT32_MIN) | (ints)all(BELOW_HALF)) : whole(u);
+        return from_whole(__builtin_convertvector(u, ints) + layer->zero, is_nan, layer);
+    }
     const ints is_below = (ints)(bits < 0), place = (size ^ is_below) - is_below;
     const reals line = (reals)(bits & ~is_nan) * (float)layer->first_scale + (float)layer->offset;
     ints found = __builtin_convertvector(smaller(larger(line, all(0)), all(255)), ints);
@@ -168,12 +187,7 @@ INLINE ints from_reals(const struct layer *layer, ints bits)
     for (int c = 0; c < LANES; c++) {
         least[c] = layer->thresholds[found[c]];
     }
-    found -= (ints)(place >= least);
-    found ^= is_nan & (found ^ layer->of_nan);
-#ifndef DOT
-    found = (ints)__builtin_convertvector(found + layer->y_least, reals);
-#endif
-    return found;
+    return from_whole(found - (ints)(place >= least), is_nan, layer);
 }
 
 static void read_reals(const struct layer *layer, char *restrict arena, const int32_t *restrict from)
@@ -190,6 +204,75 @@ static void read_reals(const struct layer *layer, char *restrict arena, const in
             ints rest = {0};
             memcpy(&rest, from + i, (size_t)(length - i) * sizeof(int32_t));
             store_some(row + i * BYTES, from_reals(layer, rest), length - i);
+        }
+    }
+}
+
+static void write_reals(const struct layer *layer, const char *restrict arena, char *restrict to)
+{
+    const int64_t bytes = (int64_t)sizeof(float) * layer->length;
+    for (int32_t r = 0; r < layer->rows; r++, to += bytes) {
+        memcpy(to, arena + layer->x + (int64_t)r * layer->x_row, (size_t)bytes);
+    }
+}
+
+/* Real numbers of quantized values: f32((x - zero) * scale), or from a table. */
+static void to_reals(const struct layer *layer, char *arena)
+{
+    const int32_t length = layer->length, least = LEAST(layer->x_least);
+    const float zero = (float)layer->zero, scale = (float)layer->scale;
+    for (int32_t r = 0; r < layer->rows; r++) {
+        const element *restrict x = (const element *)(arena + layer->x + (int64_t)r * layer->x_row);
+        float *restrict y = (float *)(arena + layer->y + (int64_t)r * layer->y_row);
+        for (int32_t i = 0; i < length; i++) {
+            y[i] = layer->numbers ? layer->numbers[(int32_t)x[i] - least] : ((float)x[i] - zero) * scale;
+        }
+    }
+}
+
+/* Sums of real numbers and quantized values as the rule has them, in double. */
+static __attribute__((noinline)) void real_sum_exactly(const struct layer *layer, reals x, reals second, ints *found)
+{
+    for (int c = 0; c < LANES; c++) {
+        double u = (double)x[c] + ((double)second[c] - layer->second_offset) * layer->second_scale;
+        u = u / layer->scale + layer->offset;
+        u = u > layer->map.minimum ? u : layer->map.minimum;
+        u = u < layer->map.maximum ? u : layer->map.maximum;
+        (*found)[c] = (int32_t)((u + WIDE_MAGIC) - WIDE_MAGIC);
+    }
+}
+
+/* The same in float32, whose error is below `margin`: what lies that near to a half is computed exactly. Of sums u up to 257 in
+ * magnitude, quantized terms up to m, eight roundings lose at most (3 |u| + 8 m) 2^-24. */
+static void real_sums(const struct layer *layer, char *arena)
+{
+    const int32_t length = layer->length;
+    const float factor = (float)(1 / layer->scale), slope = (float)(layer->second_scale / layer->scale);
+    const float start = (float)(layer->offset - layer->second_offset * layer->second_scale / layer->scale);
+    const float end = start + 255 * slope, size = (start < 0 ? -start : start) + (end < 0 ? -end : end);
+    const float clear = 0.5f - (400 + 8 * size) * 0x1p-23f; /* sums within it of a whole number become that one */
+    const reals least = all(layer->map.minimum), most = all(layer->map.maximum);
+    for (int32_t r = 0; r < layer->rows; r++) {
+        const char *x = arena + layer->x + (int64_t)r * layer->x_row;
+        const char *second = arena + layer->second + (int64_t)r * layer->second_row;
+        char *y = arena + layer->y + (int64_t)r * layer->y_row;
+        for (int32_t i = 0; i < length; i += LANES, x += 4 * LANES, second += LANES * BYTES, y += LANES * BYTES) {
+            const reals a = *(const reals_at *)x, b = load_elements(second);
+            const reals u = smaller(larger(a * factor + (b * slope + start), least), most), near = whole(u);
+            ints found = __builtin_convertvector(near, ints);
+            const ints unsure = (ints)((reals)((ints)(u - near) & INT32_MAX) > clear);
+            if (has_any(unsure)) {
+                real_sum_exactly(layer, a, b, &found);
+            }
+            found += layer->zero;
+#ifndef DOT
+            found = (ints)__builtin_convertvector(found, reals);
+#endif
+            if (length - i >= LANES) {
+                store_elements(y, found);
+            } else {
+                store_some(y, found, length - i);
+            }
         }
     }
 }

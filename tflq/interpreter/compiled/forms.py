@@ -1,4 +1,4 @@
-"""What a layer is to kernels.c: linear, a pool, a table of one or two operands, a move, or thresholds of real numbers.
+"""What a layer is to kernels.c: linear, a pool, a table of one or two operands, a move, or to and from real numbers.
 
 The params say it: weights and windows as they are, the last step as a proven map (linear.py) or as a table that the
 kernel itself fills by running on all quantized values. So no rule is written here.
@@ -6,7 +6,7 @@ kernel itself fills by running on all quantized values. So no rule is written he
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,11 +16,12 @@ from tflq.graph import ABSENT, Array, DType, Graph, Tensor
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
-from tflq.interpreter.compiled.reals import ByThresholds, Floats, by_thresholds
+from tflq.interpreter.compiled.reals import ByLine, ByThresholds, Floats, ToReals, by_thresholds, to_reals
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
+from tflq.interpreter.layers.reals import RealMap, RealSum
 from tflq.interpreter.registry import kernel_name
 
 Bytes = NDArray[np.uint8]
@@ -41,6 +42,10 @@ MOVES = frozenset(("reshape", "squeeze", "expand_dims"))
 """Operators that leave elements in order."""
 SHORTEST_REFUSED = 512
 """Values from which on a softmax may refuse a row."""
+LARGEST_FACTOR = 1e20
+"""Of sums that become real numbers."""
+LEAST_SCALE = 1e-20
+"""Of what real numbers are added to: float32 computes with both it and its inverse."""
 MOST_TABLE_BYTES = 1 << 22
 """Largest table of an average."""
 
@@ -95,8 +100,8 @@ class ByExponentials:
     addends: NDArray[np.int64]
 
 
-OfQuantized: TypeAlias = Linear | Pool | ByTable | Move | ByExponentials
-Form: TypeAlias = OfQuantized | ByThresholds
+OfQuantized: TypeAlias = Linear | Pool | ByTable | Move | ByExponentials | ToReals
+Form: TypeAlias = OfQuantized | ByThresholds | ByLine | RealSum
 
 
 def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
@@ -114,9 +119,11 @@ def form_of(graph: Graph, step: Step, multiplies_bytes: bool) -> Form | None:
     tensors = [graph.tensors[t] for t in (*computed, *node.outputs)]
     if getattr(node.params, "never_falls", False) and len(tensors) == 2:
         return _thresholds(step, *tensors)
-    if not computed or any(t.dtype not in EIGHT_BITS or t.is_variable or 0 in t.shape for t in tensors):
+    if not computed or any(t.is_variable or 0 in t.shape for t in tensors):
         return None
     name = kernel_name(node)
+    if any(t.dtype not in EIGHT_BITS for t in tensors):
+        return _of_reals(step, name, tensors, multiplies_bytes) if len(computed) == len(tensors) - 1 else None
     if name in PAIRS and len(computed) == len(node.inputs) == 2:
         same = tensors[0].shape == tensors[1].shape == tensors[2].shape
         return _pair_table(step, tensors, multiplies_bytes) if same else None
@@ -189,7 +196,36 @@ def _table(step: Step, x: Tensor, y: Tensor) -> ByTable | None:
     return ByTable(table, clamp=(low, high) if is_clamp else None)
 
 
-def _thresholds(step: Step, x: Tensor, y: Tensor) -> ByThresholds | None:
+def _of_reals(step: Step, name: str, tensors: list[Tensor], multiplies_bytes: bool) -> Form | None:
+    """Return what makes real numbers of quantized values, or adds some to them."""
+    params, y = step.node.params, tensors[-1]
+    kinds = [t.dtype if t.dtype is DType.FLOAT32 else t.dtype in EIGHT_BITS for t in tensors]
+    if kinds == [True, DType.FLOAT32]:
+        if name == "dequantize":
+            return _to_reals(step, tensors[0])
+        linear = getattr(params, "linear", None)
+        if not (isinstance(linear, Linear) and isinstance(linear.maps, RealMap) and linear.groups == 1):
+            return None
+        return linear if _is_small(linear.maps) and _is_taken(linear, tensors[0], multiplies_bytes) else None
+    total = getattr(params, "real_sum", None) if name == "add" else None
+    same = all(t.shape == y.shape for t in tensors)
+    if kinds not in ([True, DType.FLOAT32, True], [DType.FLOAT32, True, True]) or not same or total is None:
+        return None
+    return total if LEAST_SCALE < total.scale < 1 / LEAST_SCALE else None
+
+
+def _is_small(maps: RealMap) -> bool:
+    """Whether any sum's real number is finite in float32, and far from its largest."""
+    return bool((np.abs(maps.multiplier) < LARGEST_FACTOR).all() and (np.abs(maps.bias) < LARGEST_FACTOR).all())
+
+
+def _to_reals(step: Step, x: Tensor) -> ToReals | None:
+    assert step.kernel is not None
+    (found,) = step.kernel.run(step.node.params, _codes(x).reshape(256, *(1,) * len(x.shape)))
+    return to_reals(found.astype(np.float32).reshape(-1)) if found.shape == (256, *(1,) * len(x.shape)) else None
+
+
+def _thresholds(step: Step, x: Tensor, y: Tensor) -> ByThresholds | ByLine | None:
     if x.dtype is not DType.FLOAT32 or y.dtype not in EIGHT_BITS or 0 in x.shape or x.is_variable or y.is_variable:
         return None
 
@@ -198,7 +234,8 @@ def _thresholds(step: Step, x: Tensor, y: Tensor) -> ByThresholds | None:
         (found,) = step.kernel.run(step.node.params, numbers.reshape(-1, *(1,) * len(x.shape)))
         return found.astype(np.int64).reshape(-1) - y.dtype.minimum
 
-    return by_thresholds(rule)
+    line = getattr(step.node.params, "line", None)
+    return by_thresholds(rule, line and replace(line, zero=line.zero - y.dtype.minimum))
 
 
 def _pair_table(step: Step, tensors: list[Tensor], multiplies_bytes: bool) -> ByTable | None:

@@ -47,6 +47,15 @@ void tflq_run(const struct plan *plan, char *arena, int64_t samples, char *const
                 case WRITE:
                     write_array(layer, own, (uint8_t *)array);
                     break;
+                case WRITE_REALS:
+                    write_reals(layer, own, array);
+                    break;
+                case TO_REALS:
+                    to_reals(layer, own);
+                    break;
+                case REAL_SUM:
+                    real_sums(layer, own);
+                    break;
                 case AVERAGE:
                 case LARGEST:
                     pool(layer, own);

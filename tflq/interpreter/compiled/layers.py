@@ -12,15 +12,19 @@ from tflq.interpreter.compiled.buffers import Buffer, Offsets
 from tflq.interpreter.compiled.compiler import Library
 from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Pool
 from tflq.interpreter.compiled.pairs import AffinePair
-from tflq.interpreter.compiled.reals import ByThresholds
+from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
 from tflq.interpreter.compiled.structures import CLayer, LayerKind, fill
 from tflq.interpreter.layers.linear import Linear
+from tflq.interpreter.layers.reals import RealMap, RealSum
+from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.numerics.step_map import StepMap
 
 Clamp = tuple[int, int] | None
 """Ends of a clamp behind a layer."""
 NEIGHBOURS = (4, 5, 3)
 """Outputs of a row that a depthwise layer of 3 x 3 computes together."""
+LARGEST = 3e38
+"""Where real numbers are clamped that have no ends."""
 NEVER = np.iinfo(np.int32).min
 """No accumulator."""
 WIDEST = 8
@@ -50,12 +54,17 @@ class Packer:
     def moved(self, kind: LayerKind, slot: int, buffer: Buffer) -> CLayer:
         """Return a layer that reads an array into a buffer, or writes it out."""
         layer = CLayer(kind=kind, slot=slot, rows=buffer.height, length=buffer.width * buffer.channels)
-        set_end(layer, "x" if kind == LayerKind.WRITE else "y", buffer)
+        set_end(layer, "x" if kind in (LayerKind.WRITE, LayerKind.WRITE_REALS) else "y", buffer)
         return layer
 
-    def by_thresholds(self, form: ByThresholds, slot: int, y: Buffer) -> CLayer:
+    def of_reals(self, form: ByThresholds | ByLine, slot: int, y: Buffer) -> CLayer:
         """Return a layer that reads an array of real numbers into a buffer of quantized values."""
         layer = self.moved(LayerKind.READ_REALS, slot, y)
+        if isinstance(form, ByLine):
+            line, layer.of_nan = form.line, form.of_nan
+            layer.first_scale, layer.offset = line.scale, line.offset
+            layer.zero, layer.is_away = line.zero, line.is_away
+            return layer
         layer.first_scale, layer.offset, layer.of_nan = form.scale, form.offset, form.of_nan
         fill(layer, self.owned, thresholds=form.least)
         return layer
@@ -82,6 +91,30 @@ class Packer:
             layer.kind = LayerKind.ROUNDED_PAIR
             (layer.first_scale, layer.first_offset), (layer.second_scale, layer.second_offset) = pair.terms
             layer.scale, layer.offset = pair.total
+        return layer
+
+    def to_reals(self, form: ToReals, x: Buffer, y: Buffer) -> CLayer:
+        """Return a function of quantized values whose results are real."""
+        layer = CLayer(kind=LayerKind.TO_REALS, rows=y.height, length=y.width * y.channels)
+        set_end(layer, "x", x)
+        set_end(layer, "y", y)
+        if form.line is None:
+            fill(layer, self.owned, numbers=form.numbers)
+        else:
+            layer.scale, zero = form.line
+            layer.zero = zero + (0 if self.library.multiplies_bytes else x.least)
+        return layer
+
+    def real_sum(self, form: RealSum, inputs: list[Buffer], y: Buffer) -> CLayer:
+        """Return a sum of real numbers, the first operand to C, and quantized values."""
+        layer = CLayer(kind=LayerKind.REAL_SUM, rows=y.height, length=y.width * y.channels)
+        real, other = inputs if form.operands[0] is None else inputs[::-1]
+        for name, buffer in (("x", real), ("second", other), ("y", y)):
+            set_end(layer, name, buffer)
+        ((layer.second_scale, zero),) = (operand for operand in form.operands if operand is not None)
+        layer.second_offset = zero - (other.least if self.library.multiplies_bytes else 0)
+        layer.scale, layer.offset, layer.map.minimum, layer.map.maximum = form.scale, form.zero, form.least, form.most
+        layer.zero = form.first - (y.least if self.library.multiplies_bytes else 0)
         return layer
 
     def copied(self, x: Buffer, y: Buffer) -> CLayer:
@@ -173,7 +206,7 @@ class Packer:
             if wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
                 layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
         fill(layer, self.owned, steps=steps.astype(np.int32))
-        self._set_map(layer, form.maps.listed, wide, clamp, width)
+        self._set_map(layer, form.maps, wide, clamp, width)
         x_at, y_at = self._image(window, x, y)
         self._set_pixels(layer, x_at[::wide], y_at[::wide])
         return layer
@@ -237,7 +270,7 @@ class Packer:
         kind = np.int8 if self.library.multiplies_bytes else np.float32
         arrays = {"weights": weights.astype(kind), "start": start.astype(np.int32), "steps": steps.astype(np.int32)}
         fill(layer, self.owned, **arrays)
-        self._set_map(layer, form.maps.listed, wide, clamp, lanes)
+        self._set_map(layer, form.maps, wide, clamp, lanes)
         return layer
 
     def _image(self, window: Window, x: Buffer, y: Buffer) -> tuple[Offsets, Offsets]:
@@ -251,9 +284,8 @@ class Packer:
         at = {"x_at": samples + x_at, "y_at": samples + y_at}
         fill(layer, self.owned, **{name: places.astype(np.int32).reshape(-1) for name, places in at.items()})
 
-    def _set_map(self, layer: CLayer, found: StepMap | None, wide: int, clamp: Clamp, width: int) -> None:
+    def _set_map(self, layer: CLayer, maps: StepMaps | RealMap, wide: int, clamp: Clamp, width: int) -> None:
         """Set the constants of a map, whose channels are repeated `wide` times, for vectors of inputs of `width`."""
-        assert found is not None
         target = layer.map
 
         def arranged(values: Array, filling: int = 0) -> Array:
@@ -262,6 +294,14 @@ class Packer:
         def ready(values: Array | None, dtype: type[np.generic]) -> Array | None:
             return None if values is None else arranged(values[None]).astype(dtype)
 
+        if isinstance(maps, RealMap):
+            values = {"wide_offset": -maps.folded, "wide_scale": maps.multiplier, "bias": maps.bias}
+            fill(target, self.owned, **{name: ready(array, np.float64) for name, array in values.items()})
+            target.minimum, target.maximum = np.clip((maps.minimum, maps.maximum), -LARGEST, LARGEST)
+            target.channels = maps.bias.size * wide
+            return
+        found = maps.listed
+        assert found is not None
         prefix, dtype = ("", np.float32) if found.scale.dtype == np.float32 else ("wide_", np.float64)
         names = ("offset", "scale", "low", "high")
         fill(target, self.owned, **{prefix + name: ready(getattr(found, name), dtype) for name in names})

@@ -105,10 +105,42 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
     return with_listed(map, from, channel, map->rows[channel / LANES], found);
 }
 
-/* Map a vector of sums, and store the channels that there are: where they are no whole vector, or the map is wide. */
-static __attribute__((noinline)) void store_any(const struct layer *layer, const sums *sum, int32_t channel, char *y)
+/* Real numbers of a vector of sums, as they are. */
+INLINE void store_reals(const struct map *map, sums from, int32_t channel, int32_t count, char *y)
 {
-    store_some(y, mapped_any(layer, *sum, channel), layer->map.channels - channel);
+    const ints sum = __builtin_convertvector(from, ints);
+    half_reals found[2];
+    UNROLL for (int h = 0; h < 2; h++) {
+        const int64_t at = channel + h * LANES / 2;
+        half_ints part;
+        memcpy(&part, (const char *)&sum + h * sizeof part, sizeof part);
+        doubles u = (__builtin_convertvector(part, doubles) + *(const doubles_at *)(map->wide_offset + at));
+        u = u * *(const doubles_at *)(map->wide_scale + at) + *(const doubles_at *)(map->bias + at);
+        for (int c = 0; c < LANES / 2; c++) {
+            u[c] = u[c] > map->minimum ? u[c] : map->minimum;
+            u[c] = u[c] < map->maximum ? u[c] : map->maximum;
+        }
+        found[h] = __builtin_convertvector(u, half_reals);
+    }
+    if (count >= LANES) {
+        memcpy(y, found, sizeof found);
+    } else {
+        copy_part(y, (const char *)found, 4 * count);
+    }
+}
+
+/* Map vectors of sums, and store the channels that there are: where they are no whole vector, or the map is no plain one. */
+static __attribute__((noinline)) void store_any(const struct layer *layer, const sums *sum, int32_t outputs, int32_t channel,
+                                                char *arena, const int32_t *y_at)
+{
+    const int32_t left = layer->map.channels - channel;
+    for (int32_t p = 0; p < outputs; p++) {
+        if (layer->map.bias) {
+            store_reals(&layer->map, sum[p], channel, left, arena + y_at[p] + 4 * channel);
+        } else {
+            store_some(arena + y_at[p] + BYTES * channel, mapped_any(layer, sum[p], channel), left);
+        }
+    }
 }
 
 #endif

@@ -14,10 +14,11 @@ from tflq.interpreter.compiled.buffers import NO_MARGINS, Buffer, Margins, image
 from tflq.interpreter.compiled.compiler import Library
 from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Form, Move, OfQuantized, Pool, form_of
 from tflq.interpreter.compiled.layers import Packer
-from tflq.interpreter.compiled.reals import ByThresholds
+from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
 from tflq.interpreter.compiled.structures import CLayer, LayerKind
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.layers.linear import Linear
+from tflq.interpreter.layers.reals import RealSum
 
 BATCH_BYTES = 1 << 18
 """Bytes of the arenas of samples that go through a layer together: they stay in the second-level cache."""
@@ -93,7 +94,9 @@ class Run:
 
     def add(self, step: Step, form: Form) -> bool:
         """Take a step in; False where its needs contradict those of the others."""
-        wanted = self._wanted(step, form)
+        wanted, written = self._wanted(step, form), {t for own in self.steps for t in own.node.outputs}
+        if isinstance(form, RealSum) and any(self._is_real(t) and t not in written for t in step.node.inputs):
+            return False  # any real numbers may come from outside
         if not all(self._needs.get(t, _Need()).meets(m, pad, is_flat) for t, m, pad, is_flat in wanted):
             return False
         for t, margins, pad, is_flat in wanted:
@@ -135,14 +138,15 @@ class Run:
         layers = [packer.moved(LayerKind.READ, n, buffers[t]) for n, t in enumerate(self.reads) if t in buffers]
         for turn, (step, form) in enumerate(zip(self.steps, self.forms, strict=True)):
             y = step.node.outputs[0]
-            if isinstance(form, ByThresholds):
-                layers.append(packer.by_thresholds(form, self.reads.index(step.node.inputs[0]), buffers[y]))
+            if isinstance(form, ByThresholds | ByLine):
+                layers.append(packer.of_reals(form, self.reads.index(step.node.inputs[0]), buffers[y]))
                 continue
             inputs = [buffers[t] for t in self._computed(step)]
             if y not in folded.same:
                 layers.append(_packed(packer, form, inputs, buffers[y], folded.clamps.get(turn)))
-        first = len(self.reads)
-        layers += [packer.moved(LayerKind.WRITE, first + n, buffers[t]) for n, t in enumerate(kept)]
+        for n, t in enumerate(kept, len(self.reads)):
+            kind = LayerKind.WRITE_REALS if self._is_real(t) else LayerKind.WRITE
+            layers.append(packer.moved(kind, n, buffers[t]))
         arena = np.zeros((batch, sample_bytes), np.uint8)
         for sample in arena:
             for buffer in buffers.values():
@@ -151,6 +155,9 @@ class Run:
 
     def _computed(self, step: Step) -> list[int]:
         return [t for t in step.node.inputs if t != ABSENT and not self.graph.tensors[t].is_constant]
+
+    def _is_real(self, t: int) -> bool:
+        return self.graph.tensors[t].dtype.is_floating
 
     def _folded(self, kept: Collection[int]) -> _Folded:
         """Find the functions that need no layer: those that change nothing, and clamps of what only they read."""
@@ -182,7 +189,7 @@ class Run:
 
     def _buffers(self, kept: Collection[int], folded: _Folded) -> dict[int, Buffer]:
         same = folded.same
-        turns = {t: (0, 0) for t in self.reads if not self.graph.tensors[t].dtype.is_floating}
+        turns = {t: (0, 0) for t in self.reads if not self._is_real(t)}
         for turn, step in enumerate(self.steps, 1):
             y = step.node.outputs[0]
             if y in same:
@@ -199,8 +206,9 @@ class Run:
         return found | {t: found[root] for t, root in same.items()}
 
     def _buffer(self, t: int, need: _Need) -> Buffer:
-        tensor, is_real = self.graph.tensors[t], not self.library.multiplies_bytes
-        return Buffer(*image_of(tensor), tensor.dtype.minimum, is_real, need.margins, need.pad)
+        tensor, is_real = self.graph.tensors[t], self._is_real(t) or not self.library.multiplies_bytes
+        least = 0 if self._is_real(t) else tensor.dtype.minimum
+        return Buffer(*image_of(tensor), least, is_real, need.margins, need.pad)
 
 
 def runs_of(graph: Graph, steps: Sequence[Step], library: Library) -> list[Run | Step]:
@@ -223,8 +231,12 @@ def _is_depthwise(form: Form) -> bool:
 
 
 def _packed(
-    packer: Packer, form: OfQuantized, inputs: list[Buffer], y: Buffer, clamp: tuple[int, int] | None
+    packer: Packer, form: OfQuantized | RealSum, inputs: list[Buffer], y: Buffer, clamp: tuple[int, int] | None
 ) -> CLayer:
+    if isinstance(form, ToReals):
+        return packer.to_reals(form, inputs[0], y)
+    if isinstance(form, RealSum):
+        return packer.real_sum(form, inputs, y)
     if isinstance(form, Pool):
         return packer.pool(form, inputs[0], y)
     if isinstance(form, ByTable):

@@ -1,7 +1,8 @@
-"""QUANTIZE of real numbers as thresholds: a rule that never falls is known by the least number of each result.
+"""Between real numbers and quantized values.
 
-The thresholds are found by the kernel itself, by halving the ordered float32 numbers. A line then gives each number's
-result or the one below it, and one threshold decides which.
+A QUANTIZE that never falls is known by the least number of each result, a threshold, which the kernel itself tells by
+halving the ordered float32 numbers. Where the params name a line that is right on both sides of all thresholds, it is
+right everywhere. Else a line gives each number's result or the one below it, and one threshold decides which.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.layers.reals import RealLine
+
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 _INFINITE = 0x7F800000
 """Place of infinity in the order of float32 numbers: its bits."""
 _NEVER = 0x7FFFFFFF
+BELOW_HALF = np.float32(0.49999997)
+"""Added to a float32, it is a whole number or more from the next half on, and below one before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +50,37 @@ class ByThresholds:
         return np.asarray(guess + (place >= self.least[guess]), np.int64)
 
 
-def by_thresholds(rule: Callable[[Floats], Integers]) -> ByThresholds | None:
-    """Return the thresholds of a rule, or None where no line leads to them.
+@dataclass(frozen=True)
+class ByLine:
+    """Results less the least of their type: clip(round(f32(f32(x * scale) + offset)), -zero, 255 - zero) + zero.
 
-    Both the rule and the guess g rise, so that being right at each threshold and in front of it proves all between.
+    Attributes:
+        line: its zero is less the least of the type, too.
+        of_nan: the result of NaN.
+    """
+
+    line: RealLine
+    of_nan: int
+
+    def of(self, x: Floats) -> Integers:
+        """Return the results of numbers that are not NaN, as kernels.c computes them."""
+        line = self.line
+        found: Floats
+        with np.errstate(over="ignore"):
+            found = x * np.float32(line.scale) + np.float32(line.offset)
+        found = np.clip(found, np.float32(-line.zero), np.float32(255 - line.zero))
+        whole: Floats = np.trunc(found + np.copysign(BELOW_HALF, found)) if line.is_away else np.rint(found)
+        return np.asarray(whole.astype(np.int64) + line.zero, np.int64)
+
+
+def by_thresholds(rule: Callable[[Floats], Integers], line: RealLine | None = None) -> ByThresholds | ByLine | None:
+    """Return the line or the thresholds of a rule, or None where no line leads to them.
+
+    The rule and both lines rise, so that being right at each threshold and in front of it proves all between.
 
     Args:
         rule: float32[n] -> results 0..255; never falls from -infinity to infinity.
+        line: what the rule may be, its zero less the least of the type.
     """
     wanted = np.arange(1, 256)
     low, high = np.full(255, -_INFINITE - 1), np.full(255, _INFINITE + 1)  # result below, not below: nothing lies there
@@ -60,20 +89,48 @@ def by_thresholds(rule: Callable[[Floats], Integers]) -> ByThresholds | None:
         reached = rule(_numbers(middle)) >= wanted
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     finite = np.flatnonzero(np.abs(high) < _INFINITE)
+    ends = _numbers(np.concatenate([high, high - 1, [-_INFINITE, _INFINITE]]).clip(-_INFINITE, _INFINITE))
     zero, of_nan = rule(np.array([-0.0, np.nan], np.float32))
     if not finite.size or zero != rule(np.zeros(1, np.float32))[0]:
         return None
+    if line is not None:
+        alone = ByLine(line, int(of_nan))
+        if np.array_equal(alone.of(ends), rule(ends)):
+            return alone
     first, last = finite[0], finite[-1]
     with np.errstate(all="ignore"):
         start, end = _numbers(high[[first, last]]).astype(np.float64)
         slope = (last - first) / (end - start)
-        line = np.array([slope, first + 0.5 - slope * start], np.float32)
+        guess = np.array([slope, first + 0.5 - slope * start], np.float32)
     least = np.append(np.where(high > _INFINITE, _NEVER, high), _NEVER).astype(np.int32)
-    found = ByThresholds(least, float(line[0]), float(line[1]), int(of_nan))
-    ends = _numbers(np.concatenate([high, high - 1, [-_INFINITE, _INFINITE]]).clip(-_INFINITE, _INFINITE))
-    return found if np.isfinite(line).all() and np.array_equal(found.of(ends), rule(ends)) else None
+    found = ByThresholds(least, float(guess[0]), float(guess[1]), int(of_nan))
+    return found if np.isfinite(guess).all() and np.array_equal(found.of(ends), rule(ends)) else None
 
 
 def _numbers(place: Integers) -> Floats:
     """Return float32 numbers by their place in order: 0 for 0 (and -0), the least positive one 1, its opposite -1."""
     return np.where(place < 0, (1 << 31) - place, place).astype(np.uint32).view(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class ToReals:
+    """A function of quantized values whose results are real.
+
+    Attributes:
+        numbers: float32[256].
+        line: scale and the value that is 0, less the least of the type: f32((q - zero) * scale); None where it is none.
+    """
+
+    numbers: Floats
+    line: tuple[float, int] | None
+
+
+def to_reals(numbers: Floats) -> ToReals:
+    """Return a table of results, as a line where it is one."""
+    zeros = np.flatnonzero(numbers == 0)
+    if zeros.size == 1:
+        zero = int(zeros[0])
+        scale = numbers[zero + 1] if zero < 255 else -numbers[zero - 1]
+        if np.array_equal((np.arange(256, dtype=np.float32) - np.float32(zero)) * scale, numbers):
+            return ToReals(numbers, (float(scale), zero))
+    return ToReals(numbers, None)

@@ -8,13 +8,17 @@
 struct map {
     const float *offset, *scale, *low, *high; /* low and high: NULL where there is no correction */
     const double *wide_offset, *wide_scale, *wide_low, *wide_high; /* instead of them, where not NULL */
+    const double *bias;        /* where not NULL: (sum + wide_offset) * wide_scale + bias is a real number, and stays one */
     const int32_t *at, *value; /* accumulators that the map gets wrong, and the elements of their lanes: rows of all channels */
     const int32_t *rows;       /* how many of them each vector of channels needs */
     int32_t channels, stride;
     float minimum, maximum;
 };
 
-enum kind { READ, WRITE, DENSE, DEPTHWISE, AVERAGE, LARGEST, PAIR, TABLE, SOFTMAX, ROUNDED_PAIR, READ_REALS };
+enum kind {
+    READ, WRITE, DENSE, DEPTHWISE, AVERAGE, LARGEST, PAIR, TABLE, SOFTMAX, ROUNDED_PAIR, READ_REALS, WRITE_REALS, TO_REALS,
+    REAL_SUM
+};
 
 struct layer {
     int32_t kind, slot;                     /* slot: of the input or output array that READ and WRITE move */
@@ -41,7 +45,9 @@ struct layer {
     double first_offset, second_offset, scale; /* of ROUNDED_PAIR: y = scale * (t + t') + offset, t = rint(first * x + first_offset) */
     int32_t is_single;                      /* whether float32 gives it */
     int32_t of_nan;                         /* of READ_REALS: the result of NaN, less the least value */
-    const int32_t *thresholds;              /* places in order of the least numbers whose results are above 0, 1, ... */
+    int32_t zero, is_away;                  /* of a line of READ_REALS; zero: of REAL_SUM, too, the element of level 0 */
+    const int32_t *thresholds;              /* places in order of the least numbers whose results are above 0, 1, ...; or NULL */
+    const float *numbers;                   /* of TO_REALS: of each quantized value, or NULL for a line */
     struct map map;
 };
 

@@ -31,6 +31,9 @@ class LayerKind(IntEnum):
     SOFTMAX = 8
     ROUNDED_PAIR = 9
     READ_REALS = 10
+    WRITE_REALS = 11
+    TO_REALS = 12
+    REAL_SUM = 13
 
 
 def _fields(text: str) -> list[tuple[str, type]]:
@@ -44,7 +47,7 @@ class CMap(ctypes.Structure):
     """struct map."""
 
     _fields_ = _fields("""
-        pointer: offset scale low high wide_offset wide_scale wide_low wide_high at value rows
+        pointer: offset scale low high wide_offset wide_scale wide_low wide_high bias at value rows
         int32: channels stride
         float: minimum maximum
     """)
@@ -62,8 +65,8 @@ class CLayer(ctypes.Structure):
             int32: height width out_width kernel_y kernel_x stride_y stride_x top left
             pointer: x_at y_at steps start weights table table_at exponentials addends
             double: first_scale second_scale offset first_offset second_offset scale
-            int32: is_single of_nan
-            pointer: thresholds
+            int32: is_single of_nan zero is_away
+            pointer: thresholds numbers
         """),
         ("map", CMap),
     ]

@@ -19,6 +19,11 @@ typedef int64_t longs __attribute__((vector_size(4 * LANES)));
 /* The same in memory: at any place. */
 typedef reals reals_at __attribute__((aligned(4), may_alias));
 typedef ints ints_at __attribute__((aligned(1), may_alias));
+/* Half as many lanes of double. */
+typedef double doubles __attribute__((vector_size(4 * LANES)));
+typedef doubles doubles_at __attribute__((aligned(8), may_alias));
+typedef float half_reals __attribute__((vector_size(2 * LANES)));
+typedef int32_t half_ints __attribute__((vector_size(2 * LANES)));
 
 /* The one place where instructions are named. DOT: four products of unsigned and signed bytes, added to each lane; without
  * it dense layers multiply real numbers. LOOK_UP: bytes of a table of 128 by the lowest seven bits of each byte. */
@@ -74,6 +79,21 @@ typedef float inputs;
 #define LEAST(least) (least)
 #endif
 #define BYTES ((int64_t)sizeof(element))
+
+/* Whether a lane is not 0. */
+INLINE int has_any(ints x)
+{
+#if LANES == 16 && defined(DOT)
+    return _mm512_test_epi32_mask((__m512i)x, (__m512i)x) != 0;
+#else
+    const longs parts = (longs)x;
+    int64_t found = 0;
+    for (int c = 0; c < LANES / 2; c++) {
+        found |= parts[c];
+    }
+    return found != 0;
+#endif
+}
 
 INLINE reals larger(reals a, reals b)
 {

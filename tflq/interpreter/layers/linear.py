@@ -23,6 +23,7 @@ from tflq.interpreter.accumulate import (
     prepare_convolution,
     prepare_product,
 )
+from tflq.interpreter.layers.reals import RealMap
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps, requantise
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
@@ -39,17 +40,17 @@ class Linear:
         window: None where it is fully connected.
         groups: number of groups.
         pad_value: what taps outside the image hold.
-        maps: from sums of w * x over stored quantized values x to quantized values.
+        maps: from sums of w * x over stored quantized values x to quantized values, or to real numbers.
     """
 
     weights: Array
     window: Window | None
     groups: int
     pad_value: int
-    maps: StepMaps
+    maps: StepMaps | RealMap
 
 
-def linear_product(weights: Array, maps: StepMaps) -> Linear:
+def linear_product(weights: Array, maps: StepMaps | RealMap) -> Linear:
     """Return a fully connected layer of weights [O, K]."""
     return Linear(weights[:, None, None, :], None, 1, 0, maps)
 
@@ -73,9 +74,19 @@ class Scheme:
         raise NotImplementedError
 
     @property
+    def real_map(self) -> RealMap | None:
+        """How accumulators become real numbers; None where they become quantised values."""
+        return None
+
+    @property
     def channel_zero_points(self) -> Integers | None:
         """int64[C] to take off the input before it is multiplied; None where the bias folds one zero point for all."""
         return None
+
+    @property
+    def maps(self) -> StepMaps | RealMap | None:
+        """What serves all accumulators of a layer; None where the rule itself runs."""
+        return self.real_map if self.step_map is None else self.step_map
 
     def exact(self, accumulators: Integers) -> Integers:
         """The rule itself: accumulators without bias, int64[..., O] -> quantised values int64[..., O]."""
@@ -103,7 +114,7 @@ class ConvolutionLayer:
     @property
     def linear(self) -> Linear | None:
         """The layer as `Linear`; None where no map serves it, or zero points are taken off first."""
-        maps, weights, kernel = self.filter.step_map, self.filter.weights, self.prepared.window.kernel
+        maps, weights, kernel = self.filter.maps, self.filter.weights, self.prepared.window.kernel
         if maps is None or self.filter.channel_zero_points is not None:
             return None
         depth = self.prepared.channels[0] // self.groups
@@ -133,7 +144,7 @@ class ProductLayer:
     @property
     def linear(self) -> Linear | None:
         """The layer as `Linear`; None where no map serves it."""
-        maps = self.filter.step_map
+        maps = self.filter.maps
         return None if maps is None else linear_product(self.filter.weights, maps)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Node, Operands
-from tflq.interpreter.kernels.openvino.fake_quantise import Floats, level_indices, level_values, require_sound
+from tflq.interpreter.kernels.openvino.fake_quantise import Floats, level_indices, level_values, line_of, require_sound
 from tflq.interpreter.kernels.openvino.levels import CODES, Levels, input_rule, levels_of, real_values
+from tflq.interpreter.layers.reals import RealLine
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.registry import Kernel
 
@@ -42,6 +43,12 @@ class QuantizeParams:
         """Whether results never fall while reals rise: products, roundings, sums and clips of one range do not."""
         low, high = self.rule.input_low, self.rule.input_high
         return self.source is None and low.size == high.size == 1 and high.item() - low.item() > _LEAST_RANGE
+
+    @property
+    def line(self) -> RealLine:
+        """The rule but for its bounds, where it `never_falls`."""
+        scale, shift = line_of(self.rule)
+        return RealLine(scale.item(), shift.item(), self.levels.first, is_away=False)
 
 
 def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:

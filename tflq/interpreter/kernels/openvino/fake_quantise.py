@@ -45,6 +45,14 @@ def require_sound(rule: FakeQuantize, where: str) -> None:
             )
 
 
+def line_of(rule: FakeQuantize) -> tuple[Floats, Floats]:
+    """Return a and b of an index, float32 as the bounds are."""
+    low, high = rule.input_low.astype(np.float32), rule.input_high.astype(np.float32)
+    with np.errstate(all="ignore"):
+        scale = np.float32(rule.levels - 1) / (high - low)
+        return scale, -low * scale
+
+
 def level_indices(x: Floats, rule: FakeQuantize) -> Floats:
     """Return indices 0..levels-1 as float32[..., C]; bounds are scalars or [C] along the last axis. NaN gives 0.
 
@@ -52,9 +60,8 @@ def level_indices(x: Floats, rule: FakeQuantize) -> Floats:
     """
     low, high = rule.input_low.astype(np.float32), rule.input_high.astype(np.float32)
     top = np.float32(rule.levels - 1)
+    scale, shift = line_of(rule)
     with np.errstate(all="ignore"):
-        scale = top / (high - low)
-        shift = -low * scale
         smallest, largest = np.minimum(low, high), np.maximum(low, high)
         index = np.rint(np.clip(x, smallest, largest) * scale + shift)
         # NaN is not above the lower bound.

@@ -15,6 +15,7 @@ from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Stored
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
+from tflq.interpreter.layers.reals import RealMap
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
 from tflq.interpreter.operands.checks import require_type
@@ -57,6 +58,14 @@ class FilterParams(Scheme):
     def channel_zero_points(self) -> Integers | None:
         """Z_x of each channel, where there is more than one."""
         return self.zero_point if self.is_per_channel else None
+
+    @property
+    def real_map(self) -> RealMap | None:
+        """How accumulators become real numbers; None where they become quantized values."""
+        stored = self.stored
+        if stored.levels is not None:
+            return None
+        return RealMap(self.folded, self.multiplier, self.bias, stored.minimum, stored.maximum)
 
     def reals(self, accumulators: Array) -> Doubles:
         """Return real numbers of accumulators [..., O]."""

@@ -16,8 +16,10 @@ from tflq.interpreter.kernels.openvino.levels import (
     CODES,
     Doubles,
     Stored,
+    finish,
     real_values,
 )
+from tflq.interpreter.layers.reals import RealSum
 from tflq.interpreter.operands.checks import require_broadcast, require_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
@@ -36,6 +38,19 @@ class PairParams:
 
     sources: tuple[Affine | None, Affine | None]
     stored: Stored
+
+    @property
+    def real_sum(self) -> RealSum | None:
+        """ADD as a sum of real numbers; None where a range differs by channel, or the result is real."""
+        levels, affines = self.stored.levels, [affine for affine in self.sources if affine is not None]
+        if levels is None or levels.scale.size > 1 or any(affine.is_per_axis for affine in affines):
+            return None
+        ends = finish(np.array([self.stored.minimum, self.stored.maximum]), levels).astype(np.int64) - levels.first
+        first, second = (
+            None if affine is None else (float(affine.scale[0]), int(affine.zero_point[0])) for affine in self.sources
+        )
+        scale, zero = float(levels.scale[0]), float(levels.zero[0])
+        return RealSum((first, second), scale, zero, int(ends[0]), int(ends[1]), levels.first)
 
 
 def lower_pair(node: Node, operands: Operands) -> PairParams:

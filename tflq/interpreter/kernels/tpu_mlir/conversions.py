@@ -19,6 +19,7 @@ from tflq.graph import Affine, Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_away, shift_half_up
+from tflq.interpreter.layers.reals import RealLine
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 from tflq.interpreter.registry import Kernel
@@ -49,6 +50,12 @@ class QuantizeParams:
     def never_falls(self) -> bool:
         """Whether results never fall while reals rise: products, roundings, sums and clips of one scale do not."""
         return self.table is None
+
+    @property
+    def line(self) -> RealLine | None:
+        """The rule but for its ends; None where products are rounded to float16."""
+        scale, zero_point = _inverse(self.affine, np.float32), int(self.affine.zero_point[0])
+        return None if self.half else RealLine(scale.item(), 0.0, zero_point, is_away=True)
 
 
 def lower_quantize(node: Node, operands: Operands) -> QuantizeParams:
@@ -92,9 +99,13 @@ def encode(real: Array, affine: Affine, dtype: DType, half: bool = False) -> Arr
     """
     with np.errstate(over="ignore", invalid="ignore"):
         kind = np.float16 if half or real.dtype == np.float16 else np.float32
-        inverse = np.float32(kind(1.0 / np.float64(affine.scale[0])))
-        steps = (real.astype(np.float32) * inverse).astype(kind).astype(np.float32)
+        steps = (real.astype(np.float32) * _inverse(affine, kind)).astype(kind).astype(np.float32)
     return saturate(round_half_away(steps) + np.float32(affine.zero_point[0]), dtype)
+
+
+def _inverse(affine: Affine, kind: type[np.floating]) -> np.float32:
+    found: np.float32 = np.float32(kind(1.0 / np.float64(affine.scale[0])))
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,69 @@
+"""Where an arithmetic of integers meets real numbers: what params say of it to code that computes it otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflq.interpreter.numerics.fixed_point import Integers
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RealLine:
+    """QUANTIZE as a line: round(f32(f32(x * scale) + offset)) + zero, then the ends of the type.
+
+    Attributes:
+        scale: a float32.
+        offset: likewise.
+        zero: whole number.
+        is_away: whether halves go away from zero; else to the even number.
+    """
+
+    scale: float
+    offset: float
+    zero: int
+    is_away: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RealMap:
+    """Sums as real numbers: f32(clip((acc - folded) * multiplier + bias, minimum, maximum)), in float64.
+
+    Attributes:
+        folded: int64[O].
+        multiplier: float64[O].
+        bias: float64[O].
+        minimum: of the fused activation; may be infinite.
+        maximum: likewise.
+    """
+
+    folded: Integers
+    multiplier: Doubles
+    bias: Doubles
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class RealSum:
+    """Two operands' sum: clip(rint((a + b) / scale + zero), least, most) + first, in float64.
+
+    Attributes:
+        operands: scale and zero point of quantized values, s * (q - z); None for real numbers.
+        scale: of the result.
+        zero: likewise.
+        least: level above the first one.
+        most: likewise.
+        first: quantized value of level 0.
+    """
+
+    operands: tuple[tuple[float, int] | None, tuple[float, int] | None]
+    scale: float
+    zero: float
+    least: int
+    most: int
+    first: int
