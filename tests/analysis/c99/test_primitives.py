@@ -14,7 +14,7 @@ from tflq.analysis.c99.recorder import Call
 from tflq.analysis.c99.shared import Shared
 from tflq.interpreter.kernels.aipu import multiplier
 from tflq.interpreter.kernels.tpu_mlir import rounding as tpu_mlir
-from tflq.interpreter.numerics import fixed_point, gemmlowp
+from tflq.interpreter.numerics import fixed_point, gemmlowp, gemmlowp_int16
 from tflq.interpreter.recording.primitive import Primitive
 
 Integers = NDArray[np.int64]
@@ -38,6 +38,11 @@ CASES = {
     "mbq": (fixed_point.multiply_by_quantized_multiplier, [INT32, INT32, (-31, 30)], {}),
     "mbq64": (fixed_point.multiply_by_quantized_multiplier_64, [(-(1 << 46), 1 << 46), (0, INT32[1]), (-31, 14)], {}),
     "exp": (gemmlowp.exp_on_negative_values, [(INT32[0], 0)], {"integer_bits": 5}),
+    "logistic16": (gemmlowp_int16.logistic_of_int16, [(-32768, 32767)], {"integer_bits": 3}),
+    **{
+        f"tanh16 of {bits} bits": (gemmlowp_int16.tanh_of_int16, [(-32768, 32767)], {"integer_bits": bits})
+        for bits in (0, 3, 6)
+    },
     "reciprocal": (gemmlowp.one_over_one_plus_x, [(0, INT32[1])], {}),
     "bit_length": (gemmlowp.bit_length, [(0, 1 << 46)], {}),
     "norm": (fixed_point.norm, [(-(1 << 46), 1 << 46), (0, 31)], {}),

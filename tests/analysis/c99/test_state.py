@@ -170,16 +170,37 @@ def test_a_variable_of_two_shapes_is_refused(tmp_path: Path) -> None:
     assert "variable /v holds int8[1, 4] and int8[1, 2]" in refused(Model([b.build([y])]), tmp_path)
 
 
-def test_svdf_keeps_its_state(oracle: Oracle, tmp_path: Path) -> None:
-    model = Model([svdf_graph("int8", (2, 7, 3, 2, 4), 5)])
+@pytest.mark.parametrize("sizes", [(2, 7, 3, 2, 4), (2, 5, 40, 1, 6), (1, 4, 23, 3, 5)])
+def test_svdf_keeps_its_state(oracle: Oracle, sizes: tuple[int, int, int, int, int], tmp_path: Path) -> None:
+    model = Model([svdf_graph("int8", sizes, 5)])
     require_tflite(oracle, tmp_path, export(model, tmp_path), model)
     for flags in ("-O0", "-O3"):
         require_program(tmp_path, flags)
 
 
-def test_the_state_of_an_lstm_is_refused(tmp_path: Path) -> None:
-    model = Model([lstm_graph("unidirectional_sequence_lstm", Lstm(), "int8")])
-    assert "LSTM_0_0' keeps state in a tensor; of such operators only SVDF" in refused(model, tmp_path)
+LSTMS = {
+    "a sequence": Lstm(steps=9),
+    "one step": Lstm(steps=0, cifg=True),
+    "two sequences, projected": Lstm(batch=2, outputs=4, projection=True),
+    "in time's order": Lstm(batch=2, time_major=True, cifg=True, clip=0.3, seed=3),
+    "peephole": Lstm(steps=3, peephole=True, outputs=4, projection=True, seed=4),
+    "normalised": Lstm(batch=2, steps=2, norm=True, seed=5),
+}
+
+
+@pytest.mark.parametrize("name", LSTMS)
+def test_an_lstm_keeps_its_state(oracle: Oracle, name: str, tmp_path: Path) -> None:
+    how = LSTMS[name]
+    model = Model([lstm_graph("unidirectional_sequence_lstm" if how.steps else "lstm", how, "int8")])
+    require_tflite(oracle, tmp_path, export(model, tmp_path), model)
+    require_program(tmp_path, "-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")
+    source = (tmp_path / "c" / "network.c").read_text()
+    assert source.count("tanh_of_int16(") == 1  # each gate is computed in one place, whatever the steps
+
+
+def test_an_lstm_of_real_numbers_is_refused(tmp_path: Path) -> None:
+    model = Model([lstm_graph("unidirectional_sequence_lstm", Lstm(), "hybrid")])
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in refused(model, tmp_path)
 
 
 def test_places_that_depend_on_state_are_refused(tmp_path: Path) -> None:

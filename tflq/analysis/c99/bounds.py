@@ -26,9 +26,14 @@ def bounds_of_type(dtype: np.dtype[np.generic]) -> Bounds:
 
 
 def bounds_of(operation: object, operands: Sequence[Expression], dtype: np.dtype[np.generic]) -> Bounds:
-    """Return the bounds of the exact result, which may lie outside the type; those of the type where none are known."""
+    """Return the bounds of the exact result, which may lie outside the type; those of the type where none are known.
+
+    A primitive with an argument `bits` gives integers of that many bits.
+    """
     if dtype.kind == "f" or any(x.is_real for x in operands):
         return bounds_of_type(dtype)
+    if isinstance(operation, Call) and "bits" in operation.fixed:
+        return bounds_of_type(np.dtype(f"int{operation.fixed['bits']}"))
     rule = _RULES.get(operation)
     found = None if rule is None else rule([(x.low, x.high) for x in operands])
     return bounds_of_type(dtype) if found is None else found

@@ -31,6 +31,7 @@ from tflq.analysis.c99.expression import (
     varying,
 )
 from tflq.analysis.c99.recorder import Call, Chosen
+from tflq.analysis.c99.stored import Stored, is_worth_memory, shape_of
 from tflq.analysis.c99.sums import fold_of, product_of, row_of, window_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
@@ -67,6 +68,7 @@ class Builder:
         self._is_primitive = any(b is not None and b.is_scalar for b in inputs)  # its callers keep to its tables
         self._made: dict[tuple[int, tuple[Axis, ...], bytes], Expression] = {}
         self._buffers: dict[int, Buffer] = {}
+        self._stored = Stored(tape)
         self.depth = 0
 
     def fill(self, target: Buffer, ids: Ids) -> None:
@@ -75,12 +77,31 @@ class Builder:
         Raises:
             UnsupportedError: what an element follows from cannot be told from its place, or has no form in C.
         """
+        while True:
+            before: int = len(self.nests)
+            known = self._stored.count
+            self._fill(target, ids)
+            if self._stored.count == known:
+                break
+            self.nests[before:] = [nest for nest in self.nests[before:] if nest.target is not target]
+            self._made.clear()  # once more: what was stored meanwhile is read from memory everywhere
+
+    def output(self, target: Buffer, ids: Ids) -> None:
+        """Fill a buffer whose elements are read where they are needed once more."""
+        before = len(self.nests)
+        self.fill(target, ids)
+        values = [nest.value for nest in self.nests[before:] if nest.target is target]
+        low, high = min(v.low for v in values), max(v.high for v in values)
+        self._stored.add(replace(target, low=low, high=high), ids, values[0] if len(values) == 1 else None)
+        self._made.clear()
+
+    def _fill(self, target: Buffer, ids: Ids) -> None:
         flat = ids.reshape(-1)
         if flat.size > 1 and self._fill_flat(target, flat):
             return
-        shape = tuple(n for n in ids.shape if n > 1)
+        shape = shape_of(self.tape, ids)
         strides = strides_of(shape)
-        parts = [(ids.reshape(shape), (0,) * len(shape))]
+        parts: list[tuple[Ids, tuple[int, ...]]] = [(ids.reshape(shape), (0,) * len(shape))]
         count = 0
         while parts:
             part, start = parts.pop()
@@ -111,6 +132,9 @@ class Builder:
         Loops along which they do not change are left out first: what does not depend on them is computed once.
         """
         ids, axes = varying(ids, axes)
+        stored = self._stored.find(ids)
+        if stored is not None:
+            return self._load(*stored, axes)
         records, places = self.tape.locate(ids.reshape(-1))
         first = self.tape.records[int(records[0])]
         if (records != records[0]).any():
@@ -128,31 +152,37 @@ class Builder:
         """Return what a sum goes over: as `build`, or memory filled before where elements come from several places."""
         self.depth += len(inner)
         try:
-            return self.build(ids, (*axes, *inner))
+            found = self.build(ids, (*axes, *inner))
         except Mixed as mixed:
             if mixed.axis not in inner:
                 raise
+            found = None
         finally:
             self.depth -= len(inner)
+        if found is not None and not is_worth_memory(found, inner, axes):
+            return found
         ids, used = varying(ids, (*axes, *inner))
-        return self._load(self.buffer(ids), np.arange(ids.size).reshape(ids.shape), used)
+        buffer = self.buffer(ids)
+        if found is not None:
+            self._stored.add(buffer, ids)
+        return self._load(buffer, np.arange(ids.size).reshape(ids.shape), used)
 
     def _fill_flat(self, target: Buffer, flat: Ids) -> bool:
         """Fill with one loop where nothing depends on more than the place in it; else do nothing."""
         axis = Axis(flat.size, 1)
         nests, outer, known = len(self.nests), self.depth, (dict(self._made), dict(self._buffers))
-        self.depth = 1
+        stored, self.depth = self._stored.count, 1
+        value: Expression | None
         try:
             value = self.build(flat, (axis,))
         except (Mixed, UnsupportedError):
-            del self.nests[nests:]
-            self._made, self._buffers = known
-            return False
+            value = None
         finally:
             self.depth = outer
-        if not _is_flat(value):
+        if value is None or not _is_flat(value):
             del self.nests[nests:]
             self._made, self._buffers = known
+            self._stored.forget(stored)
             return False
         self.nests.append(Nest(target, Index(0, (Term(axis, 1),)), (axis,), value))
         return True

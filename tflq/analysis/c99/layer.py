@@ -11,12 +11,15 @@ from tflq.analysis.c99.builder import Builder
 from tflq.analysis.c99.expression import Buffer
 from tflq.analysis.c99.recorder import ProgramOperations
 from tflq.analysis.c99.shared import Shared
+from tflq.analysis.c99.steps import step_of
+from tflq.analysis.c99.stored import computed
 from tflq.analysis.c99.text import FunctionText
 from tflq.analysis.c99.words import stored_type
 from tflq.analysis.explain.recording import RecordedNode
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Operands, Tensor
 from tflq.interpreter.execution.control import CONTROL
+from tflq.interpreter.recording.primitive import Ids
 from tflq.interpreter.recording.tape import Kind
 from tflq.interpreter.registry import kernel, kernel_name
 from tflq.quoting import c_comment
@@ -59,6 +62,17 @@ def layer_of(
     Raises:
         UnsupportedError: the layer has no form in C, with the reason.
     """
+    step = step_of(graph, index, inputs)
+    if step is None:
+        return _layer(graph, index, name, inputs, known, shared)
+    layer = _layer(step.graph, index, f"{name}_step", step.inputs, known, shared)
+    text = f"{_description(graph, index, 'one call a step')}\n{step.loop(name, layer)}"
+    return replace(layer, name=name, function=f"{layer.function}\n\n{text}")
+
+
+def _layer(
+    graph: Graph, index: int, name: str, inputs: Sequence[Array | None], known: Collection[int], shared: Shared
+) -> Layer:
     node, operands = graph.nodes[index], graph.operands(index)
     recorded = _recorded(node, operands, inputs)
     read = [None if t == ABSENT or x is None else x for t, x in zip(node.inputs, inputs, strict=True)]
@@ -77,21 +91,14 @@ def layer_of(
     ]
     names = {b.name for b in buffers if b is not None} | {name for name, _ in written}
     text = FunctionText(shared, name, recorded.tape, names)
-    lines: list[str] = []
-    outputs = []
-    for position, (output, t) in enumerate(written):
-        ids = recorded.numbers(position)
-        if ids is None:
-            raise UnsupportedError("its kernel computes in a way that is not recorded")
-        tensor = graph.tensors[t]
-        target = Buffer(output, tensor.dtype.storage, 0, 0, ids.size)
-        outputs.append(target)
-        builder = Builder(recorded.tape, buffers)
-        builder.fill(target, ids)
-        for scratch in dict.fromkeys(n.target for n in builder.nests if n.target is not target):
-            lines.append(f"    static {stored_type(scratch.dtype)} {scratch.name}[{scratch.size}];")
-        for nest in builder.nests:
-            lines += text.nest(nest)
+    builder = Builder(recorded.tape, buffers)
+    outputs = _filled(builder, [recorded.numbers(n) for n in range(len(written))], graph, written)
+    lines = [
+        f"    static {stored_type(scratch.dtype)} {scratch.name}[{scratch.size}];"
+        for scratch in dict.fromkeys(n.target for n in builder.nests if n.target not in outputs)
+    ]
+    for nest in builder.nests:
+        lines += text.nest(nest)
     body = "\n".join(lines)
     used = [i for i, b in enumerate(buffers) if b is not None and i not in constants and _is_read(b.name, body)]
     words = [f"const {stored_type(b.dtype)} *{b.name}" for i in used if (b := buffers[i])]
@@ -100,6 +107,20 @@ def layer_of(
     function = f"{head}\nstatic void {name}({', '.join(words)})\n{{\n{body}\n}}"
     arguments = (*(node.inputs[i] for i in used), *node.outputs)
     return Layer(index, name, tuple(text.constants.values()), function, arguments, keeps)
+
+
+def _filled(
+    builder: Builder, numbers: Sequence[Ids | None], graph: Graph, written: Sequence[tuple[str, int]]
+) -> list[Buffer]:
+    """Fill the outputs, those of the last operations last: they may read the others."""
+    found = {}
+    for ids, (name, t) in zip(numbers, written, strict=True):
+        if ids is None:
+            raise UnsupportedError("its kernel computes in a way that is not recorded")
+        found[name] = Buffer(name, graph.tensors[t].dtype.storage, 0, 0, ids.size), ids
+    for target, ids in sorted(found.values(), key=lambda pair: int(computed(builder.tape, pair[1]).max())):
+        builder.output(target, ids)
+    return [target for target, _ in found.values()]
 
 
 def _recorded(node: Node, operands: Operands, inputs: Sequence[Array | None]) -> RecordedNode:

@@ -77,9 +77,7 @@ def product_of(build: Builder, record: Record, places: Ids, axes: tuple[Axis, ..
     left = np.broadcast_to(x, (*stack, *x.shape[-2:]))[index[:-1]]
     right = np.moveaxis(np.broadcast_to(y, (*stack, *y.shape[-2:])), -1, -2)[index[:-2] + index[-1:]]
     inner = (Axis(left.shape[-1], build.depth + 1),)
-    build.depth += 1
-    operands = tuple(build.build(part, (*axes, *inner)) for part in (left, right))
-    build.depth -= 1
+    operands = tuple(build.inner(part, axes, inner) for part in (left, right))
     low, high = bounds_of(np.multiply, operands, record.values.dtype)
     used = operands[0].axes | operands[1].axes
     body = Operation(record.values.dtype, low, high, used, np.multiply, operands, "product", False)

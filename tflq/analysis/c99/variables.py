@@ -86,10 +86,6 @@ def _require_form(graph: Graph, kept: set[int]) -> None:
             raise UnsupportedError(f"no c99 program: {where} beside variables; only reads and assigns have a form in C")
         if not handles.issuperset(used) or any(graph.tensors[t].is_variable for t in node.outputs):
             raise UnsupportedError(f"no c99 program: {where} uses a variable of no VAR_HANDLE, or as its output")
-        if node.operator != "svdf" and any(t != ABSENT and graph.tensors[t].is_variable for t in node.inputs):
-            raise UnsupportedError(
-                f"no c99 program: {where} keeps state in a tensor; of such operators only SVDF is covered"
-            )
         if node.operator == "call_once" and moved:
             raise UnsupportedError(f"no c99 program: {where} comes behind {moved}, which needs what it sets")
         moved = moved or (where if node.operator in MOVES else "")

@@ -8,6 +8,7 @@ Source: gemmlowp fixedpoint/fixedpoint.h (logistic, tanh, exp_on_negative_values
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from tflq.graph import DType
 from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.lookup_tables import all_codes
+from tflq.interpreter.recording.primitive import note_table, primitive
 
 Table = NDArray[np.int16]
 
@@ -39,22 +41,42 @@ _EXP_OF_MINUS_POWER_OF_TWO = {
 }
 
 
-@cache
 def logistic_table(integer_bits: int) -> Table:
     """Return 1 / (1 + exp(-x)) for each int16 x with `integer_bits` integer bits, by raw bits: int16[65536]."""
-    x = all_codes(DType.INT16)
+    return _noted(logistic_of_int16, integer_bits)
+
+
+def tanh_table(integer_bits: int) -> Table:
+    """Return tanh(x) for each int16 x with `integer_bits` integer bits, by raw bits: int16[65536]."""
+    return _noted(tanh_of_int16, integer_bits)
+
+
+@primitive("logistic", "logistic of {x}, which has {integer_bits} integer bits")
+def logistic_of_int16(x: Integers, integer_bits: int) -> Integers:
+    """1 / (1 + exp(-x)) of int16 with `integer_bits` integer bits."""
     positive = saturate(_newton(_half_sum(_exp_on_negative_values(-np.abs(x), integer_bits))) << 1, 16)
-    result = np.where(x == 0, 1 << 14, np.where(x > 0, positive, _ONE - positive))
-    return _table(result)
+    return np.where(x == 0, 1 << 14, np.where(x > 0, positive, _ONE - positive))
+
+
+@primitive("tanh", "tanh of {x}, which has {integer_bits} integer bits")
+def tanh_of_int16(x: Integers, integer_bits: int) -> Integers:
+    """Tanh(x) of int16 with `integer_bits` integer bits."""
+    quotient = _newton(_half_sum(_exp_on_negative_values(-np.abs(x), integer_bits + 1)))
+    positive = saturate((quotient - _ONE_OF_TWO_BITS) << 2, 16)
+    return np.asarray(np.sign(x) * positive, np.int64)
+
+
+def _noted(function: Callable[[Integers, int], Integers], integer_bits: int) -> Table:
+    table = _tabulated(function, integer_bits)
+    note_table(table, lambda x: function(x, integer_bits))
+    return table
 
 
 @cache
-def tanh_table(integer_bits: int) -> Table:
-    """Return tanh(x) for each int16 x with `integer_bits` integer bits, by raw bits: int16[65536]."""
-    x = all_codes(DType.INT16)
-    quotient = _newton(_half_sum(_exp_on_negative_values(-np.abs(x), integer_bits + 1)))
-    positive = saturate((quotient - _ONE_OF_TWO_BITS) << 2, 16)
-    return _table(np.sign(x) * positive)
+def _tabulated(function: Callable[[Integers, int], Integers], integer_bits: int) -> Table:
+    table = function(all_codes(DType.INT16), integer_bits).astype(np.int16)
+    table.setflags(write=False)
+    return table
 
 
 def _exp_on_negative_values(a: Integers, integer_bits: int) -> Integers:
@@ -98,9 +120,3 @@ def _newton(half_denominator: Integers) -> Integers:
 
 def _wrap(x: Integers) -> Integers:
     return x.astype(np.int16).astype(np.int64)
-
-
-def _table(values: Integers) -> Table:
-    table = values.astype(np.int16)
-    table.setflags(write=False)
-    return table

@@ -18,6 +18,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
 from tflq.interpreter.numerics.fixed_point import Integers, round_half_away, scalar_multiplier, wrap_int32
+from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
 from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.lstm import (
     PROJECTION,
@@ -32,6 +33,7 @@ from tflq.interpreter.operands.sound_scales import require_sound_tensor
 Scale = tuple[int, int]
 
 _GATE_SCALE = np.float32(2.0**-12)
+_GATE_BITS = 3
 _INTERMEDIATES = 5
 _FINEST_CELL, _COARSEST_CELL = -15, -9
 _GATE_ORDER = {"input": 0, "forget": 1, "cell": 2, "output": 3}
@@ -113,6 +115,9 @@ class IntegerLstm(IntegerCell):
         hidden_scale: (multiplier, shift) from gate times tanh to the hidden value.
         hidden_zero_point: of the hidden value.
         projection: or None.
+        logistic: of the gates, by raw bits of int16.
+        tanh: of the cell gate.
+        squash: tanh of the cell state.
     """
 
     gates: dict[str, IntegerGate]
@@ -120,6 +125,9 @@ class IntegerLstm(IntegerCell):
     hidden_scale: Scale
     hidden_zero_point: int
     projection: ScaledProduct | None
+    logistic: Table
+    tanh: Table
+    squash: Table
 
 
 def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> IntegerLstm:
@@ -153,6 +161,9 @@ def lower_integer(node: Node, operands: Operands, sequence: bool = True) -> Inte
         projection=projection,
         output_zero_point=zo,
         projection_clip=clip_code(node, "proj_clip", output_scale, 8),
+        logistic=logistic_table(_GATE_BITS),
+        tanh=tanh_table(_GATE_BITS),
+        squash=tanh_table(15 + cell_scale),
     )
 
 

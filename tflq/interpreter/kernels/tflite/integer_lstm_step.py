@@ -24,13 +24,11 @@ from tflq.interpreter.numerics.fixed_point import (
     saturate,
     wrap_int32,
 )
-from tflq.interpreter.numerics.gemmlowp_int16 import logistic_table, tanh_table
 from tflq.interpreter.numerics.integer_functions import inverse_square_root
 from tflq.interpreter.numerics.lookup_tables import look_up
 from tflq.interpreter.operands.lstm import CELL_STATE, OUTPUT_STATE
 
 Codes = NDArray[np.int8]
-_GATE_BITS = 3
 _ONE = 32767
 
 
@@ -72,7 +70,7 @@ def _step(layer: IntegerLstm, from_input: dict[str, Integers], hidden: Array, ce
 
     def gate(name: str) -> Integers:
         raw = _gate(gates[name], layer, from_input[name], hidden, cell)
-        table = tanh_table(_GATE_BITS) if name == "cell" else logistic_table(_GATE_BITS)
+        table = layer.tanh if name == "cell" else layer.logistic
         return look_up(table, raw.astype(np.int16)).astype(np.int64)
 
     forget, update = gate("forget"), gate("cell")
@@ -82,7 +80,7 @@ def _step(layer: IntegerLstm, from_input: dict[str, Integers], hidden: Array, ce
     cell = saturate(_wrap_int16(kept) + _wrap_int16(added), 16)
     if layer.cell_clip:
         cell = np.clip(cell, -layer.cell_clip, layer.cell_clip)
-    squashed = look_up(tanh_table(15 + layer.cell_scale), cell.astype(np.int16)).astype(np.int64)
+    squashed = look_up(layer.squash, cell.astype(np.int16)).astype(np.int64)
     product = multiply_by_quantized_multiplier(gate("output") * squashed, *layer.hidden_scale)
     if layer.projection is None:
         return saturate(product + layer.hidden_zero_point, 8).astype(np.int8), cell
