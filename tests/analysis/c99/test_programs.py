@@ -28,8 +28,8 @@ def export(model: Path, folder: Path, target: str, *options: str) -> dict[str, o
     return dict(done.json)
 
 
-def require_equal(folder: Path, program: Path) -> None:
-    found = c_compiler.run(program, (folder / "samples.bin").read_bytes())
+def require_equal(folder: Path, program: Path, *emulator: str) -> None:
+    found = c_compiler.run(program, (folder / "samples.bin").read_bytes(), *emulator)
     expected = (folder / "expected.bin").read_bytes()
     assert found == expected, first_difference(folder, found, expected)
 
@@ -65,6 +65,34 @@ def test_sanitised_and_optimised(tmp_path: Path) -> None:
     export(DIGITS, folder, "tflite", "-n", "2")
     for flags in (("-O0",), ("-O3",), ("-O1", "-fsanitize=undefined,address", "-fno-sanitize-recover=all")):
         require_equal(folder, c_compiler.build(folder, *flags))
+
+
+MACHINES = {
+    "clang": ("clang", ""),
+    "arm": ("arm-linux-gnueabihf-gcc", "qemu-arm"),
+    "riscv64": ("riscv64-linux-gnu-gcc", "qemu-riscv64"),
+}
+"""Compiler, and what runs its programs where they are of another processor."""
+
+
+@pytest.mark.parametrize("target", ["tflite", "openvino"])  # both compute with double somewhere
+@pytest.mark.parametrize("machine", MACHINES)
+def test_other_compilers_and_processors(machine: str, target: str, tmp_path: Path) -> None:
+    compiler, emulator = MACHINES[machine]
+    runs = (c_compiler.found(emulator),) if emulator else ()
+    c_compiler.found(compiler)
+    folder = tmp_path / "program"
+    export(DIGITS, folder, target, "-n", "3")
+    for level in ("-O0", "-O3"):
+        require_equal(folder, c_compiler.build(folder, level, *["-static"] * bool(runs), with_compiler=compiler), *runs)
+
+
+def test_32_bits(tmp_path: Path) -> None:
+    if not c_compiler.has_32_bits(tmp_path):
+        pytest.skip("the compiler has no library for -m32")
+    folder = tmp_path / "program"
+    export(DIGITS, folder, "tflite", "-n", "3")
+    require_equal(folder, c_compiler.build(folder, "-O2", "-m32", "-msse2", "-mfpmath=sse"))
 
 
 @pytest.mark.parametrize("array", ["weights", "bias", "multiplier", "shift"])
