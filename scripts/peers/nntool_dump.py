@@ -109,9 +109,11 @@ def _same(a: ArrayLike, b: ArrayLike) -> bool:
     return bool(fits and x.size and y.size and np.all(x == y))
 
 
-def _same_type(a: Affine, b: Fields, tolerance: float = 0) -> bool:
+def _same_type(a: Affine, b: Fields, absolute: float = 0, relative: float = 1e-6) -> bool:
     x, y = np.ravel(a.scale).astype(np.float64), np.ravel(b["scale"]).astype(np.float64)
-    close = (x.size == y.size or 1 in (x.size, y.size)) and bool(np.all(np.abs(x - y) <= tolerance + 1e-6 * np.abs(y)))
+    close = (x.size == y.size or 1 in (x.size, y.size)) and bool(
+        np.all(np.abs(x - y) <= absolute + relative * np.abs(y))
+    )
     return close and _same(a.zero_point, b["zero_point"]) and (a.bits, a.signed) == (b["bits"], b["signed"])
 
 
@@ -206,7 +208,7 @@ class Comparison:
         elif quant["in_qs"] and quant["in_qs"][0] and first is not None:
             # Where NNTool types a filter for another input than the one of its fusion, M and N tell which.
             source = outer if "inside_scale" in node.attributes else inner
-            self._check_type(name, "input type", first, source["quant"]["in_qs"][0], tolerance=1e-8)
+            self._check_type(name, "input type", first, source["quant"]["in_qs"][0], 1e-8, 1e-5)
         base = f"tensor/{name}" if outer is inner else f"tensor/{outer['name']}//{name}"
         outputs = self._in_their_order(node, quant, base) if node.operator == "expression" else node.outputs
         for k, (index, out) in enumerate(zip(outputs, quant["out_qs"], strict=False)):
@@ -247,14 +249,16 @@ class Comparison:
         merged = f"{bare[:-6]}_merged_split" if bare.endswith("_split") else f"{bare}_merged"
         return next((n for wanted in (name, bare, merged) for n in self.graph.nodes if n.name == wanted), None)
 
-    def _check_type(self, layer: str, what: str, index: int, expected: Fields, tolerance: float = 0) -> None:
-        """An input may differ from what its producer writes by what NNTool takes as equal: 1e-8."""
+    def _check_type(
+        self, layer: str, what: str, index: int, expected: Fields, absolute: float = 0, relative: float = 1e-6
+    ) -> None:
+        """An input may differ from what its producer writes by what NNTool takes as equal: 1e-8 + 1e-5 S."""
         tensor = self.graph.tensors[index]
         if not isinstance(tensor.quantisation, Affine):
             self._check(False, layer, what, "no type in tflq")
             return
         note = f"tflq {_text(tensor.affine)}, NNTool {_vendor_text(expected)}"
-        self._check(_same_type(tensor.affine, expected, tolerance), layer, what, note)
+        self._check(_same_type(tensor.affine, expected, absolute, relative), layer, what, note)
 
     def _check_tensor(self, layer: str, key: str, index: int) -> None:
         if key not in self.dump.arrays or index not in self.values:

@@ -127,3 +127,42 @@ def test_an_attempt_on_which_no_type_fits_is_undone() -> None:
     assert [n for n in names(graph) if "_qin" in n] == ["CONCATENATION_0_4_qin0"]
     check_type(output_of(graph, "CONCATENATION_0_2"), "int8", 1.8 / 127, 0)
     check_type(output_of(graph, "CONCATENATION_0_4"), "int8", 6 / 127, 0)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_filter_is_resolved_on_each_way_that_reaches_it(bits: int) -> None:
+    """Two ways lead to the last layer; on the second nobody demands symmetry any more. NNTool's own answers."""
+    net = Net()
+    x = net.conv(net.x, (-4.0, 3.0))
+    x = net.unary("leaky_relu", x, (-0.4, 3.0), alpha=0.1)
+    y = net.binary("mul", x, x, (0.0, 9.0), activation="relu")
+    y = net.binary("mul", y, y, (0.0, 80.0))
+    z = net.binary("add", x, net.unary("tanh", net.conv(net.x, WIDE), (-1.0, 1.0)), (-2.0, 4.0))
+    model = net.model(net.dense(y, (-3.0, 4.0)), net.conv(z, WIDE))
+    graph = lower(quantised(model, NE16, [f"feature_bits={bits}"]), "gap9")
+    if bits == 8:
+        check(graph, "FULLY_CONNECTED_0_7", "uint8", 4 / 127, 128)
+        assert "output_1_qin0" not in names(graph)
+    else:
+        check(graph, "FULLY_CONNECTED_0_7", "uint16", 7 / 65535, 28086)
+        check(graph, "output_1_qin0", "uint16", 4 / 32767, 32768)
+
+
+def test_a_16_bit_input_gives_up_bits_once_for_all_readers() -> None:
+    """The two filters become one, which its outputs ask for int8: resolved again, it reckons from the first scale."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 4.0), activation="relu")
+    ends = net.conv(x, WIDE, scale=6e-5), net.conv(x, WIDE, scale=1e-5)
+    graph = lower(quantised(net.model(*ends), NE16, ["feature_bits=16"]), "gap9")
+    check(graph, "CONV_2D_0_0", "uint16", 4 * 4 / 65535, 0)
+
+
+def test_a_concatenation_does_not_give_up_bits() -> None:
+    """A Quantize node does, in front of the filter that asks for it."""
+    net = Net()
+    joined = net.join([net.conv(net.x, WIDE), net.conv(net.x, WIDE, (3, 3))], WIDE)
+    y = net.conv(net.conv(joined, WIDE, scale=2e-5), WIDE)
+    graph = lower(quantised(net.model(y), NE16, ["feature_bits=16"]), "gap9")
+    name = next(n.name for n in graph.nodes if n.name.startswith("CONCATENATION"))
+    check(graph, name, "uint16", 8 / 65535, 32768)
+    check(graph, "CONV_2D_0_3_qin0", "uint16", 2 * 8 / 65535, 32768)

@@ -162,16 +162,3 @@ def test_a_quantize_node_between_two_widths_whose_scales_nntool_counts_as_one(to
         codes = np.arange(-127, 128, dtype=np.int8)
         (made,) = KERNELS["quantize"].run(node.params, codes)
         np.testing.assert_array_equal(made, np.floor(codes * ratio + 0.5))
-
-
-@pytest.mark.parametrize("bits", [8, 16])
-def test_a_filter_in_front_of_the_sum_of_a_squeeze_and_excitation_block(bits: int) -> None:
-    net = Net()
-    x = net.conv(net.x, (0.0, 3.0), (3, 3), activation="relu")
-    axes = net.builder.constant("axes", np.array([1, 2], np.int32))
-    gate = net.conv(net.add("mean", [x, axes], (1, 1, 1, 4), (0.0, 1.0), keep_dims=True), (-4.0, 4.0))
-    product = net.binary("mul", x, net.unary("logistic", gate, (0.0, 1.0)), (0.0, 2.0))
-    y = net.binary("add", x, net.conv(product, (-2.0, 3.0)), (-2.0, 6.0))
-    graph = lower(quantised(net.model(net.mean(y, (-1.0, 1.0))), "gap9-ne16", [f"feature_bits={bits}"]), "gap9")
-    warned = [name for name, reason in departures_of(graph).items() if "17.18" in reason]
-    assert warned == (["CONV_2D_0_5"] if bits == 16 else [])

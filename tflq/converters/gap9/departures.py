@@ -68,27 +68,12 @@ def _quantize(graph: Graph, node: Node) -> str:
     )
 
 
-def _filter(graph: Graph, node: Node) -> str:
+def _filter(_graph: Graph, node: Node) -> str:
     channels = filter_integers(node).overflowing
     named = ", ".join(map(str, channels[:4])) + (", ..." if len(channels) > 4 else "")
-    wraps = (
+    return (
         f"NNTool's product with M can wrap in 32 bits in {len(channels)} channels: {named} (17.6)" if channels else ""
     )
-    wide = "NNTool may write uint16 and convert it for the sum (17.18)" if _may_stay_wide(graph, node) else ""
-    return "; ".join(filter(None, (wraps, wide)))
-
-
-def _may_stay_wide(graph: Graph, node: Node) -> bool:
-    """Whether it reads 16 bits and writes int8 for an Add whose other operand goes to a Mul, too."""
-    types = [graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0])]
-    if [t.bits for t in types] != [16, 8] or "fusion" in node.attributes:
-        return False
-    for add in (n for n in graph.nodes if n.operator == "add" and node.outputs[0] in n.inputs):
-        sources = {_behind_thin(graph, t)[-1] for t in add.inputs if t != node.outputs[0]}
-        for product in (n for n in graph.nodes if n.operator == "mul"):
-            if sources & {_behind_thin(graph, t)[-1] for t in product.inputs}:
-                return True
-    return False
 
 
 def _dense(graph: Graph, node: Node) -> str:

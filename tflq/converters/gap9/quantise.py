@@ -23,7 +23,6 @@ from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.passes.undone_reshapes import remove_undone_reshapes
-from tflq.converters.gap9.precision import reduce_precision
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
@@ -113,5 +112,4 @@ def _without_file_facts(graph: Graph) -> Graph:
 
 
 def _typed(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
-    plan = choose_types(graph, options, positive)
-    return apply_types(graph, reduce_precision(graph, plan, options))
+    return apply_types(graph, choose_types(graph, options, positive))

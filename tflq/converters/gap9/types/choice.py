@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tflq.converters.gap9.affine_types import asymmetric, nearly_equal, power_of_two, symmetric
 from tflq.graph import Affine, Range
+from tflq.graph.quantisation import FloatArray
 
 ALL_FIELDS = frozenset({"q", "dtype", "zero_point", "scale"})
 
@@ -38,12 +39,14 @@ class Choice:
         forced: fields that a reader insists on: "q", "dtype", "zero_point", "scale".
         is_symmetric: whether it was made so; an asymmetric type may have its zero point in the middle by chance, and
             a reader that wants a symmetric one still makes it anew, with another scale.
+        made_with: the scale before it gave up bits, None where it never did.
     """
 
     affine: Affine
     range: Range
     forced: frozenset[str] = frozenset()
     is_symmetric: bool = True
+    made_with: FloatArray | None = None
 
     @staticmethod
     def made(range_: Range, codes: Codes, is_symmetric: bool, forced: frozenset[str] = frozenset()) -> Choice:
@@ -82,6 +85,11 @@ class Choice:
         if self.forced & {"zero_point", "scale"}:
             return None
         return Choice.made(self.range, wanted, True, ALL_FIELDS)
+
+    def widened(self, bits: int) -> Choice:
+        """2^bits times the scale that it was made with, the zero point as it is."""
+        made = self.affine.scale if self.made_with is None else self.made_with
+        return replace(self, affine=replace(self.affine, scale=made * made.dtype.type(1 << bits)), made_with=made)
 
     def power_of_two(self) -> Choice:
         """S = 2^ceil(log2 S), all fields forced: what the integer softmax takes."""

@@ -70,6 +70,8 @@ def _needs_ne16(form: Form) -> bool:
 def _ne16_filter(r: Request) -> Decision:
     unsigned = r.operator.unsigned
     source = r.given[0] or Choice.made(r.operator.in_ranges[0], unsigned, False)
+    if unsigned == UINT16:
+        source = source.widened(r.operator.lost_bits(source.affine.scale))
     return Decision((source,), (r.demands[0] or Choice.made(r.operator.out_ranges[0], unsigned, False),))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS, layer_of
+from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.passes.slices import UNUSED
@@ -23,6 +23,7 @@ from tflq.graph.quantisation import FloatArray
 
 InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number)."""
+_COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
@@ -187,6 +188,9 @@ def _network(
             edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, place))
     for t in _unused_pieces(graph):
         edges_out[t].append(Edge(t, producers[t], GRAPH_OUTPUT, _NOWHERE))
+    copied = {t for t, unit in producers.items() if unit == GRAPH_INPUT or units[unit].operator in _COPIED}
+    for edges in edges_out.values():
+        edges.sort(key=lambda edge: _rewired(units, copied, edge))
 
     def of_input(tensor: int) -> Choice:
         stated = range_of(graph, tensor)
@@ -207,6 +211,24 @@ def _network(
         of_input,
         of_output,
     )
+
+
+def _rewired(units: list[Unit], copied: set[int], edge: Edge) -> int:
+    """When NNTool put an edge last onto its producer's list, which it follows in this order.
+
+    As the file has them, without reshapes in front of fully connected layers, for channels first, for fusions in the
+    order of the file, for copies in front of concatenations.
+    """
+    if edge.consumer == GRAPH_OUTPUT:
+        return 0
+    unit = units[edge.consumer]
+    if unit.operator == "concatenation" and edge.tensor in copied:
+        return 4
+    if len(unit.nodes) > 1:
+        return 3
+    if unit.operator == "fully_connected":
+        return 1
+    return 2 if unit.operator in (*FILTERS, *POOLS, *GLOBAL_POOLS) else 0
 
 
 def _unused_pieces(graph: Graph) -> list[int]:

@@ -10,6 +10,8 @@ from tflq.converters.gap9.types.resolve import Resolved
 from tflq.errors import UnsupportedError
 from tflq.graph import Range
 
+Way = frozenset[int]
+"""Units, and graph inputs, between the conflict where an attempt began and where it is."""
 Turn = Edge | int
 """An edge, or the constants of a filter: the filter's unit."""
 
@@ -75,11 +77,14 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
 
 
 def eliminate(network: Network, order: Sequence[Turn]) -> None:
-    """Try each conflict in turn, and keep what lowers their number; repeat until a round keeps nothing."""
+    """Try each conflict in turn, and keep what lowers their number; repeat until a round keeps nothing.
+
+    A round is over what is in conflict when it begins: conflicts that an attempt makes wait for the next one.
+    """
     kept = True
     while kept:
         kept = False
-        for place in order:
+        for place in [p for p in order if not isinstance(p, Edge) or p.in_conflict]:
             before, restore = network.conflicts(), network.snapshot()
             if isinstance(place, Edge):
                 if not place.in_conflict:
@@ -94,10 +99,11 @@ def eliminate(network: Network, order: Sequence[Turn]) -> None:
 
 
 class _Attempt:
-    """Follows one conflict as far as it goes; each unit is asked once and follows once.
+    """Follows one conflict as far as it goes: from whom it asks to all that then are in conflict, depth first.
 
-    A conflict that asks a producer asks on: what follows a changed input asks its other producers in turn, but never
-    the reader where the conflict began. One that asks a reader asks nobody else.
+    On one way no unit comes twice, and none asks the reader where the conflict began; a unit that several ways reach
+    is resolved on each, with what its readers demand by then: a filter that was asked writes its own type again. What
+    follows a changed input asks its other producers in turn, unless the conflict began with asking a reader.
     """
 
     def __init__(self, network: Network, start: Edge) -> None:
@@ -106,66 +112,67 @@ class _Attempt:
         self.asks_on = start.state.asks_up
         self.before = dict(network.resolved)
         self.asked: set[int] = set()
-        self.followed: set[int] = set()
-        self.inputs_asked: set[int] = set()
 
     def succeeds(self) -> bool:
         """Go from the conflict to whom it asks, and on from there; False where no form fits what meets on the way."""
         try:
-            (self.up if self.asks_on else self.down)(self.start)
+            if self.asks_on:
+                self.up(self.start, frozenset({self.start.consumer}))
+            else:
+                self.down(self.start, frozenset())
         except UnsupportedError:
             return False
         return True
 
-    def up(self, edge: Edge) -> None:
+    def up(self, edge: Edge, way: Way) -> None:
         """Ask the producer for what the consumer wants."""
         if edge.producer == GRAPH_INPUT:
-            self._graph_input(edge)
+            self._graph_input(edge, way)
             return
-        if edge.producer in self.asked or edge.producer == self.start.consumer:
-            return
-        self.asked.add(edge.producer)
         unit = edge.producer
+        if unit in way:
+            return
+        self.asked.add(unit)
+        self._settle_constants(unit)
         found = self._resolve(unit, self._demands(unit))
         if found is not None:
             self._set(unit, found)
-        self._go_down(unit, edge)
-        self._go_up(unit, None)
+        self._go_down(unit, edge, way | {unit})
+        self._go_up(unit, None, way | {unit})
 
-    def down(self, edge: Edge) -> None:
+    def down(self, edge: Edge, way: Way) -> None:
         """Let the consumer follow what the producer writes, and its readers."""
         if edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
             edge.set_wanted(self.network.output_choice(edge.state.written))
             return
         unit = edge.consumer
-        if unit in self.followed:
+        if unit in way:
             return
+        way |= {unit}
         resolver = self.network.resolvers[unit]
         if resolver.is_filter and resolver.is_fusion:
-            self._keep(unit)
+            self._keep(unit, way)
             return
-        self.followed.add(unit)
         found = resolver.forward(self._arrived(unit), self._demands(unit))
         if found is None:
             return
         self._set(unit, found)
         if self.asks_on:
-            self._go_up(unit, edge)
-        self._go_down(unit, None)
+            self._go_up(unit, edge, way)
+        self._go_down(unit, None, way)
 
-    def _keep(self, unit: int) -> None:
+    def _keep(self, unit: int, way: Way) -> None:
         """A fusion that begins with a filter keeps its types where its input changes; its filter may follow, inside.
 
         What it was asked for before in this attempt it takes back, and its readers follow once more.
         """
         network = self.network
-        network.open_constants[unit] = 0
+        self._settle_constants(unit)
         if unit in self.asked:
             network.resolved[unit] = self.before[unit]
             self._publish(unit)
-            self.followed.clear()
-            self._go_down(unit, None)
+            self._go_down(unit, None, way)
         found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
         network.inner[unit] = found or network.inner[unit]
 
@@ -184,12 +191,16 @@ class _Attempt:
             return None
         return resolver.backward(self.network.resolved[unit], self._arrived(unit), demands[0])
 
+    def _settle_constants(self, unit: int) -> None:
+        """Weights and bias of a filter give way, whether it can follow or not."""
+        if unit in self.network.open_constants:
+            self.network.open_constants[unit] = 0
+
     def _set(self, unit: int, found: Resolved) -> None:
-        """Put a unit's new types onto all its edges; its constants give way."""
+        """Put a unit's new types onto all its edges."""
         network = self.network
         network.resolved[unit] = network.inner[unit] = found
-        if unit in network.open_constants:
-            network.open_constants[unit] = 0
+        self._settle_constants(unit)
         self._publish(unit)
         for edge, wanted in zip(network.edges_in[unit], found.inputs, strict=True):
             edge.set_wanted(wanted)
@@ -200,21 +211,21 @@ class _Attempt:
             for edge in network.edges_out.get(tensor, ()):
                 edge.set_written(choice)
 
-    def _go_down(self, unit: int, but: Edge | None) -> None:
+    def _go_down(self, unit: int, but: Edge | None, way: Way) -> None:
         for tensor in self.network.tensors_out[unit]:
             for edge in self.network.edges_out.get(tensor, ()):
                 if edge is not but and edge.in_conflict:
-                    self.down(edge)
+                    self.down(edge, way)
 
-    def _go_up(self, unit: int, but: Edge | None) -> None:
+    def _go_up(self, unit: int, but: Edge | None, way: Way) -> None:
         for edge in self.network.edges_in[unit]:
             if edge is not but and edge.in_conflict:
-                self.up(edge)
+                self.up(edge, way)
 
-    def _graph_input(self, edge: Edge) -> None:
-        if edge.tensor in self.inputs_asked:
+    def _graph_input(self, edge: Edge, way: Way) -> None:
+        place = _input_place(edge.tensor)
+        if place in way:
             return
-        self.inputs_asked.add(edge.tensor)
         edges = self.network.edges_out[edge.tensor]
         choice = _demand(edges, self.network.ranges[edge.tensor])
         if choice is None:
@@ -223,7 +234,12 @@ class _Attempt:
             other.set_written(choice)
         for other in edges:
             if other is not edge and other.in_conflict:
-                self.down(other)
+                self.down(other, way | {place})
+
+
+def _input_place(tensor: int) -> int:
+    """The number of a graph input on a way, where units have theirs."""
+    return GRAPH_OUTPUT - 1 - tensor
 
 
 def _demand(edges: Sequence[Edge], range_: Range) -> Choice | None:

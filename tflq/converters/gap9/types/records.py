@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tflq.converters.gap9.types.choice import Choice, Codes
 from tflq.graph import Range
+from tflq.graph.quantisation import FloatArray
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Operator:
         pads: whether it pads.
         behind: whether it stands inside a fusion, behind its first member.
         short: whether a softmax writes 8 bits.
+        lost_bits: how many bits a 16-bit input of this scale gives up.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Operator:
     pads: bool = False
     behind: bool = False
     short: bool = False
+    lost_bits: Callable[[FloatArray], int] = lambda _scale: 0
 
     @property
     def unsigned(self) -> Codes:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.types.choice import Choice
 from tflq.converters.gap9.types.forms import decide
 from tflq.converters.gap9.types.records import Decision, Operator
 from tflq.converters.gap9.units import Unit
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Range
+from tflq.graph.quantisation import FloatArray
 
+_ACCUMULATOR_BITS = 31
 Types = Sequence[Choice]
 Demands = Sequence[Choice | None]
 
@@ -132,9 +138,33 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
                 unit.pads[place],
                 place > 0,
                 options.softmax_out_8bits,
+                partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
             )
         )
     return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS)
+
+
+def _none(_scale: FloatArray) -> int:
+    return 0
+
+
+def lost_bits(graph: Graph, index: int, options: LayerOptions, scale: FloatArray) -> int:
+    """Return how many bits a 16-bit input gives up, because a filter's accumulator could overflow (docs/gap9.md, 12).
+
+    bits = ceil(log2(max|output range| / min_c(S_x * S_w[c]))) + 1; what exceeds 31, at most max_precision_limit.
+
+    Args:
+        graph: with ranges.
+        index: of the filter.
+        options: of its layer.
+        scale: S_x.
+    """
+    node = graph.nodes[index]
+    made = quantise_layer(graph, node, scale, options).bias_scale
+    stated = range_of(graph, node.outputs[0])
+    largest = max(abs(float(stated.minimum[0])), abs(float(stated.maximum[0])))
+    bits = int(np.ceil(np.log2(largest / float(made.min())))) + 1
+    return min(max(bits - _ACCUMULATOR_BITS, 0), options.max_precision_limit)
 
 
 def range_of(graph: Graph, tensor: int) -> Range:
