@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import Outcome, tflq
-from tflq.analysis.metrics import Boxes, mean_average_precision, mean_iou, word_error_rate
-from tflq.benchmarks.truth import greedy
+from tflq.analysis.metrics import Boxes, greedy, mean_average_precision, mean_iou, word_error_rate
 from tflq.converters.tflite import write_model
 from tflq.graph import DType, GraphBuilder
 
@@ -220,10 +219,10 @@ def test_refusals(
 
 def test_what_else_takes_no_boxes(boxes: tuple[Path, dict[str, Any], list[Any]]) -> None:
     folder, content, _ = boxes
-    command = ("search", "m.tflite", "-t", "gap9-ne16", "-d", "data.json", "--at-least", 90)
-    assert "its labels are boxes, which `tflq bench` measures alone" in tflq(*command, cwd=folder).refused()
-    line = tflq(*command, "--metric", "map", cwd=folder).refused()
-    assert "--metric map is for boxes, which `tflq bench` measures alone" in line
+    command = ("recover", "m.tflite", "-t", "gap9-ne16", "-d", "data.json", "-o", "out")
+    assert (
+        "its labels are boxes, which `tflq bench`, search and sensitivity take" in tflq(*command, cwd=folder).refused()
+    )
     assert "its labels are boxes; kws01 has others" in bench(folder, "kws01").refused()
     content["images"][2]["file_name"] = "other.png"
     (folder / "instances.json").write_text(json.dumps(content))

@@ -110,7 +110,7 @@ def test_anomalies(tmp_path: Path) -> None:
     assert row["auc"] == 28 / 36
     below = tflq(*arguments, "--at-least", "0.85")
     assert (below.status, "missed" in below.out) == (1, True)
-    assert "--at-least 85: the score is an AUC, 0..1" in tflq(*arguments, "--at-least", "85").refused()
+    assert "--at-least 85: AUC is 0..1" in tflq(*arguments, "--at-least", "85").refused()
     (without_task,) = tflq("bench", *arguments[2:], "--json").json["rows"]
     assert without_task == row
 

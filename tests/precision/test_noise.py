@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.support.digits_problem import evaluator, problem
-from tflq.analysis.executions import for_target
+from tflq.analysis.executions import all_outputs, for_target
 from tflq.analysis.inputs import GivenSamples
 from tflq.converters.precision import find_mixed_precision
 from tflq.precision.noise import beside_others, is_required_accuracy_within
-from tflq.precision.problem import Problem, real_outputs
+from tflq.precision.problem import Problem
 from tflq.precision.search import search
 from tflq.precision.trial import Bits, Requirement, Result, Trial
 from tflq.report.precision import noise_texts, verdict_text
@@ -19,8 +19,8 @@ from tflq.report.precision import noise_texts, verdict_text
 def answers(of: Problem, bits: Bits) -> set[int]:
     """The samples that a setting has right."""
     execution = for_target(of.graph, find_mixed_precision(of.target), of.settings(Trial(bits)))
-    found = real_outputs(execution, GivenSamples(of.samples))
-    assert of.labels is not None
+    found = all_outputs(execution, GivenSamples(of.samples))
+    assert isinstance(of.labels, np.ndarray)
     return {n for n, label in enumerate(of.labels) if int(np.argmax(found[n])) == label}
 
 

@@ -172,6 +172,18 @@ def quantised(graph: Graph, target: Target, settings: Settings) -> Graph:
     return target.quantise(graph, settings)
 
 
+def all_outputs(
+    execution: Execution, samples: Samples, progress: Callable[[int], object] = lambda _: None
+) -> NDArray[np.float64]:
+    """Run samples and return all outputs, one behind the other, as real numbers: float64[S, elements]."""
+    graph, chunks = execution.graph, []
+    for chunk in execution.iterate(samples):
+        reals = [real_values(chunk[t], graph.tensors[t]) for t in graph.outputs]
+        chunks.append(np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1))
+        progress(len(chunks[-1]))
+    return np.concatenate(chunks)
+
+
 def real_values(codes: Array, tensor: Tensor) -> NDArray[np.float64]:
     """Return the real numbers that an array of samples stands for: float64[S, *shape].
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution, for_target, in_float
+from tflq.analysis.executions import Execution, all_outputs, for_target, in_float
 from tflq.analysis.inputs import Samples
-from tflq.analysis.metrics import Metric
+from tflq.analysis.metrics import Labels, Metric, figure_of
 from tflq.analysis.similarity import measured_similarities, similarities
 from tflq.api.calibrate import calibrate
 from tflq.api.convert import write_template
@@ -20,9 +20,8 @@ from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.result import Json, TableResult, picked
 from tflq.api.samples import samples_or_calibration
 from tflq.api.target import choose_target
-from tflq.api.trials import JudgeOptions
-from tflq.benchmarks.accuracy import LabelledSamples, answers
-from tflq.benchmarks.scoring import load_named
+from tflq.api.trials import JudgeOptions, Span
+from tflq.benchmarks.scoring import load_judged
 from tflq.converters.precision import find_promotable
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.targets import Target
@@ -57,21 +56,23 @@ class Judge:
 
     Attributes:
         metric: the figure.
-        data: the samples.
-        reference: outputs of the model in floating point, float64[S, classes].
+        samples: in the model's encoding.
+        labels: theirs.
+        reference: outputs of the model in floating point, float64[S, elements].
     """
 
     metric: Metric
-    data: LabelledSamples
+    samples: Samples
+    labels: Labels
     reference: NDArray[np.float64]
 
     def score(self, execution: Execution) -> float:
         """Return the figure of a model."""
-        return self.of(answers(execution, self.data.samples))
+        return self.of(all_outputs(execution, self.samples))
 
     def of(self, outputs: NDArray[np.float64]) -> float:
-        """Return the figure of outputs, float64[S, classes]."""
-        return self.metric.compute(outputs, self.data.labels, self.reference)
+        """Return the figure of outputs, float64[S, elements]."""
+        return figure_of(self.metric, outputs, self.labels, self.reference)
 
 
 @dataclass(frozen=True)
@@ -187,10 +188,10 @@ def backward(
     chosen = samples_or_calibration(original, samples, options.calibration, count, all_given=True)
     ranged = calibrate(original, options.calibration, progress=progress)
     if options.data is not None:
-        data = load_named(options.data, original.main)
-        if span is not None:
-            data = LabelledSamples(span.of(data.samples), data.labels[span.start : span.stop], data.classes)
-        judge = Judge(metric, data, answers(in_float(original), data.samples))
+        data = load_judged(options.data, original.main)
+        taken = span or Span(0, data.samples.count)
+        judged, labels = taken.of(data.samples), taken.of_labels(data.labels)
+        judge = Judge(metric, judged, labels, all_outputs(in_float(original), judged))
     elif span is not None:
         chosen = span.of(chosen)
     subject = Promoted(original, ranged, target, wanted, chosen, judge)

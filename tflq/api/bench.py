@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.analysis.executions import taking
-from tflq.analysis.metrics import Metric, confusion_matrix, find_metric
+from tflq.analysis.metrics import AUC, TOP_1, Metric, confusion_matrix, figure_of, find_metric
 from tflq.analysis.significance import Paired
 from tflq.api.bench_report import comparison_report, row_report
 from tflq.api.calibrate import calibrate, refuse_calibration_without_target
@@ -32,7 +33,7 @@ from tflq.benchmarks.performance import INPUTS, SECONDS, Performance
 from tflq.benchmarks.results_layout import System, write_accuracy, write_performance
 from tflq.benchmarks.rows import Candidate, Row, candidates, measure_accuracy, measure_performance, pairs
 from tflq.benchmarks.scoring import DataSet, load_data, split_named
-from tflq.benchmarks.tasks import Quality, Task, find_task, require_unit
+from tflq.benchmarks.tasks import Quality, Task, find_task
 from tflq.benchmarks.truth import Judged, LabelledTruth
 from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
 from tflq.converters.settings import Settings
@@ -62,6 +63,7 @@ class BenchOptions:
         seconds: time each input of performance mode for so long; None for 10, and less does not conform.
         threads: run so many chunks of samples at the same time; results do not depend on it.
         at_least: accuracy in percent, or AUC, mAP or mIoU (0..1) where that is the score, for `is_kept`.
+        at_most: the same for a word error rate, percent.
         metrics: figures of a classifier beside its accuracy: "top-3" and the like, "sqnr" (of the outputs, against the
             model as it is), or "FILE.py:function", called with outputs float64[S, classes] and labels int64[S]; of
             boxes "map", "map50", "map75", of masks "miou", of texts "wer".
@@ -80,11 +82,18 @@ class BenchOptions:
     seconds: float | None = None
     threads: int = 1
     at_least: float | None = None
+    at_most: float | None = None
     board: Board | None = None
     metrics: tuple[str, ...] = ()
     jobs: int = 1
     scheduler: str | None = None
     recover: Span | None = None
+
+    @property
+    def bound(self) -> str | None:
+        """The option that bounds the score; None without one."""
+        given = (("--at-least", self.at_least), ("--at-most", self.at_most))
+        return next((name for name, value in given if value is not None), None)
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,7 @@ class BenchResult(PageResult, TableResult):
         measured: a row for each; of a board one.
         data: the samples.
         at_least: the least score; None where none is asked for.
+        at_most: the most, of a score of which less is better.
         board: what a board did, and beside whom; None without one.
         metrics: that were asked for.
     """
@@ -110,6 +120,7 @@ class BenchResult(PageResult, TableResult):
     measured: tuple[Row, ...]
     data: DataSet
     at_least: float | None = None
+    at_most: float | None = None
     board: tuple[BoardRun, str] | None = None
     metrics: tuple[Metric, ...] = ()
 
@@ -135,7 +146,7 @@ class BenchResult(PageResult, TableResult):
 
     @property
     def is_kept(self) -> bool:
-        """Whether no row is below the least score, and a board's results are the interpreter's."""
+        """Whether no row is beyond the bound of the score, and a board's results are the interpreter's."""
         if self.board is not None:
             return not self.board[0].comparison.differences
         values = [
@@ -144,7 +155,9 @@ class BenchResult(PageResult, TableResult):
             if isinstance(row.found, (Accuracy, Detection, WakeWords))
         ]
         values += [row.found.value for row in self.measured if isinstance(row.found, Judged)]
-        return self.at_least is None or all(value >= self.at_least for value in values)
+        least = -math.inf if self.at_least is None else self.at_least
+        most = math.inf if self.at_most is None else self.at_most
+        return all(least <= value <= most for value in values)
 
     def report(self) -> Mapping[str, Json]:
         """Return what was measured, and beside whom a board was compared."""
@@ -183,10 +196,7 @@ class BenchResult(PageResult, TableResult):
             return {}
         values = {row.name: np.asarray(row.values, np.float64) for row in self.measured if row.values is not None}
         first = values[self.measured[0].name]
-        if isinstance(data, LabelledTruth):
-            return {name: {m.name: data.figure(m, v, first) for m in self.metrics} for name, v in values.items()}
-        labels = data.labels
-        return {name: {m.name: m.compute(v, labels, first) for m in self.metrics} for name, v in values.items()}
+        return {name: {m.name: figure_of(m, v, data.labels, first) for m in self.metrics} for name, v in values.items()}
 
     @cached_property
     def confusions(self) -> Mapping[str, NDArray[np.int64]]:
@@ -278,10 +288,7 @@ def bench(
     targets = _targets(options.targets, wanted, recovers=options.recover is not None)
     original = read_model(model)
     samples = load_data(found, folder, original.main, options.count)
-    if isinstance(samples, LabelledTruth):
-        _require_bound(options.at_least, samples.metric)
-    else:
-        require_unit(options.at_least, is_percent=not isinstance(samples, LabelledWindows))
+    _score_of(samples).require(options.at_least, options.at_most)
     metrics = _metrics(options, samples)
     ranged = calibrate(original, options.calibration, progress=progress)
     chosen = candidates(original, ranged, targets, keep_refused=ALL in options.targets)
@@ -294,7 +301,8 @@ def bench(
     name, given = name_of(model), (*wanted.settings, *wanted.layers)
     if options.board is None:
         rows = _measure(chosen, samples, options, progress)
-        result = BenchResult(name, found, options.mode, given, rows, samples, options.at_least, metrics=metrics)
+        bounds = options.at_least, options.at_most
+        result = BenchResult(name, found, options.mode, given, rows, samples, *bounds, metrics=metrics)
         _ = result.figures  # so that a metric of the user's that fails does so before anything is printed
         return result
     return _on_board(options, found, chosen, samples, progress, (name, found, options.mode, given))
@@ -324,19 +332,14 @@ def _on_board(
 def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
     if options.metrics and (options.mode == "performance" or not isinstance(samples, (LabelledSamples, LabelledTruth))):
         raise UsageError("--metric is for the accuracy of a classifier, and for boxes, masks and texts")
-    kind = samples.metric.kind if isinstance(samples, LabelledTruth) else "classes"
-    found = tuple(map(find_metric, options.metrics))
-    for metric in found:
-        if metric.kind not in ("", kind):
-            raise UsageError(f"--metric {metric.name} is for {metric.kind}; the labels of this data set are {kind}")
-    return found
+    kind = samples.labels.metric.kind if isinstance(samples, LabelledTruth) else "classes"
+    return tuple(find_metric(name).for_labels(kind) for name in options.metrics)
 
 
-def _require_bound(at_least: float | None, metric: Metric) -> None:
-    if at_least is not None and metric.is_lower_better:
-        raise UsageError(f"--at-least: of {metric.name} less is better")
-    if at_least is not None and at_least > 1:
-        raise UsageError(f"--at-least {at_least:g}: {metric.name} is 0..1")
+def _score_of(samples: DataSet) -> Metric:
+    if isinstance(samples, LabelledTruth):
+        return samples.labels.metric
+    return AUC if isinstance(samples, LabelledWindows) else TOP_1
 
 
 def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
@@ -349,8 +352,8 @@ def _named(task: str | None, data: str) -> tuple[Task | None, Path]:
 
 
 def _refuse_contradictions(options: BenchOptions) -> None:
-    if options.board is not None and options.at_least is not None:
-        raise UsageError("--at-least is for models; with --port the status is 1 if the board differs")
+    if options.board is not None and options.bound is not None:
+        raise UsageError(f"{options.bound} is for models; with --port the status is 1 if the board differs")
     if options.mode == "accuracy" and options.seconds is not None:
         raise UsageError("--seconds is for --mode performance")
     is_spread = options.jobs > 1 or options.scheduler is not None
@@ -360,8 +363,8 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise UsageError("--recover is for the accuracy of a --target")
     if options.recover is not None and ALL in options.targets:
         raise UsageError("--recover takes some time for each target; name them instead of `all`")
-    if options.mode == "performance" and options.at_least is not None:
-        raise UsageError("--at-least is for --mode accuracy")
+    if options.mode == "performance" and options.bound is not None:
+        raise UsageError(f"{options.bound} is for --mode accuracy")
 
 
 def _recovered(

@@ -19,7 +19,6 @@ from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
 from tflq.api.trials import Span, Subject, TrialOptions, open_evaluator, read_subject
-from tflq.benchmarks.tasks import require_unit
 from tflq.converters.settings_file import SettingsFile, settings_bytes
 from tflq.errors import UsageError
 from tflq.files import write_bytes
@@ -90,16 +89,10 @@ class SearchOptions(TrialOptions):
         if self.score is not None and self.data is None:
             raise UsageError("--at-least needs labels: name them with --data, or use --min-sqnr")
         metric = self.found_metric()
-        sides = (("--at-least", self.at_most), ("--at-most", self.at_least))
-        bound, other = sides[metric.is_lower_better]
-        if other is not None:
-            raise UsageError(f"of {metric.name} {'less' if metric.is_lower_better else 'more'} is better: use {bound}")
+        metric.require(self.at_least, self.at_most)
         if self.metric is not None and self.score is None:
+            bound = "--at-most" if metric.is_lower_better else "--at-least"
             raise UsageError(f"--metric {self.metric}: say what it has to be, with {bound}")
-        if metric.unit == "%" and self.score is not None:
-            if not 0 <= self.score <= 100:
-                raise UsageError(f"{bound} {self.score:g}: {metric.name} is 0..100 %")
-            require_unit(self.score, is_percent=True)
 
 
 @dataclass(frozen=True)

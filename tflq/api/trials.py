@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.metrics import TOP_1, Metric, find_metric
+from tflq.analysis.metrics import SCORES, Labels, Metric, Truth, find_metric
 from tflq.analysis.workers import open_workers
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target
-from tflq.benchmarks.scoring import load_named
+from tflq.benchmarks.scoring import kind_of_labels, load_judged
 from tflq.converters.dequantized import dequantized
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
@@ -53,17 +50,24 @@ class Span:
             raise InputError(f"samples {self} were asked for; there are 0:{samples.count}")
         return GivenSamples(samples.take(self.start, self.stop))
 
+    def of_labels(self, labels: Labels) -> Labels:
+        """Return their labels."""
+        if isinstance(labels, Truth):
+            return labels.part(self.start, self.stop)
+        return labels[self.start : self.stop]
+
 
 @dataclass(frozen=True)
 class JudgeOptions:
     """What judges settings.
 
     Attributes:
-        data: labelled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, or a folder
-            with y_labels.csv.
+        data: labelled samples, "[TASK=]DIR", instead of others: the data set of a task of `tflq bench`, a folder with
+            y_labels.csv, or a data description .json.
         span: which of the samples; all where it is None.
         calibration: ranges of the model's tensors.
-        metric: what the labels are compared by, as `BenchOptions.metrics` names it; None for the accuracy.
+        metric: what the labels are compared by, as `BenchOptions.metrics` names it; None for the accuracy, or for the
+            score of boxes, masks or texts.
     """
 
     data: str | None = None
@@ -80,10 +84,8 @@ class JudgeOptions:
         """
         if self.metric is not None and self.data is None:
             raise UsageError("--metric needs labels: name them with --data")
-        found = TOP_1 if self.metric is None else find_metric(self.metric)
-        if found.kind not in ("", "classes"):
-            raise UsageError(f"--metric {found.name} is for {found.kind}, which `tflq bench` measures alone")
-        return found
+        kind = "classes" if self.data is None else kind_of_labels(self.data)
+        return SCORES[kind] if self.metric is None else find_metric(self.metric).for_labels(kind)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Subject:
         model: as it is.
         ranged: its main graph, with ranges for the target.
         samples: all that the user named.
-        labels: their classes, or None.
+        labels: theirs, or None.
         target: name and settings, complete.
         options: the user's.
         recovering: recovers every setting before it is judged; None to round to nearest.
@@ -122,7 +124,7 @@ class Subject:
     model: Model
     ranged: Graph
     samples: Samples
-    labels: NDArray[np.int64] | None
+    labels: Labels | None
     target: TargetOptions
     options: TrialOptions
     recovering: Recovering | None = None
@@ -141,7 +143,7 @@ class Subject:
             self.target.name or "",
             (self.target.settings, self.target.layers),
             taken.of(self.samples),
-            None if self.labels is None else self.labels[taken.start : taken.stop],
+            None if self.labels is None else taken.of_labels(self.labels),
             against_float=self.options.in_float,
             widths=self.options.widths,
             recovering=self.recovering,
@@ -186,7 +188,7 @@ def read_subject(
         return Subject(model, ranged, choose_samples(model, samples, count=most), None, target, options)
     if not (samples is None or (isinstance(samples, SampleOptions) and samples.is_random)):
         raise UsageError("--data and --input both name samples; give one of them")
-    data = load_named(options.data, model.main)
+    data = load_judged(options.data, model.main)
     return Subject(model, ranged, data.samples, data.labels, target, options)
 
 

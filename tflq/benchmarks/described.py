@@ -29,7 +29,9 @@ def load_described(path: Path, graph: Graph, count: int | None = None) -> Labell
     """
     description = read_description(path).first(count)
     if description.truth is not None:
-        raise InputError(f"{path}: its labels are {description.truth.kind}, which `tflq bench` measures alone")
+        raise InputError(
+            f"{path}: its labels are {description.truth.kind}, which `tflq bench`, search and sensitivity take"
+        )
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise InputError(
             f"{path}: gives samples of one input for one output; the model has {len(graph.inputs)} and "

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tflq.analysis.executions import Execution
+from tflq.analysis.executions import Execution, all_outputs
 from tflq.analysis.inputs import GivenSamples
-from tflq.analysis.inputs.described import read_description
+from tflq.analysis.inputs.described import Description, read_description
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
 from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
 from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
-from tflq.benchmarks.truth import Judged, LabelledTruth, all_outputs, judge, load_truth
+from tflq.benchmarks.truth import Judged, LabelledTruth, judge, load_truth
 from tflq.benchmarks.wake_words import LabelledStreams, WakeWords, holds_streams, load_streams, summarise_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
@@ -36,12 +36,9 @@ def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None =
     Raises:
         InputError: data, labels and model do not fit each other.
     """
-    if is_description(folder) and (task is None or task.name != "sww01"):
-        description = read_description(folder)
-        if description.truth is not None:
-            if task is not None:
-                raise InputError(f"{folder}: its labels are {description.truth.kind}; {task.name} has others")
-            return load_truth(description.first(count), graph)
+    description = _described_truth(task, folder)
+    if description is not None:
+        return load_truth(description.first(count), graph)
     if task is not None and task.is_anomaly:
         return load_windows(task, folder, graph, count)
     if task is not None and task.name == "sww01" and holds_streams(folder):
@@ -51,6 +48,33 @@ def load_data(task: Task | None, folder: Path, graph: Graph, count: int | None =
         own = Task("this folder", "", "anomaly detection", (size,), ("float32",), 0, 1.0, 0, None, is_anomaly=True)
         return load_windows(own, folder, graph, count)
     return load_classified(task, folder, graph, count)
+
+
+def _described_truth(task: Task | None, folder: Path) -> Description | None:
+    """Return the description of samples whose labels are no classes, where a folder or file is one."""
+    if not is_description(folder) or (task is not None and task.name == "sww01"):
+        return None
+    description = read_description(folder)
+    if description.truth is not None and task is not None:
+        raise InputError(f"{folder}: its labels are {description.truth.kind}; {task.name} has others")
+    return None if description.truth is None else description
+
+
+def kind_of_labels(text: str) -> str:
+    """Return the kind of labels of [TASK=]DIR: "classes", "boxes", "masks" or "texts".
+
+    Raises:
+        OptionError, InputError: as `load_judged`.
+    """
+    description = _described_truth(*split_named(text))
+    return "classes" if description is None or description.truth is None else description.truth.kind
+
+
+def load_judged(text: str, graph: Graph) -> LabelledSamples | LabelledTruth:
+    """Read what judges settings, named [TASK=]DIR: classes, boxes, masks or texts; errors as for `load_data`."""
+    task, folder = split_named(text)
+    description = _described_truth(task, folder)
+    return load_classified(task, folder, graph) if description is None else load_truth(description, graph)
 
 
 def load_classified(task: Task | None, folder: Path, graph: Graph, count: int | None = None) -> LabelledSamples:

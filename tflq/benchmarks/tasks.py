@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tflq.analysis.inputs.fit import quantise_real
-from tflq.errors import InputError, OptionError, UsageError
+from tflq.errors import InputError, OptionError
 from tflq.graph import Array, DType, Graph, Tensor
 
 Metric = Literal["top-1", "auc", "wake words"]
@@ -112,22 +112,6 @@ class Task:
         if tensor.dtype is DType.FLOAT32:
             return np.asarray((quantized - self.zero_point) * np.float64(np.float32(self.scale)), np.float32)
         return np.asarray(quantized, np.int8)
-
-
-def require_unit(at_least: float | None, *, is_percent: bool) -> None:
-    """Refuse a least score in the wrong unit: 0.89 where percent are meant, 89 where the score is an AUC.
-
-    Raises:
-        UsageError: it is one of these.
-    """
-    if at_least is None:
-        return
-    if is_percent and 0 < at_least <= 1:
-        raise UsageError(
-            f"--at-least {at_least:g} is {at_least:g} %; write {100 * at_least:g} for {100 * at_least:g} %"
-        )
-    if not is_percent and at_least > 1:
-        raise UsageError(f"--at-least {at_least:g}: the score is an AUC, 0..1")
 
 
 TASKS = {

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.inputs.described import Description, Images, described_array, nearest, taken_part
-from tflq.analysis.metrics import OF_TRUTHS, Boxes, Found, Metric
+from tflq.analysis.metrics import SCORES, BoxDecoder, Boxes, MaskDecoder, Metric, TextDecoder, Truth
+from tflq.analysis.metrics.truth import Part
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Graph
 
 Reals = NDArray[np.float64]
-Decode = Callable[[Reals], Found]
-Part = tuple[float, float, float, float]
 DETECTION = "TFLite_Detection_PostProcess"
 
 
@@ -30,23 +27,13 @@ class LabelledTruth:
 
     Attributes:
         samples: in the model's encoding.
-        truth: of each sample; of boxes in the order of the images' ids.
-        metric: the score.
-        decode: what was found, in the same order, of all outputs one behind the other, real[S, elements].
+        labels: what they show or say.
         files: the samples' files.
     """
 
     samples: Samples
-    truth: Found
-    metric: Metric
-    decode: Decode = field(compare=False)
+    labels: Truth
     files: tuple[Path, ...]
-
-    def figure(self, metric: Metric, values: Reals, reference: Reals) -> float:
-        """Return a metric of outputs, real[S, elements], whose reference is the model as it is."""
-        if metric.is_against_reference:
-            return metric.compute(values, np.zeros(0, np.int64), reference)
-        return metric.compare(self.decode(values), self.truth)
 
 
 @dataclass(frozen=True)
@@ -77,28 +64,18 @@ def load_truth(description: Description, graph: Graph) -> LabelledTruth:
     assert of is not None
     if len(graph.inputs) != 1:
         raise InputError(f"{where}: gives samples of one input; the model has {len(graph.inputs)}")
-    truth, decode = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, graph)
+    truth = {"boxes": _boxes, "masks": _masks, "texts": _texts}[of.kind](description, graph)
     array, _ = described_array(description, graph.tensors[graph.inputs[0]])
-    metric = next(metric for metric in OF_TRUTHS.values() if metric.kind == of.kind)
-    return LabelledTruth(GivenSamples([array]), truth, metric, decode, description.files)
-
-
-def all_outputs(execution: Execution, samples: Samples, progress: Callable[[int], object]) -> Reals:
-    """Run all samples and return all outputs, one behind the other, as real numbers: float64[S, elements]."""
-    graph, chunks = execution.graph, []
-    for chunk in execution.iterate(samples):
-        reals = [real_values(chunk[t], graph.tensors[t]) for t in graph.outputs]
-        chunks.append(np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1))
-        progress(len(chunks[-1]))
-    return np.concatenate(chunks)
+    return LabelledTruth(GivenSamples([array]), truth, description.files)
 
 
 def judge(name: str, values: Reals, data: LabelledTruth) -> Judged:
     """Return the score of outputs, real[S, elements]."""
-    return Judged(name, len(values), data.metric, data.figure(data.metric, values, values))
+    metric = data.labels.metric
+    return Judged(name, len(values), metric, data.labels.figure(metric, values, values))
 
 
-def _boxes(description: Description, graph: Graph) -> tuple[Found, Decode]:
+def _boxes(description: Description, graph: Graph) -> Truth:
     """Read COCO's instances; outputs are TFLite_Detection_PostProcess's: boxes, classes, scores, their number."""
     of, how = description.truth, description.preparation
     assert of is not None
@@ -114,25 +91,10 @@ def _boxes(description: Description, graph: Graph) -> tuple[Found, Decode]:
             f"classes [1, N], scores [1, N] and their number [1], as {DETECTION} gives them"
         )
     truth, parts, ids = _instances(description, how)
-    by_id = np.argsort(ids, kind="stable")  # of equal scores COCO counts those of the lower image id first
-    starts = {t: sum(graph.tensors[o].size for o in graph.outputs[:n]) for n, t in enumerate(graph.outputs)}
-
-    def decode(values: Reals) -> Found:
-        parted = [values[:, starts[t] : starts[t] + graph.tensors[t].size] for t in order]
-        boxes, classes, scores, numbers = parted
-        found = [_found(*one) for one in zip(boxes, classes, scores, numbers, parts, strict=True)]
-        return [found[n] for n in by_id]
-
-    return [truth[n] for n in by_id], decode
-
-
-def _found(boxes: Reals, classes: Reals, scores: Reals, number: Reals, part: Part) -> Boxes:
-    """Return detections in pixels of the file: boxes are top, left, bottom, right in parts of the model's image."""
-    count = int(np.clip(np.rint(number[0]), 0, len(scores)))
-    left, top, right, bottom = part
-    size, start = np.array([right - left, bottom - top] * 2), np.array([left, top] * 2)
-    corners = boxes.reshape(-1, 4)[:count, [1, 0, 3, 2]] * size + start
-    return Boxes(corners, np.rint(classes[:count]).astype(np.int64), scores[:count])
+    starts = np.cumsum([0, *(graph.tensors[t].size for t in graph.outputs)]).tolist()
+    places = {t: (start, stop) for t, start, stop in zip(graph.outputs, starts, starts[1:], strict=False)}
+    decode = BoxDecoder(tuple(places[t] for t in order), tuple(parts))
+    return Truth(truth, SCORES["boxes"], decode, tuple(ids))
 
 
 def _instances(description: Description, how: Images) -> tuple[list[Boxes], list[Part], list[int]]:
@@ -173,7 +135,7 @@ def _objects(entries: list[tuple[Reals, str, bool]], classes: tuple[str, ...], w
     return Boxes(corners, numbers, is_crowd=np.array([crowd for *_, crowd in entries], bool))
 
 
-def _masks(description: Description, graph: Graph) -> tuple[Found, Decode]:
+def _masks(description: Description, graph: Graph) -> Truth:
     """Read a mask for each file; the output is a class for each pixel, or a score for each class of each pixel."""
     shape = _only_output(description, graph)
     height, width, channels = (*shape[1:], 1)[:3] if len(shape) in (3, 4) else (0, 0, 0)
@@ -186,16 +148,10 @@ def _masks(description: Description, graph: Graph) -> tuple[Found, Decode]:
     assert isinstance(how, Images)
     files = [_beside(description, file, (".png", ".npy")) for file in description.files]
     truth = np.stack([nearest(file, (height, width), how) for file in files])
-
-    def decode(values: Reals) -> Found:
-        scores = values.reshape(-1, height, width, channels)
-        found = np.rint(scores[..., 0]) if channels == 1 else scores.argmax(axis=3)
-        return np.asarray(found, np.int64)
-
-    return truth, decode
+    return Truth(truth, SCORES["masks"], MaskDecoder(height, width, channels))
 
 
-def _texts(description: Description, graph: Graph) -> tuple[Found, Decode]:
+def _texts(description: Description, graph: Graph) -> Truth:
     """Read a text for each file; the output has a score for each token of each step, [1, T, C]."""
     shape, of = _only_output(description, graph), description.truth
     assert of is not None
@@ -208,21 +164,7 @@ def _texts(description: Description, graph: Graph) -> tuple[Found, Decode]:
             f"score for each of the {len(description.classes)} classes and for the blank, {of.blank}"
         )
     texts = [_text(_beside(description, file, (".txt",))) for file in description.files]
-
-    def decode(values: Reals) -> Found:
-        best = values.reshape(len(values), -1, shape[-1]).argmax(axis=2)
-        return ["".join(tokens[t] for t in greedy(row, of.blank)) for row in best]
-
-    return texts, decode
-
-
-def greedy(best: NDArray[np.int64], blank: int) -> NDArray[np.int64]:
-    """Return the tokens that CTC's greedy decoding leaves of the best one of each step: no repeats, then no blanks.
-
-    Source: A. Graves and others, Connectionist Temporal Classification, 2006, 3.2 (best path decoding).
-    """
-    new = np.concatenate([[True], best[1:] != best[:-1]])
-    return np.asarray(best[new & (best != blank)], np.int64)
+    return Truth(texts, SCORES["texts"], TextDecoder(tuple(tokens), of.blank))
 
 
 def _only_output(description: Description, graph: Graph) -> tuple[int, ...]:

@@ -109,6 +109,12 @@ def _board(port: str | None, baud: int | None, timeout: float | None) -> Board |
     help="Exit with status 1 if any row is below this accuracy in percent, or this AUC, mAP or mIoU (0..1) where that "
     "is the score.",
 )
+@click.option(
+    "--at-most",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="The same above this word error rate, where that is the score.",
+)
 @path_option(
     "--results",
     "results_folder",

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import for_target
+from tflq.analysis.executions import all_outputs, for_target
 from tflq.analysis.inputs import GivenSamples
+from tflq.analysis.metrics import figure_of
 from tflq.analysis.workers import Run
 from tflq.converters.precision import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
 from tflq.precision.exchange import exchanged
-from tflq.precision.problem import Problem, Reals, real_outputs
+from tflq.precision.problem import Problem, Reals
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Floating, Result, Trial
 
@@ -47,7 +48,7 @@ def right_samples(problem: Problem, trial: Trial) -> NDArray[np.bool_]:
     Raises:
         UnsupportedError, OptionError: the target refuses the setting.
     """
-    assert problem.labels is not None
+    assert isinstance(problem.labels, np.ndarray)
     return problem.metric.right(_outputs(problem, trial), problem.labels)
 
 
@@ -58,10 +59,10 @@ def reference_result(problem: Problem) -> Result:
 
 def _score(problem: Problem, trial: Trial, outputs: Reals) -> Result:
     metric, labels, right, score = problem.metric, problem.labels, None, None
-    if labels is not None and metric.k:
+    if isinstance(labels, np.ndarray) and metric.k:
         right = int(np.count_nonzero(metric.right(outputs, labels)))
     elif labels is not None:
-        score = metric.compute(outputs, labels, problem.reference)
+        score = figure_of(metric, outputs, labels, problem.reference)
     signal, noise = (float(np.square(x).sum()) for x in (problem.reference, outputs - problem.reference))
     return Result(trial, problem.count, right, round(sqnr_db(signal, noise), _DECIMALS), score=score)
 
@@ -76,7 +77,7 @@ def _outputs(problem: Problem, trial: Trial) -> Reals:
         execution = problem.recovering.execution(target, settings, widths)
     samples = GivenSamples(problem.samples)
     if trial.floating is Floating.NONE:
-        return real_outputs(execution, samples)
+        return all_outputs(execution, samples)
     name = problem.plan.layers[trial.layer].name
     return exchanged(execution, problem.graph, name, samples, is_float_outside=trial.floating is Floating.OTHERS)
 

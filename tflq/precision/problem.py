@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq import __version__
-from tflq.analysis.executions import Execution, as_is, in_float, real_values
+from tflq.analysis.executions import all_outputs, as_is, in_float
 from tflq.analysis.inputs import GivenSamples, Samples
-from tflq.analysis.metrics import TOP_1, Metric
+from tflq.analysis.metrics import TOP_1, Labels, Metric
 from tflq.converters.precision import PrecisionPlan, find_mixed_precision, precision_plan_of
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
@@ -36,7 +36,7 @@ class Problem:
         rules: the user's `PATTERN:key=value` for single layers.
         plan: the choices that the target offers.
         samples: dtype[S, *shape] for each input, in the graph's encoding.
-        labels: int64[S] classes; None where there are none.
+        labels: int64[S] classes, or what the samples show or say; None where there are none.
         reference: what the outputs should be: float64[S, elements of all outputs].
         in_float: whether the reference is the model in floating point; else it is the model as it is.
         recovering: what every setting is recovered with before it is judged; None to round to nearest.
@@ -51,7 +51,7 @@ class Problem:
     rules: tuple[str, ...]
     plan: PrecisionPlan
     samples: tuple[Array, ...]
-    labels: NDArray[np.int64] | None
+    labels: Labels | None
     reference: Reals
     in_float: bool
     recovering: Recovering | None = None
@@ -126,7 +126,7 @@ def make_problem(
     target: str,
     settings: tuple[tuple[str, ...], tuple[str, ...]],
     samples: Samples,
-    labels: NDArray[np.int64] | None,
+    labels: Labels | None,
     *,
     against_float: bool = False,
     widths: Collection[int] = (),
@@ -141,7 +141,7 @@ def make_problem(
         target: name of a target that offers choices.
         settings: the user's, for the whole graph and for single layers.
         samples: in the encoding of the model's inputs.
-        labels: one class for each sample, or None.
+        labels: one for each sample, or None.
         against_float: whether the model in floating point is the reference, instead of the model as it is.
         widths: only these bits; all that the target offers where none is given.
         recovering: recovers every setting before it is judged.
@@ -150,7 +150,7 @@ def make_problem(
     Raises:
         OptionError: the target offers no choice for this graph; settings that do not fit.
         UnsupportedError: the target cannot take the graph.
-        InputError: labels for a model with several outputs.
+        InputError: classes for a model with several outputs.
     """
     found = find_mixed_precision(target)
     plan = _restricted(precision_plan_of(target, ranged, parse_settings(found.settings, *settings)), widths)
@@ -159,21 +159,11 @@ def make_problem(
         raise OptionError(
             f"target {target}: no layer of this model has a choice of precision{only} with these settings"
         )
-    if labels is not None and len(ranged.outputs) != 1:
+    if isinstance(labels, np.ndarray) and len(ranged.outputs) != 1:
         raise InputError(f"labels need a model with one output; this one has {len(ranged.outputs)}")
     arrays = tuple(np.ascontiguousarray(a) for a in samples.take(0, samples.count))
-    reference = real_outputs(in_float(model) if against_float else as_is(model), GivenSamples(arrays))
+    reference = all_outputs(in_float(model) if against_float else as_is(model), GivenSamples(arrays))
     return Problem(ranged, target, *settings, plan, arrays, labels, reference, against_float, recovering, metric)
-
-
-def real_outputs(execution: Execution, samples: Samples) -> Reals:
-    """Run samples and return all outputs, one behind the other, as real numbers: float64[S, elements]."""
-    graph = execution.graph
-    chunks = []
-    for found in execution.iterate(samples):
-        reals = [real_values(found[t], graph.tensors[t]) for t in graph.outputs]
-        chunks.append(np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1))
-    return np.concatenate(chunks)
 
 
 def _restricted(plan: PrecisionPlan, allowed: Collection[int]) -> PrecisionPlan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -128,3 +130,13 @@ def test_functions_of_one_tensor(operator: str, mode: str, kind: str) -> None:
     assert written.dtype == kind
     real = found.get(f"y_{operator.capitalize()}_f32", list(found.values())[-1])
     assert np.abs(real - function(X)).max() < (0.1 if operator == "sqrt" else 0.03)
+
+
+def test_a_minimum_that_a_sign_gives_is_float32(tmp_path: Path) -> None:
+    """The scale that TPU-MLIR itself makes of such a table; in float64 the minimum would give 0.058669955450980395."""
+    table = tmp_path / "table"
+    table.write_text("a 2 -1 2\nb 2 -2 1\ny_Mul 13.6007624 1.39673817 13.6007624\n")
+    graph = binary("mul", dict.fromkeys("ab", (-2.0, 2.0)) | {"y": (1.0, 13.0)})
+    found = quantised(graph, ["asymmetric=true", f"calibration_table={table}"])
+    y = next(tensor for tensor in found.tensors if tensor.name.startswith("y"))
+    assert (float(y.affine.scale[0]), int(y.affine.zero_point[0])) == (0.058669955251141721, -105)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.analysis.metrics.detection import IOUS, Boxes, mean_average_precision
 from tflq.analysis.metrics.scores import among_highest, mean_iou, snr_db, word_error_rate
-from tflq.errors import InputError, OptionError
+from tflq.errors import InputError, OptionError, UsageError
 from tflq.user_code import run_user_file
 
 Reals = NDArray[np.float64]
@@ -49,6 +49,33 @@ class Metric:
     def is_against_reference(self) -> bool:
         """Whether the figure compares outputs with the reference's, and not with labels."""
         return self.name == "sqnr"
+
+    def for_labels(self, kind: str) -> Metric:
+        """Return itself, where it is for labels of a kind.
+
+        Raises:
+            UsageError: it is for others.
+        """
+        if self.kind not in ("", kind):
+            raise UsageError(f"--metric {self.name} is for {self.kind}; the labels of this data set are {kind}")
+        return self
+
+    def require(self, at_least: float | None, at_most: float | None) -> None:
+        """Refuse bounds of the worse side, and those in another unit than the metric's.
+
+        Raises:
+            UsageError: it is one of these.
+        """
+        sides = (("--at-least", at_least, at_most), ("--at-most", at_most, at_least))
+        bound, value, other = sides[self.is_lower_better]
+        if other is not None:
+            raise UsageError(f"of {self.name} {'less' if self.is_lower_better else 'more'} is better: use {bound}")
+        if value is None or self.unit == "dB" or self.text:
+            return
+        if not 0 <= value <= (100 if self.unit else 1):
+            raise UsageError(f"{bound} {value:g}: {self.name} is {'0..100 %' if self.unit else '0..1'}")
+        if self.k and 0 < value <= 1:
+            raise UsageError(f"{bound} {value:g} is {value:g} %; write {100 * value:g} for {100 * value:g} %")
 
     def compute(self, outputs: Reals, labels: Labels, reference: Reals) -> float:
         """Return the figure.
@@ -101,6 +128,8 @@ class Metric:
 
 TOP_1 = Metric("top-1", "%", 1)
 """The accuracy."""
+AUC = Metric("AUC", kind="windows")
+"""The area under the curve of an anomaly detector's errors."""
 OF_TRUTHS = {
     metric.name: metric
     for metric in (
@@ -111,7 +140,9 @@ OF_TRUTHS = {
         Metric("wer", "%", is_lower_better=True, kind="texts"),
     )
 }
-"""Metrics of labels that are no classes; the first one of a kind is its score."""
+"""Metrics of labels that are no classes."""
+SCORES = {"classes": TOP_1, "boxes": OF_TRUTHS["map"], "masks": OF_TRUTHS["miou"], "texts": OF_TRUTHS["wer"]}
+"""Kind of labels -> the metric that is their score."""
 
 
 NAMES = f"top-K (as top-3), sqnr, {', '.join(OF_TRUTHS)}"

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is_constant_first, is_pool, scalar_of
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
@@ -243,7 +245,8 @@ def factor_of(graph: Graph, node: Node) -> float | None:
 
 
 def _signed(span: Span) -> Span:
-    return Span(SIGN_SHARE * span.maximum, span.maximum)
+    """The minimum is cut to float32: of a maximum 13.6007624 it is -1.3600761890411377, S (13.6007624 + that) / 255."""
+    return Span(float(np.float32(SIGN_SHARE * span.maximum)), span.maximum)
 
 
 def _times(span: Span, factor: float) -> Span:
