@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class Tensor:
     @property
     def size(self) -> int:
         """Number of elements of one sample."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def affine(self) -> Affine:

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tflq.interpreter.accumulate import Window, sequential_convolution, sequential_product
-from tflq.interpreter.accumulate.sequential import FEW, RUN, SHORT
+from tflq.interpreter.accumulate import Window, sequential, sequential_convolution, sequential_product
+from tflq.interpreter.accumulate.sequential import RUN, SHORT
+
+
+@pytest.fixture(params=["einsum", "one by one"])
+def way(request, monkeypatch):
+    """Both ways to add, wherever numpy's einsum keeps the order."""
+    if request.param == "einsum" and not sequential._einsum_is_in_order():
+        pytest.skip("this numpy's einsum fuses products and sums")
+    monkeypatch.setattr(sequential, "_einsum_is_in_order", lambda: request.param == "einsum")
 
 
 def floats(rng, *shape):
@@ -32,14 +40,17 @@ def one_by_one(x, weights):
         (64, 300, 64),
         (0, 5, 3),
         (3, 0, 5),
-        (FEW + 1, 30, 1),
+        (4097, 30, 1),
         (65, 30, SHORT - 1),
         (SHORT + 1, 20, 70),
         (5, 20, RUN + 9),
         (RUN + 9, 20, 17),
+        (300, 64, 1),
+        (1, 64, 2),
+        (2, 64, 2),
     ],
 )
-def test_products(places, depth, outputs):
+def test_products(places, depth, outputs, way):
     rng = np.random.default_rng(places + depth + outputs)
     x, weights = floats(rng, places, depth), floats(rng, outputs, depth)
     got = sequential_product(x, weights)
@@ -62,7 +73,7 @@ def test_infinity_times_zero_is_no_number(outputs):
 @pytest.mark.parametrize("finite", [True, False])
 @pytest.mark.parametrize(("groups", "multiplier"), [(1, 5), (2, 3), (6, 1), (6, 2)])
 @pytest.mark.parametrize("stride", [(1, 1), (2, 3)])
-def test_convolutions_of_several_images(finite, groups, multiplier, stride):
+def test_convolutions_of_several_images(finite, groups, multiplier, stride, way):
     """Taps outside the image are skipped: an infinite weight there adds nothing."""
     rng = np.random.default_rng(groups + multiplier)
     window = Window((3, 2), stride, (1, 2), top=1, bottom=1, left=2, right=1)

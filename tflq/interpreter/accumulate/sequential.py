@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.image import deal_columns, padded, patches, strided_view
+from tflq.interpreter.accumulate.image import padded, patches, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
@@ -27,11 +28,9 @@ BLOCK = 1 << 16
 """Totals at a time; they and their products stay in the second-level cache."""
 RUN = 1 << 12
 """Neighbouring totals that one factor meets, where there are so many: what numpy starts anew for each costs as much."""
-SMALL = 1 << 18
-"""Products that are made before they are summed by one call."""
-FEW = 1 << 12
-"""Totals up to this many go that way: two calls for each product of a total cost more."""
 
+COLUMNS = 1 << 17
+"""Elements that the taps of a depthwise convolution see at a time; they stay in the second-level cache."""
 SHORT = 512
 """Runs below it leave the outer product to the BLAS, which starts nothing anew."""
 
@@ -121,54 +120,87 @@ def _depthwise(
     count, height, width, outputs = result.shape
     multiplier = outputs // images.shape[3]
     spread = images if multiplier == 1 else np.repeat(images, multiplier, axis=-1)
-    dealt = deal_columns(spread, window, (height, width), 0, _FLOAT32)
-    run, stride = width * outputs, window.stride[1]
-    several = max(1, BLOCK // max(1, run * height))
-    lines = min(height, max(1, BLOCK // max(1, run)))
-    factors = np.tile(weights[..., 0].transpose(1, 2, 0), (1, 1, width))
-    rows = result.reshape(count, height, run)
-    with _unbuffered():
-        for b, top in product(range(0, count, several), range(0, height, lines)):
-            total = np.zeros_like(rows[b : b + several, top : top + lines])
-            one = np.empty_like(total)
-            for ky, kx in np.ndindex(*window.kernel):
-                first, column = top * window.stride[0] + ky * window.dilation[0], kx * window.dilation[1]
-                last = first + (total.shape[1] - 1) * window.stride[0] + 1
-                seen = dealt[b : b + several, first : last : window.stride[0], column % stride]
-                pixels = seen[:, :, column // stride : column // stride + width].reshape(total.shape)
-                np.multiply(pixels, factors[ky, kx], out=one)
-                if inside is not None:
-                    one.reshape(*one.shape[:2], width, outputs)[:, ~inside[top : top + lines, :, ky, kx]] = 0
-                np.add(total, one, out=total)
-            rows[b : b + several, top : top + lines] = total
+    image = padded(spread, window, 0.0, _FLOAT32)
+    tiled: Floats = np.empty((*window.kernel, width, outputs), np.float32)
+    tiled[...] = weights[..., 0].transpose(1, 2, 0)[:, :, None]
+    factors = tiled.reshape(-1, width * outputs)
+    row = factors.size
+    several = max(1, COLUMNS // max(1, row * height))
+    lines = min(height, max(1, COLUMNS // max(1, row)))
+    batch, down, across, channel = image.strides
+    steps = (down * window.dilation[0], across * window.dilation[1])
+    pixels = (batch, down * window.stride[0], across * window.stride[1], channel)
+    for b, top in product(range(0, count, several), range(0, height, lines)):
+        part = result[b : b + several, top : top + lines]
+        start = b * batch + top * pixels[1]
+        seen = strided_view(image, (*window.kernel, *part.shape), (*steps, *pixels), start)
+        columns: Floats = np.ascontiguousarray(seen, np.float32).reshape(len(factors), -1, width * outputs)
+        outside = None if inside is None else ~inside[top : top + lines].transpose(2, 3, 0, 1)[:, :, None, :, :, None]
+        part[...] = _sum_taps(columns, factors, outside, (*window.kernel, *part.shape)).reshape(part.shape)
+
+
+def _sum_taps(columns: Floats, factors: Floats, skip: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> Floats:
+    """Return total[p, r] = sum over t of columns[t, p, r] * factors[t, r] in order of t, r at least two.
+
+    Args:
+        columns: [T, P, R], contiguous.
+        factors: [T, R], contiguous.
+        skip: products to leave out, of the shape of `shape` after broadcasting.
+        shape: [KH, KW, B, OH, OW, O], what the columns are.
+    """
+    if skip is None and _einsum_is_in_order():
+        return np.asarray(np.einsum("tpr,tr->pr", columns, factors))
+    products = columns * factors[:, None]
+    if skip is not None:
+        np.copyto(products.reshape(shape), 0, where=skip)
+    total: Floats = np.zeros_like(columns[0])
+    for one in products:
+        total += one
+    return total
 
 
 def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | None) -> Floats:
-    """Return total[p, o] = sum over k of columns[k, p] * weights[k, o] in order of k; inside: bool[K, P] or None."""
+    """Return total[p, o] = sum over k of columns[k, p] * weights[k, o] in order of k; inside: bool[K, P] or None.
+
+    Both lie in rows of k in memory.
+    """
     depth, places = columns.shape
     outputs = weights.shape[1]
     if depth == 0:
         return np.zeros((places, outputs), np.float32)
-    if places * outputs <= FEW:
-        return _sum_few(columns, weights, inside)
+    if inside is None and _einsum_is_in_order():
+        return _einsum(columns, weights)
     if places >= outputs:
         return np.transpose(_sum_rows(weights, columns, None if inside is None else ~inside))
     swapped = None if inside is None else ~np.broadcast_to(inside[:, :, None], (depth, places, outputs))
     return _sum_rows(columns, weights, swapped)
 
 
-def _sum_few(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | None) -> Floats:
-    """Sum as `_sum_in_order`: add.reduce adds row to row along the slow axis of memory, and pairwise along the fast."""
-    total: Floats = np.zeros(columns.shape[1] * weights.shape[1], np.float32)
-    step = max(1, SMALL // max(1, total.size))
-    for k in range(0, columns.shape[0], step):
-        products: Floats = columns[k : k + step, :, None] * weights[k : k + step, None, :]
-        if inside is not None:
-            products[~inside[k : k + step]] = 0
-        rows = products.reshape(len(products), total.size)
-        rows[0] += total
-        total = np.add.accumulate(rows)[-1] if total.size == 1 else np.add.reduce(rows, axis=0)
-    return total.reshape(columns.shape[1], weights.shape[1])
+def _einsum(columns: Floats, weights: Floats) -> Floats:
+    """Sum as `_sum_in_order` by numpy's einsum, which walks along memory: k is outside, the longer axis inside.
+
+    Of a single total k would be the inner loop, which adds in another order; so it is computed twice.
+    """
+    if columns.shape[1] >= weights.shape[1] > 1:
+        return np.transpose(np.einsum("kp,ko->op", columns, weights))
+    if weights.shape[1] == 1 == columns.shape[1]:
+        return np.asarray(np.einsum("kp,ko->po", columns, np.repeat(weights, 2, axis=1))[:, :1])
+    return np.asarray(np.einsum("kp,ko->po", columns, weights))
+
+
+@cache
+def _einsum_is_in_order() -> bool:
+    """Return whether this numpy's einsum rounds each product and each sum: its code for some processors fuses them.
+
+    Of these 5940 products of 24 bits nearly every one is rounded.
+    """
+    for places, outputs in ((1, 36), (5, 36), (36, 5), (1, 1)):
+        columns = np.modf(np.arange(1, 33 * places + 1, dtype=np.float32) * np.float32(0.6180339))[0] - np.float32(0.5)
+        weights = np.modf(np.arange(1, 33 * outputs + 1, dtype=np.float32) * np.float32(0.4142135))[0] - np.float32(0.5)
+        first, second = columns.reshape(33, places), weights.reshape(33, outputs)
+        if not np.array_equal(_einsum(first, second), _sum_rows(first, second, None)):
+            return False
+    return True
 
 
 def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> Floats:

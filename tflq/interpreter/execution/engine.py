@@ -92,6 +92,7 @@ class Engine:
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
         self.threads = threads
+        self._bytes: dict[tuple[int, ...], int] = {}
 
     def run(
         self,
@@ -242,9 +243,11 @@ class Engine:
         return self._has_resources or self.is_stream
 
     def _bytes_of_one_sample(self, kept: tuple[int, ...]) -> int:
-        constants = self._program.constants
-        sizes = [
-            sum(self.graph.tensors[t].size for t in part.ends if t not in constants and t != ABSENT)
-            for part in self._program.steps(kept, alone=bool(self.listeners))
-        ]
-        return 4 * max(sizes, default=1)
+        if kept not in self._bytes:
+            constants = self._program.constants
+            sizes = [
+                sum(self.graph.tensors[t].size for t in part.ends if t not in constants and t != ABSENT)
+                for part in self._program.steps(kept, alone=bool(self.listeners))
+            ]
+            self._bytes[kept] = 4 * max(sizes, default=1)
+        return self._bytes[kept]

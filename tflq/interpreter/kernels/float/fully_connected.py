@@ -6,6 +6,8 @@ Source: TFLite kernels/fully_connected.cc, internal/reference/fully_connected.h.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -22,15 +24,22 @@ from tflq.interpreter.operands.fully_connected import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FloatFullyConnected(Clamped):
     """What FULLY_CONNECTED of float32 needs beside its operands.
 
     Attributes:
         keep_dimensions: whether the output keeps the input's axes; else it is [rows, O].
+        constant: weights [O, K] that are known before the run.
     """
 
     keep_dimensions: bool
+    constant: Floats | None
+
+    @cached_property
+    def packed(self) -> Floats | None:
+        """The constant weights [O, K] with one after the other column in memory, as the sums take them."""
+        return None if self.constant is None else np.asfortranarray(self.constant)
 
 
 def lower(node: Node, operands: Operands) -> FloatFullyConnected:
@@ -47,7 +56,7 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     require_clipping(node)
     keep = check_shapes(node, operands.input(0), operands.input(1))
     require_bias_size(operands.optional(2), operands.input(1).shape[0])
-    return FloatFullyConnected(*float_bounds(node), keep)
+    return FloatFullyConnected(*float_bounds(node), keep, cast(Floats | None, operands.input(1).data))
 
 
 def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
@@ -58,11 +67,9 @@ def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | 
     rows = x.reshape(x.shape[0], -1, depth)
     with np.errstate(over="ignore", invalid="ignore"):
         if weights.shape[0] == 1:
-            total = sequential_product(rows.reshape(-1, depth), weights[0])
+            packed = weights[0] if params.packed is None else params.packed
+            total = sequential_product(rows.reshape(-1, depth), packed)
         else:
             total = np.concatenate([sequential_product(rows[s % len(rows)], weights[s]) for s in range(samples)])
-        return (finish(total.reshape(samples, -1, weights.shape[1]), bias, *_bounds(params)).reshape(shape),)
-
-
-def _bounds(params: FloatFullyConnected) -> tuple[np.float32, np.float32]:
-    return params.minimum, params.maximum
+        total = total.reshape(samples, -1, weights.shape[1])
+        return (finish(total, bias, params.minimum, params.maximum).reshape(shape),)

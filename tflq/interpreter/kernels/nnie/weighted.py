@@ -5,7 +5,7 @@ Weights have one z for all channels. Sums of float32 run in TFLite's order, with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -112,7 +112,8 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Lo
 
 def lower_product(node: Node, operands: Operands) -> LogarithmicProduct:
     """Decide quantized values and shapes; raises as `lower_weights` and the float kernel."""
-    return LogarithmicProduct(lower_weights(node, operands), fully_connected.lower(node, operands))
+    layer = lower_weights(node, operands)
+    return LogarithmicProduct(layer, replace(fully_connected.lower(node, operands), constant=layer.weights))
 
 
 def run_logarithmic_convolution(

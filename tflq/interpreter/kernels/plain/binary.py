@@ -18,6 +18,8 @@ from tflq.interpreter.recording.primitive import primitive
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 
+FEW = 1 << 13
+"""Numbers up to this many are clamped by two calls without a check of their arguments; more in one pass."""
 _OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
@@ -91,5 +93,9 @@ def clamp_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
 
 @primitive("clamp", "clamp({x}, {minimum}, {maximum})")
 def clamp_sums_in_place(x: Array, minimum: np.generic, maximum: np.generic) -> Array:
-    """Clamp as `clamp_in_place`, numbers none of which is -0.0: sums that start at +0, where np.clip does the same."""
-    return np.clip(x, minimum, maximum, out=x)
+    """Clamp as `clamp_in_place`, numbers none of which is -0.0: sums that start at +0, where numpy's extremes agree."""
+    if x.size > FEW:
+        return np.clip(x, minimum, maximum, out=x)
+    np.maximum(x, minimum, out=x)
+    np.minimum(x, maximum, out=x)
+    return x

@@ -59,12 +59,16 @@ def quantize_rows(x: Floats, asymmetric: bool) -> QuantisedRows:
 def quantize_symmetric(x: Floats) -> QuantisedRows:
     """Quantise each row to -127..127; a row of zeros has scale 1."""
     with np.errstate(all="ignore"):
-        reach: Floats = np.abs(x).max(axis=-1, initial=np.float32(0))
+        nothing = np.float32(0)
+        reach: Floats = np.maximum(x.max(axis=-1, initial=nothing), -x.min(axis=-1, initial=nothing))
         flat = reach == 0
         scale: Floats = np.where(flat, np.float32(1), reach / np.float32(127))
         inverse: Floats = np.where(flat, np.float32(0), np.float32(127) / reach)
-        codes = np.clip(_rounded(x, inverse), -127, 127)
-    return QuantisedRows(codes.astype(np.int8), scale, np.zeros(reach.shape, np.int64))
+        if np.isfinite(reach).all() and np.isfinite(inverse).all():
+            codes = _rounded_within(x, inverse)
+        else:
+            codes = np.clip(_rounded(x, inverse), -127, 127).astype(np.int8)
+    return QuantisedRows(codes, scale, np.zeros(reach.shape, np.int64))
 
 
 def quantize_asymmetric(x: Floats) -> QuantisedRows:
@@ -81,6 +85,18 @@ def quantize_asymmetric(x: Floats) -> QuantisedRows:
         inverse: Floats = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
         codes = np.clip(_rounded(x, inverse) + zero_point[..., None], -128, 127)
     return QuantisedRows(codes.astype(np.int8), scale, zero_point)
+
+
+def _rounded_within(x: Floats, inverse: Floats) -> NDArray[np.int8]:
+    """Return `_rounded` of products of at most 127 (1 + 2^-22): half more than that stays below 128."""
+    product: Floats = x * inverse[..., None]
+    vectors = x.shape[-1] // _VECTOR * _VECTOR
+    rest = round_half_away(product[..., vectors:]) if vectors < x.shape[-1] else None
+    product += np.copysign(np.float32(0.5), product)
+    codes = product.astype(np.int8)
+    if rest is not None:
+        codes[..., vectors:] = rest
+    return codes
 
 
 def _rounded(x: Floats, inverse: Floats) -> NDArray[np.int64]:

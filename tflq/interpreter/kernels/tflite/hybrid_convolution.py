@@ -124,12 +124,14 @@ def _convolve(
         extra = accumulate_convolution(made[1], np.minimum(codes, 0), 0)
         total = total.astype(np.int64) + 256 * extra.astype(np.int64)
     with np.errstate(all="ignore"):
-        single = total.astype(np.float32)
+        real = total.astype(np.float32, copy=False)  # nobody else has it
         if layer.scaling is Scaling.IMAGE_TIMES_WEIGHTS:
-            real = single * (image * layer.scale)
+            real *= image * layer.scale
         else:
-            real = single * layer.scale * image
-        return finish(real + np.float32(0), cast(Floats | None, bias), layer.minimum, layer.maximum)
+            real *= layer.scale
+            real *= image
+        added: Floats = np.zeros((1, 1), np.float32) if bias is None else cast(Floats, bias) + np.float32(0)
+        return finish(real, added, layer.minimum, layer.maximum)  # what is added is no -0.0, so no sum is
 
 
 def _prepare(layer: HybridConvolution, weights: Array) -> tuple[Convolution, Convolution | None]:
