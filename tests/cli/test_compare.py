@@ -114,6 +114,7 @@ def test_refusals(files: Path) -> None:
     assert "'SOFTMAX_0_9' ends at byte 100000" in _refused(files, "some.bin", "--map", "bad.json")
     assert "say which samples it is a dump of" in tflq("compare", DIGITS, "nodes.npz", cwd=files).refused()
     assert "'@gap10' is unknown" in tflq("compare", DIGITS, "@gap10").refused()
+    assert "write @aipu, or MODEL.tflite@aipu" in tflq("compare", DIGITS, "aipu").refused()
     assert "names no model" in tflq("compare", "@float", DIGITS).refused()
     assert "no tensor is called 'nix' (nearest: " in tflq("compare", DIGITS, "-n", "1", "--tensor", "nix").refused()
     assert "isolated needs a model" in tflq("compare", "all.npz", "all.npz", "--isolated", cwd=files).refused()

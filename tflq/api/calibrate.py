@@ -58,7 +58,8 @@ def refuse_calibration_without_target(options: CalibrationOptions) -> None:
     """
     if not options.is_empty:
         raise UsageError(
-            "--calibrate, --ranges, --template and the options of statistics are for a target; add --target"
+            "--calibrate, --ranges, --template and the options of statistics are for a target; add --target, or name "
+            "it as MODEL@TARGET where a side is asked for"
         )
 
 

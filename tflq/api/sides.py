@@ -129,10 +129,12 @@ def parse_side(given: ModelSource, may_lack_model: bool = False) -> Side:
             path, tensor = file, name
     if os.path.isdir(path) or (path.lower().endswith(SUFFIXES) and not is_model_file(path)):
         return Side(text, path, "", tensor)
+    known = (*_ARITHMETICS, *target_names())
     if os.path.exists(text) or "@" not in text:
+        if text in known and not os.path.exists(text):
+            raise UsageError(f"'{text}' is no file; for the same model's {text} write @{text}, or MODEL.tflite@{text}")
         return Side(text, text, "tflite")
     path, _, what = text.rpartition("@")
-    known = (*_ARITHMETICS, *target_names())
     if what not in known:
         raise UsageError(f"'{text}': '@{what}' is unknown; there are {', '.join(known)}")
     if not path and not may_lack_model:

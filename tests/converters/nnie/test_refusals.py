@@ -67,7 +67,7 @@ CASES: list[tuple[Callable[[], Graph], str]] = [
     (pad_of_channels, "no layer of Caffe 1.0"),
     (
         lambda: single("add", (1, 2, 2, 3), (1, 2, 2, 3), ones(1, 2, 2, 3), fused_activation_function="none"),
-        "a constant of shape",
+        "a constant for each place",
     ),
     (lambda: single("maximum", (1, 2, 2, 3), (1, 2, 2, 3), ones(3)), "a bound for each channel"),
     (lambda: single("pow", (1, 4), (1, 4), np.full((), 1.5, np.float32)), "an exponent that is none of -3, -2"),

@@ -15,6 +15,7 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.passes.take_in import fold_pad
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
+from tflq.interpreter.execution.deferred import placed
 from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.schemas.nnie import limits
 
@@ -54,7 +55,10 @@ def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
     try:
         for index in range(len(graph.nodes)):
-            require_sound_scales(graph.operands(index))
+            try:
+                require_sound_scales(graph.operands(index))
+            except GraphError as error:
+                raise placed(error, graph.where(index)) from None
         view = prepared(graph)
         network = caffe_network(view)
     except (GraphError, UnsupportedError) as error:

@@ -143,7 +143,9 @@ def _constant(site: Site) -> tuple[Floats, bool]:
     value = np.asarray(site.constant(position), np.float32)
     channels = site.output_image()[3]
     if value.size not in (1, channels) or (value.size > 1 and value.shape[-1] != channels):
-        raise UnsupportedError(f"a constant of shape {value.shape}; Caffe's Scale takes one for each channel, or one")
+        raise UnsupportedError(
+            f"a constant for each place, {value.shape}; Caffe's Scale takes one for each channel, or one"
+        )
     return value.reshape(-1), position == 0
 
 

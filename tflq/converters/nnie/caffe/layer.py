@@ -108,7 +108,7 @@ class Site:
         place = {4: (0, 2, 3, 1), 3: (0, 3, 1), 2: (0, 1)}.get(rank, ())
         found = place[axis % rank] if place else 0
         if not found:
-            raise UnsupportedError(f"axis {axis} of {rank}; NNIE has no operation on the batch")
+            raise UnsupportedError(f"it works on the first of {rank} sizes; NNIE has no operation on the batch")
         return found
 
     def constant(self, position: int) -> Array | None:

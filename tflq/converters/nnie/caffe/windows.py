@@ -173,7 +173,7 @@ def reduced(kind: str, is_sum: bool = False, is_least: bool = False) -> Callable
         found = sorted({int(a) % rank for a in axes.reshape(-1)}) if axes is not None else []
         places = {site.axis(a, rank) if a else 0 for a in found}
         if not places or 0 in places:
-            raise UnsupportedError(f"a reduction of axes {found} of {rank}; NNIE has no operation on the batch")
+            raise UnsupportedError(f"a reduction of {found} of {rank} sizes; NNIE has no operation on the batch")
         kernel = (height if 2 in places else 1, width if 3 in places else 1)
         steps: list[Step] = []
         if kernel != (1, 1) or 1 not in places:
