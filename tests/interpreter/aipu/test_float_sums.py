@@ -10,7 +10,7 @@ from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS, float_products, float_transposed
+from tflq.interpreter.kernels.aipu.float_sums import AMD, EXACT, FLOAT_SUMS, INTEL, float_products, float_transposed
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 
@@ -28,13 +28,23 @@ def _whole(rng: np.random.Generator, *shape: int) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("rows", "depth", "columns", "rank", "is_fused"),
-    [(12, 16, 12, 4, True), (6, 8, 6, 4, False), (3, 8, 16, 3, False), (3, 8, 16, 2, True), (12, 12, 8, 4, False)],
+    ("rows", "depth", "columns", "rank", "library", "is_fused"),
+    [
+        (12, 16, 12, 4, INTEL, True),
+        (6, 8, 6, 4, INTEL, False),
+        (3, 8, 16, 3, INTEL, False),
+        (3, 8, 16, 2, INTEL, True),
+        (12, 12, 8, 4, INTEL, True),
+        (12, 12, 8, 4, AMD, False),
+        (12, 16, 12, 4, AMD, True),
+    ],
 )
-def test_products_are_added_in_order(rows: int, depth: int, columns: int, rank: int, is_fused: bool) -> None:
+def test_products_are_added_in_order(
+    rows: int, depth: int, columns: int, rank: int, library: str, is_fused: bool
+) -> None:
     rng = np.random.default_rng(8)
     x, y = _whole(rng, rows, depth), _whole(rng, depth, columns)
-    found = float_products(x, y, rank)
+    found = float_products(x, y, rank, library)
     wanted = [[_in_order(x[i].tolist(), y[:, j].tolist(), is_fused) for j in range(columns)] for i in range(rows)]
     assert found.astype(np.int64).tolist() == wanted
     assert np.any(found != x @ y)
@@ -57,26 +67,26 @@ def test_taps_are_added_last_to_first_and_then_the_bias() -> None:
         assert found[0, 0, oy, ox, o] == np.float32(total + np.float32(bias[o]))
 
 
-def _product(in_float: bool) -> Graph:
+def _product(library: str) -> Graph:
     builder = GraphBuilder()
     kind = affine_of(np.float32(100), 0, 16, True)
     x = builder.input("x", (1, 12, 16), DType.INT16, kind)
     y = builder.input("y", (1, 16, 12), DType.INT16, kind)
     wide = affine_of(np.float32(2**-8), 0, 16, True)
-    out = builder.add("mat_mul", (x, y), (1, 12, 12), DType.INT16, wide, **{FLOAT_SUMS: in_float})
+    out = builder.add("mat_mul", (x, y), (1, 12, 12), DType.INT16, wide, **{FLOAT_SUMS: library})
     return builder.build((out,))
 
 
 def test_a_layer_adds_exactly_unless_it_is_told() -> None:
     rng = np.random.default_rng(10)
     x, y = _whole(rng, 400, 1, 12, 16).astype(np.int16), _whole(rng, 400, 1, 16, 12).astype(np.int16)
-    graphs = [lower(_product(told), "aipu") for told in (False, True)]
+    graphs = [lower(_product(told), "aipu") for told in (EXACT, INTEL)]
     exact, single = (Engine(graph).run([x, y])[graph.outputs[0]].astype(np.int64) for graph in graphs)
     assert np.array_equal(exact, np.clip(np.rint((x.astype(np.int64) @ y) * _multiplier()), -32768, 32767))
     assert np.abs(exact - single).max() == 1
 
 
 def _multiplier() -> float:
-    (node,) = lower(_product(False), "aipu").nodes
+    (node,) = lower(_product(EXACT), "aipu").nodes
     rescale = node.params.rescale  # type: ignore[union-attr]
     return float(rescale.m[0]) * 2.0 ** -float(rescale.n[0])

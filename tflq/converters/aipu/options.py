@@ -10,7 +10,7 @@ from tflq.converters.precision import GLOBAL_CALIBRATION, Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
+from tflq.interpreter.kernels.aipu.float_sums import AMD, EXACT, FLOAT_SUMS, INTEL
 from tflq.interpreter.kernels.aipu.gru import SCALES, WEIGHT_SCALES
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
@@ -53,7 +53,12 @@ KNOWN = (
     Setting("min_compatible_zhouyi_target", "X2", "what Compass's defaults are for", tuple(_LEVELS)),
     Setting("cut_inputs", False, "ranges of what SIGMOID reads end at 6, of TANH at 3, as the whitepaper hints"),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
-    Setting(FLOAT_SUMS, False, "MatMul and ConvTranspose add in float32, as Compass's forward does; false: exactly"),
+    Setting(
+        FLOAT_SUMS,
+        EXACT,
+        "MatMul and ConvTranspose add exactly, or in float32, as Compass's forward on these processors",
+        (EXACT, INTEL, AMD),
+    ),
     Setting(
         PARSER_FAULTS,
         False,
@@ -110,7 +115,7 @@ class LayerOptions:
         table_bits: log2 of the most entries of its table.
         floating: whether it runs in floating point.
         cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
-        float_sums: whether MatMul and ConvTranspose add in float32.
+        float_sums: how MatMul and ConvTranspose add.
     """
 
     is_symmetric: bool
@@ -130,7 +135,7 @@ class LayerOptions:
     table_bits: int
     floating: bool
     cut_inputs: bool
-    float_sums: bool
+    float_sums: str
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
@@ -156,7 +161,7 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["lut_items_in_bits"]),
         bool(values["float"]),
         bool(values["cut_inputs"]),
-        bool(values[FLOAT_SUMS]),
+        str(values[FLOAT_SUMS]),
     )
 
 

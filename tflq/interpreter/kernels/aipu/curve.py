@@ -24,6 +24,7 @@ from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
+from tflq.interpreter.kernels.aipu.vector_gelu import gelu_of_vectors
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
@@ -84,13 +85,17 @@ def _elu(x: Doubles, alpha: float) -> Doubles:
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
-def _gelu(x: Doubles, is_tanh: bool) -> Doubles:
-    """Return x * Phi(x), Phi by the error function or by its approximation with tanh."""
-    if is_tanh:
-        of_normal: Doubles = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
-    else:
-        of_normal = erf(x / np.sqrt(2))
-    return 0.5 * x * (1 + of_normal)
+def _gelu(x: Doubles) -> Doubles:
+    return gelu_of_vectors(x.astype(np.float32)).astype(np.float64)
+
+
+def _gelu_by_tanh(x: Doubles) -> Doubles:
+    """Return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2, every step rounded to float32 as PyTorch has it."""
+    single = x.astype(np.float32)
+    inner = np.sqrt(np.float32(2 / np.pi)) * (single + np.float32(0.044715) * (single * single * single))
+    bent = np.tanh(inner.astype(np.float64)).astype(np.float32)
+    found: Doubles = (single * (np.float32(0.5) * (np.float32(1) + bent))).astype(np.float64)
+    return found
 
 
 _FUNCTIONS: dict[str, Function] = {
@@ -143,8 +148,7 @@ def function_of(node: Node) -> Function:
     """Return the function of a layer on real numbers, in float64."""
     method = node.attributes.text("method", "")
     if method == "GELU":
-        is_tanh = node.attributes.text("approximate", "NONE") == "TANH"
-        return lambda x: _gelu(x, is_tanh)
+        return _gelu_by_tanh if node.attributes.text("approximate", "NONE") == "TANH" else _gelu
     if method == "HARDSIGMOID":
         a, b, low, high = (node.attributes.real(key) for key in ("alpha", "beta", "clip_min", "clip_max"))
         return lambda x: np.clip(a * x + b, low, high)

@@ -1,67 +1,115 @@
 """Sums of MatMul and ConvTranspose in float32, as the Optimizer's own forward adds them (docs/aipu.md, 3).
 
-Its forward leaves them to PyTorch, whose libraries add in the order of k. Where the product has 12 columns or more,
-each step is a fused multiply-add; below that, and in stacks of matrices of fewer than 400 multiplications each, the
-product is rounded too. Found by trial on a processor with AVX-512; with 6 or 10 columns, or a second operand that is
-stored turned, the library of some sizes takes an order that is not known, and 1 in thousands of quantized values
-differs by 1. Sums up to 2^24 are exact either way.
+Its forward leaves them to PyTorch, whose libraries (MKL, oneDNN) add in an order of their own. Found by trial on
+processors with AVX-512, from both makers; sums up to 2^24 are exact in any order.
 
-ConvTranspose: the channels of each tap are such a product; taps are added last to first, then the bias.
+MatMul: in the order of k, each step a fused multiply-add. In stacks of matrices of fewer than 400 multiplications each
+PyTorch's own loop rounds the product, too; on AMD's processors MKL does so below 12 columns.
 
-Source: Compass Optimizer, ops/matmul.py, deconv.py; PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, bmm.
+ConvTranspose: small ones are such a product, channels of all taps by pixels; the sums of each tap are then added, last
+to first. Where both sides of the kernel are above 3, or a layer has several images or more than 20480 values, oneDNN
+convolves: without a stride and where the stride divides the kernel, one fused sum over the rows of a column of taps,
+and then the columns, last to first without a stride, else first to last; any other stride: one fused sum over all taps,
+first to last. The bias is added last.
+
+Source: Compass Optimizer, ops/matmul.py, deconv.py; PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
 from tflq.graph import Array, Node
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
 from tflq.interpreter.accumulate.sequential import Floats
-from tflq.interpreter.accumulate.transposed import Transposed
+from tflq.interpreter.accumulate.transposed import Slices, Transposed
 
 FLOAT_SUMS = "float_sums"
-"""Requested option: sums as the Optimizer's forward has them, not exact."""
+"""Requested option: whose sums these are; EXACT where a layer does not say."""
+EXACT, INTEL, AMD = "exact", "intel", "amd"
 
-_FUSED_COLUMNS = 12
+_FUSED_COLUMNS = {INTEL: 1, AMD: 12}
 _SMALL_STACK = 400
+_SMALL_KERNEL, _SMALL_IMAGE = 3, 20480
+
+_Tap = tuple[int, int, Slices, Slices]
 
 
-def adds_in_float(node: Node) -> bool:
-    """Whether a layer's sums are those of the Optimizer's forward."""
-    return node.attributes.boolean(FLOAT_SUMS, False)
+def library_of(node: Node) -> str:
+    """Return in whose order a layer adds: EXACT, or as the Optimizer's forward does on a maker's processors."""
+    return node.attributes.text(FLOAT_SUMS, EXACT)
 
 
-def float_products(x: Array, y: Array, rank: int) -> Floats:
+def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Floats:
     """Return x @ y of whole numbers in float32: [..., A, K] and [..., K, B] -> float32[..., A, B].
 
     Args:
         x: whole numbers that float32 holds.
         y: likewise.
         rank: of the operands in the layer; stacks of small matrices have more than 2.
+        library: INTEL or AMD.
     """
     columns = y.shape[-1]
     is_small = rank > 2 and x.shape[-2] * x.shape[-1] * columns < _SMALL_STACK
     left, right = x.astype(np.float32), y.astype(np.float32)
-    if is_small or columns < _FUSED_COLUMNS:
+    if is_small or columns < _FUSED_COLUMNS[library]:
         return sequential_products(left, right)
     return fused_products(left, right)
 
 
-def float_transposed(prepared: Transposed, x: Array, bias: Array) -> Floats:
+def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str = INTEL) -> Floats:
     """Return sums with bias in float32: [S, N, H, W, C] -> [S, N, OH, OW, O].
 
     Args:
         prepared: weights and window.
         x: x + zp_x.
         bias: float32[O], zp_x not folded in.
+        library: INTEL or AMD.
     """
+    window, image = prepared.place.window, x.shape[1:]
+    is_convolved = min(window.kernel) > _SMALL_KERNEL or image[0] > 1 or np.prod(image) > _SMALL_IMAGE
+    total = _convolved(prepared, x) if is_convolved else _by_taps(prepared, x, library)
+    return total + bias.astype(np.float32)
+
+
+def _by_taps(prepared: Transposed, x: Array, library: str) -> Floats:
+    """Return one product of all pixels and taps, whose sums are added tap by tap, last to first."""
     weights = np.moveaxis(prepared.columns, 2, 0)
     kernel = weights.shape[1:]
     total = np.zeros((*x.shape[:2], *prepared.place.output, kernel[-1]), np.float32)
     rows = x.reshape(*x.shape[:2], -1, x.shape[-1])
-    products = float_products(rows, weights.reshape(weights.shape[0], -1), 2)
+    products = float_products(rows, weights.reshape(weights.shape[0], -1), 2, library)
     products = products.reshape(*x.shape[:4], *kernel)
     for ky, kx, source, target in prepared.place.taps((x.shape[2], x.shape[3])):
         total[target] += products[source][..., ky, kx, :]
-    return total + bias.astype(np.float32)
+    return total
+
+
+def _convolved(prepared: Transposed, x: Array) -> Floats:
+    """Return fused sums over columns of taps, added in turn, or one over all taps."""
+    window = prepared.place.window
+    taps = list(prepared.place.taps((x.shape[2], x.shape[3])))
+    if window.stride != (1, 1):
+        taps.reverse()
+    if any(side % stride for side, stride in zip(window.kernel, window.stride, strict=True)):
+        return _fused_over(prepared, x, taps)
+    total = np.zeros((*x.shape[:2], *prepared.place.output, prepared.columns.shape[-1]), np.float32)
+    is_falling = window.stride == (1, 1)
+    columns = sorted(taps, key=lambda tap: -tap[1] if is_falling else tap[1])
+    for _, column in groupby(columns, key=lambda tap: tap[1]):
+        total += _fused_over(prepared, x, list(column))
+    return total
+
+
+def _fused_over(prepared: Transposed, x: Array, taps: Sequence[_Tap]) -> Floats:
+    """Return one fused sum over taps in this order, and the channels of each; a tap that does not reach adds 0."""
+    channels, outputs = prepared.columns.shape[-2:]
+    size = (*x.shape[:2], *prepared.place.output)
+    rows = np.zeros((*size, len(taps), channels), np.float32)
+    for k, (_, _, source, target) in enumerate(taps):
+        rows[(*target, k)] = x[source]
+    weights = np.stack([prepared.columns[ky, kx] for ky, kx, _, _ in taps]).astype(np.float32)
+    return fused_products(rows.reshape(*size, -1), weights.reshape(-1, outputs))

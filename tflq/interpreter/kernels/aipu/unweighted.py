@@ -18,7 +18,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
-from tflq.interpreter.kernels.aipu.float_sums import adds_in_float, float_products
+from tflq.interpreter.kernels.aipu.float_sums import EXACT, float_products, library_of
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import (
@@ -46,7 +46,8 @@ class MatMulParams:
         accumulator: a type in which every sum is exact.
         rescale: M and N.
         codes: how the output is stored.
-        float_rank: rank of operands whose sums are float32, as in the Optimizer's forward; 0 where they are exact.
+        library: whose float32 sums these are; EXACT where they are exact.
+        rank: of the second operand.
     """
 
     transposed: tuple[bool, bool]
@@ -54,7 +55,8 @@ class MatMulParams:
     accumulator: np.dtype[np.generic]
     rescale: Multiplier
     codes: OutputCodes
-    float_rank: int = 0
+    library: str = EXACT
+    rank: int = 2
 
 
 def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
@@ -73,7 +75,8 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
         exact_dtype(depth * largest[0] * largest[1]),
         found,
         codes_of(output),
-        len(b.shape) if adds_in_float(node) else 0,
+        library_of(node),
+        len(b.shape),
     )
 
 
@@ -83,8 +86,10 @@ def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
     for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
         real = x.astype(params.accumulator) + params.accumulator.type(zp)
         sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
-    rank = params.float_rank
-    total = float_products(sides[0], sides[1], rank) if rank else np.matmul(sides[0], sides[1])
+    if params.library == EXACT:
+        total = np.matmul(sides[0], sides[1])
+    else:
+        total = float_products(sides[0], sides[1], params.rank, params.library)
     return (params.codes.requantise(total.astype(np.int64), params.rescale),)
 
 
