@@ -8,7 +8,8 @@ and activations of 16. tflq translates the same .tflite. Two rows a network: `fl
 Parser's, field by field; the mode's row holds the quantised IR, byte by byte, and every tensor of every sample, both
 from the .tflite with the ranges that the Optimizer calibrated. With --forward there is a third: files that tflq makes
 of the Parser's IR, calibrated by tflq, in the Optimizer's own forward. Where the Parser is wrong tflq is asked for its
-files (`parser_faults=true`), as it is for the Optimizer's float32 sums on this maker's processors (`float_sums`).
+files (`parser_faults=true`), as it is for the Optimizer's float32 sums on this maker's processors (`float_sums=true`,
+`float_library`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
+from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
 from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")
@@ -88,7 +89,8 @@ class Mode:
             "activations": "symmetric" if self.symmetric else "asymmetric",
             "weights": "per_channel" if self.per_channel else "per_tensor",
             **_WIDTHS[self.width],
-            "float_sums": AMD if _is_amd() else INTEL,
+            "float_sums": "true",
+            "float_library": AMD if _is_amd() else INTEL,
         }
         return [f"{key}={value}" for key, value in chosen.items()]
 

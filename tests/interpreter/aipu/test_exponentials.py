@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, exponential_of_vectors
+from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
 
 Single = NDArray[np.float32]
 
 
 @pytest.mark.parametrize(
-    ("function", "least"), [(exponential_of_vectors, 0.88), (exponential_of_library, 0.985)], ids=["vectors", "library"]
+    ("function", "least"),
+    [
+        (exponential_of_vectors, 0.88),
+        (partial(exponential_of_library, library=AMD), 0.985),
+        (partial(exponential_of_library, library=INTEL), 0.985),
+    ],
+    ids=["vectors", AMD, INTEL],
 )
 def test_an_exponential_is_off_by_an_ulp_at_most(function: Callable[[Single], Single], least: float) -> None:
     """And correctly rounded for about nine, or ninety-nine, of ten, or a hundred, arguments; 1 at 0."""

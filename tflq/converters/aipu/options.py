@@ -10,9 +10,10 @@ from tflq.converters.precision import GLOBAL_CALIBRATION, Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.interpreter.kernels.aipu.float_sums import AMD, EXACT, FLOAT_SUMS, INTEL
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.gru import SCALES, WEIGHT_SCALES
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
+from tflq.interpreter.kernels.aipu.libraries import AMD, FLOAT_LIBRARY, INTEL
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD
@@ -53,12 +54,8 @@ KNOWN = (
     Setting("min_compatible_zhouyi_target", "X2", "what Compass's defaults are for", tuple(_LEVELS)),
     Setting("cut_inputs", False, "ranges of what SIGMOID reads end at 6, of TANH at 3, as the whitepaper hints"),
     Setting("remain_shift", -1, "bits of N behind the bias, for sums of 32 bits; -1 for all", minimum=-1, maximum=63),
-    Setting(
-        FLOAT_SUMS,
-        EXACT,
-        "MatMul and ConvTranspose add exactly, or in float32, as Compass's forward on these processors",
-        (EXACT, INTEL, AMD),
-    ),
+    Setting(FLOAT_SUMS, False, "MatMul and ConvTranspose add in float32, as Compass's forward does; false: exactly"),
+    Setting(FLOAT_LIBRARY, INTEL, "whose processor Compass runs on, for float32 sums and exponentials", (INTEL, AMD)),
     Setting(
         PARSER_FAULTS,
         False,
@@ -81,8 +78,8 @@ TABLE_BITS = "lut_items_in_bits"
 CHANNEL_WISE = "channel_wise"
 """Requested option of linear layers with one scale each channel: their multiplier is wide, even that of one channel."""
 REQUESTED = (
-    *(TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS, CHANNEL_WISE),
-    *(SCALES, WEIGHT_SCALES),
+    *(TABLE_BITS, REMAIN_SHIFT, MULTIPLIER_BITS, METHOD, ADJUST, NORMALISED_SCALE, FLOAT_SUMS, FLOAT_LIBRARY),
+    *(CHANNEL_WISE, SCALES, WEIGHT_SCALES),
 )
 """What a node is told beside the keys of its layer: requested options, which no file has among the attributes."""
 
@@ -115,7 +112,8 @@ class LayerOptions:
         table_bits: log2 of the most entries of its table.
         floating: whether it runs in floating point.
         cut_inputs: whether a SIGMOID or TANH reads no more than the part where it is not flat.
-        float_sums: how MatMul and ConvTranspose add.
+        float_sums: whether MatMul and ConvTranspose add in float32.
+        float_library: on whose processors the Optimizer would run.
     """
 
     is_symmetric: bool
@@ -135,7 +133,8 @@ class LayerOptions:
     table_bits: int
     floating: bool
     cut_inputs: bool
-    float_sums: str
+    float_sums: bool
+    float_library: str
 
 
 def options_of(values: dict[str, Value]) -> LayerOptions:
@@ -161,7 +160,8 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
         int(values["lut_items_in_bits"]),
         bool(values["float"]),
         bool(values["cut_inputs"]),
-        str(values[FLOAT_SUMS]),
+        bool(values[FLOAT_SUMS]),
+        str(values[FLOAT_LIBRARY]),
     )
 
 

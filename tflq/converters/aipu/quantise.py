@@ -20,8 +20,9 @@ from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Attributes, Graph, Node, Tensor, validate
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.kernels.aipu.float_sums import EXACT, FLOAT_SUMS
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
+from tflq.interpreter.kernels.aipu.libraries import FLOAT_LIBRARY
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
@@ -31,6 +32,7 @@ _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"
 _NORMALISATION_BITS = 16
 _FLOAT_SUMS = ("mat_mul", "conv_transpose")
+_EXPONENTIALS = ("exp", "softmax")
 INTERNAL_BITS = 16
 
 
@@ -159,8 +161,10 @@ def _requested(node: Node, options: LayerOptions) -> dict[str, Attribute]:
         keys[REMAIN_SHIFT] = options.remain_shift
     if layer.is_linear and (options.per_channel or node.operator == _DEPTHWISE):
         keys[CHANNEL_WISE] = True
-    if node.operator in _FLOAT_SUMS and options.float_sums != EXACT:
-        keys[FLOAT_SUMS] = options.float_sums
+    if node.operator in _FLOAT_SUMS and options.float_sums:
+        keys[FLOAT_SUMS] = True
+    if node.operator in (*_FLOAT_SUMS, *_EXPONENTIALS):
+        keys[FLOAT_LIBRARY] = options.float_library
     width = options.multiplier_bits or (options.activation_bits if node.operator == "concat" else 0)
     if width and says(layer.has_width, node):
         keys[MULTIPLIER_BITS] = width

@@ -21,6 +21,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, exponential_of_vectors
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
+from tflq.interpreter.kernels.aipu.libraries import library_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
@@ -59,9 +60,9 @@ def _rsqrt(x: Doubles) -> Doubles:
     return found
 
 
-def _exp(x: Doubles) -> Doubles:
+def _exp(x: Doubles, library: str) -> Doubles:
     limited = np.clip(x, _SMALLEST_EXPONENT, _LARGEST_EXPONENT).astype(np.float32)
-    return np.where(x > _LARGEST_EXPONENT, np.inf, exponential_of_library(limited).astype(np.float64))
+    return np.where(x > _LARGEST_EXPONENT, np.inf, exponential_of_library(limited, library).astype(np.float64))
 
 
 def _sigmoid(x: Doubles) -> Doubles:
@@ -103,7 +104,6 @@ _FUNCTIONS: dict[str, Function] = {
     "ceil": np.ceil,
     "cosine": np.cos,
     "erf": erf,
-    "exp": _exp,
     "floor": np.floor,
     "log": np.log,
     "round": np.rint,
@@ -121,7 +121,7 @@ _FUNCTIONS: dict[str, Function] = {
 }
 PARAMETRIC = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SWISH")
 METHODS = (*(name for name in _FUNCTIONS if name.isupper()), *PARAMETRIC)
-OPERATORS = tuple(name for name in _FUNCTIONS if name.islower())
+OPERATORS = ("exp", *(name for name in _FUNCTIONS if name.islower()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +147,9 @@ def lower(node: Node, operands: Operands) -> CurveParams:
 def function_of(node: Node) -> Function:
     """Return the function of a layer on real numbers, in float64."""
     method = node.attributes.text("method", "")
+    if node.operator == "exp":
+        library = library_of(node)
+        return lambda x: _exp(x, library)
     if method == "GELU":
         return _gelu_by_tanh if node.attributes.text("approximate", "NONE") == "TANH" else _gelu
     if method == "HARDSIGMOID":

@@ -26,10 +26,10 @@ from tflq.graph import Array, Node
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.transposed import Slices, Transposed
+from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL, library_of
 
 FLOAT_SUMS = "float_sums"
-"""Requested option: whose sums these are; EXACT where a layer does not say."""
-EXACT, INTEL, AMD = "exact", "intel", "amd"
+"""Requested option: sums as the Optimizer's forward has them, not exact."""
 
 _FUSED_COLUMNS = {INTEL: 1, AMD: 12}
 _SMALL_STACK = 400
@@ -38,9 +38,9 @@ _SMALL_KERNEL, _SMALL_IMAGE = 3, 20480
 _Tap = tuple[int, int, Slices, Slices]
 
 
-def library_of(node: Node) -> str:
-    """Return in whose order a layer adds: EXACT, or as the Optimizer's forward does on a maker's processors."""
-    return node.attributes.text(FLOAT_SUMS, EXACT)
+def sums_of(node: Node) -> str:
+    """Return the library whose sums a layer has; none where they are exact."""
+    return library_of(node) if node.attributes.boolean(FLOAT_SUMS, False) else ""
 
 
 def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Floats:

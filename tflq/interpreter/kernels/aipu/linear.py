@@ -36,7 +36,7 @@ from tflq.interpreter.accumulate.transposed import (
     prepare_transposed,
 )
 from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
-from tflq.interpreter.kernels.aipu.float_sums import EXACT, float_transposed, library_of
+from tflq.interpreter.kernels.aipu.float_sums import float_transposed, sums_of
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
@@ -152,14 +152,14 @@ class ConvTransposeParams:
         prepared: the packed weights, and the window.
         input_offset: zp_x.
         folded: zp_x * sum(w), int64[O].
-        library: whose float32 sums these are; EXACT where they are exact.
+        library: whose float32 sums these are; none where they are exact.
     """
 
     filter: FilterParams
     prepared: Transposed
     input_offset: int
     folded: Integers
-    library: str = EXACT
+    library: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,13 +276,13 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
     folded = zp * weights.reshape(weights.shape[0], -1).sum(axis=1)
-    return ConvTransposeParams(found, prepared, zp, folded, library_of(node))
+    return ConvTransposeParams(found, prepared, zp, folded, sums_of(node))
 
 
 def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     """Run ConvTranspose: quantised values [S, N, H, W, C] -> [S, N, OH, OW, O]."""
     real, found = x.astype(np.int64) + params.input_offset, params.filter
-    if params.library != EXACT:
+    if params.library:
         is_apart = found.remain_shift is not None
         bias = (0 if is_apart else found.bias) - params.folded
         total = float_transposed(params.prepared, real, bias, params.library).astype(np.int64)

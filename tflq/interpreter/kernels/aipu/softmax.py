@@ -23,6 +23,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of
+from tflq.interpreter.kernels.aipu.libraries import library_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast
@@ -135,7 +136,7 @@ def exponentials(node: Node, operands: Operands) -> Table:
     grid = even_steps(0, span, 1 << entries) - np.float32(span) + zp
     shift = np.float32(np.float32(np.log(np.float64(limit))) - np.float32(zp / scale_of(x)))
     argument = (grid * inverse).astype(np.float32) + shift
-    values = exponential_of_library(np.maximum(argument, np.float32(_SMALLEST_EXPONENT)))
+    values = exponential_of_library(np.maximum(argument, np.float32(_SMALLEST_EXPONENT)), library_of(node))
     codes: Integers = np.clip(np.rint(values), 0, limit).astype(np.int64)
     return Table(codes, 0, bits - entries, 0, limit)
 

@@ -18,7 +18,7 @@ import numpy as np
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
-from tflq.interpreter.kernels.aipu.float_sums import EXACT, float_products, library_of
+from tflq.interpreter.kernels.aipu.float_sums import float_products, sums_of
 from tflq.interpreter.kernels.aipu.imported import multiplier_bits, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import (
@@ -46,7 +46,7 @@ class MatMulParams:
         accumulator: a type in which every sum is exact.
         rescale: M and N.
         codes: how the output is stored.
-        library: whose float32 sums these are; EXACT where they are exact.
+        library: whose float32 sums these are; none where they are exact.
         rank: of the second operand.
     """
 
@@ -55,7 +55,7 @@ class MatMulParams:
     accumulator: np.dtype[np.generic]
     rescale: Multiplier
     codes: OutputCodes
-    library: str = EXACT
+    library: str = ""
     rank: int = 2
 
 
@@ -75,7 +75,7 @@ def lower_mat_mul(node: Node, operands: Operands) -> MatMulParams:
         exact_dtype(depth * largest[0] * largest[1]),
         found,
         codes_of(output),
-        library_of(node),
+        sums_of(node),
         len(b.shape),
     )
 
@@ -86,10 +86,10 @@ def run_mat_mul(params: MatMulParams, a: Array, b: Array) -> tuple[Array, ...]:
     for x, zp, is_transposed in zip((a, b), params.input_offsets, params.transposed, strict=True):
         real = x.astype(params.accumulator) + params.accumulator.type(zp)
         sides.append(np.swapaxes(real, -1, -2) if is_transposed else real)
-    if params.library == EXACT:
-        total = np.matmul(sides[0], sides[1])
-    else:
+    if params.library:
         total = float_products(sides[0], sides[1], params.rank, params.library)
+    else:
+        total = np.matmul(sides[0], sides[1])
     return (params.codes.requantise(total.astype(np.int64), params.rescale),)
 
 
