@@ -110,6 +110,6 @@ def _fused_over(prepared: Transposed, x: Array, taps: Sequence[_Tap]) -> Floats:
     size = (*x.shape[:2], *prepared.place.output)
     rows = np.zeros((*size, len(taps), channels), np.float32)
     for k, (_, _, source, target) in enumerate(taps):
-        rows[(*target, k)] = x[source]
+        rows[..., k, :][target] = x[source]
     weights = np.stack([prepared.columns[ky, kx] for ky, kx, _, _ in taps]).astype(np.float32)
     return fused_products(rows.reshape(*size, -1), weights.reshape(-1, outputs))
