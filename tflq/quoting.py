@@ -123,6 +123,22 @@ def c_identifiers(names: Sequence[str], otherwise: str = "layer") -> list[str]:
     return found
 
 
+class Names:
+    """Gives out names, none twice: one that is taken gets the first free number behind it, counted from `first`."""
+
+    def __init__(self, first: int = 2, between: str = "_") -> None:
+        self._first, self._between = first, between
+        self._taken: set[str] = set()
+
+    def fresh(self, wanted: str) -> str:
+        """Return the wanted name, with a number behind it where it is taken."""
+        name, number = wanted, self._first
+        while name in self._taken:
+            name, number = f"{wanted}{self._between}{number}", number + 1
+        self._taken.add(name)
+        return name
+
+
 def file_name(text: str) -> str:
     """Return a name for files: letters, digits and `_ . -`, no dot or hyphen in front, `LONGEST_FILE_NAME` at most.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -21,6 +22,17 @@ from tflq.files import read_bytes
 from tflq.graph import Array, Graph
 
 ANOMALY = 1
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
+
+
+def joined(views: Sequence[NDArray[ScalarT]], start: int, stop: int) -> NDArray[ScalarT]:
+    """Return rows start..stop-1 of what the views would be one behind the other."""
+    pieces, first = [], 0
+    for view in views:
+        pieces.append(view[max(start - first, 0) : max(stop - first, 0)])
+        first += len(view)
+    return np.concatenate(pieces)
 
 
 @dataclass(frozen=True)
@@ -44,11 +56,7 @@ class Windows:
 
     def real(self, start: int, stop: int) -> NDArray[np.float32]:
         """Return windows start..stop-1 as they are in the files: float32[stop - start, N]."""
-        pieces, first = [], 0
-        for view in self.views:
-            pieces.append(view[max(start - first, 0) : max(stop - first, 0)])
-            first += len(view)
-        return np.concatenate(pieces)
+        return joined(self.views, start, stop)
 
     def take(self, start: int, stop: int) -> list[Array]:
         """Return windows start..stop-1 in the encoding of the model's input."""

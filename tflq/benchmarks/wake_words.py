@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.audio import lfbe, read_wave
 from tflq.analysis.inputs.described.description import Features
+from tflq.benchmarks.anomaly import joined
 from tflq.benchmarks.tasks import Quality, Task
 from tflq.errors import InputError
 from tflq.files import read_bytes
@@ -72,11 +73,7 @@ class StreamWindows:
 
     def take(self, start: int, stop: int) -> list[Array]:
         """Return windows start..stop-1."""
-        pieces, first = [], 0
-        for view in self.views:
-            pieces.append(view[max(start - first, 0) : max(stop - first, 0)])
-            first += len(view)
-        taken = np.concatenate(pieces)
+        taken = joined(self.views, start, stop)
         return [taken.reshape(len(taken), *self.tensor.shape)]
 
 

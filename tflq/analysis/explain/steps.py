@@ -12,6 +12,7 @@ import numpy as np
 from tflq.graph import Array
 from tflq.interpreter.recording.primitive import Ids, Taps
 from tflq.interpreter.recording.tape import Kind, Record, Tape
+from tflq.quoting import Names
 
 Value = int | float | str | tuple["Value", ...]
 Index = tuple[int, ...]
@@ -60,15 +61,11 @@ class _Steps:
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self._taken: set[str] = set()
+        self._labels = Names(between=" ")
 
     def add(self, label: str, formula: str, value: Value) -> str:
         """Add a step and return its label, with a number behind it where there is another one."""
-        count, own = 1, label
-        while own in self._taken:
-            count += 1
-            own = f"{label} {count}"
-        self._taken.add(own)
+        own = self._labels.fresh(label)
         self.steps.append(Step(own, formula, value))
         return own
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from tflq.benchmarks.labels import Label
 from tflq.errors import InputError
 from tflq.files import read_bytes, require_file
 
@@ -28,6 +30,44 @@ def read_names(source: Path) -> list[str]:
 def read_members(source: Path, is_wanted: Callable[[str], bool]) -> Contents:
     """Yield name and content of the files that are wanted, in that order; errors as for `read_names`."""
     return ((name, data) for name, data in _items(source, is_wanted) if data is not None)
+
+
+@dataclass(frozen=True)
+class Originals:
+    """Files of an archive, each of which becomes one file of a data set.
+
+    Attributes:
+        kind: what one is, for messages.
+        archive: what to name as a source, for messages.
+        suffix: of the data set's files; what stands in front of it is the key of the original.
+        key_of: name of a member -> its key.
+        make: (name, content) of the original -> content of the file.
+    """
+
+    kind: str
+    archive: str
+    suffix: str
+    key_of: Callable[[str], str]
+    make: Callable[[str, bytes], bytes]
+
+    def files(self, sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
+        """Return each file of the labels, in their order.
+
+        Raises:
+            InputError: an original is missing; what `read_members` and `make` raise.
+        """
+        wanted = {label.file.removesuffix(self.suffix): label.file for label in labels}
+        made: dict[str, bytes] = {}
+        for source in sources:
+            for name, content in read_members(source, lambda name: self.key_of(name) in wanted):
+                made[wanted[self.key_of(name)]] = self.make(name, content)
+        missing = [label.file for label in labels if label.file not in made]
+        if missing:
+            raise InputError(
+                f"{sources[0]}: has no {self.kind} for {len(missing)} of {len(labels)} files, the first is "
+                f"{missing[0]}; name {self.archive}"
+            )
+        return {label.file: made[label.file] for label in labels}
 
 
 def _items(source: Path, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes | None]]:

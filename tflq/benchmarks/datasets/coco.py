@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.audio import load_scipy
 from tflq.analysis.inputs.described.images import open_image
-from tflq.benchmarks.datasets.archive import read_members
+from tflq.benchmarks.datasets.archive import Originals
 from tflq.benchmarks.labels import Label
-from tflq.errors import InputError
 
 _SIDE = 96
 
@@ -34,19 +33,16 @@ def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
         InputError: an image is missing, or cannot be read.
         MissingExtraError: Pillow or scipy is not installed.
     """
-    wanted = {label.file.removesuffix(".bin"): label.file for label in labels}
-    made: dict[str, bytes] = {}
-    for source in sources:
-        for name, content in read_members(source, lambda name: PurePosixPath(name).stem in wanted):
-            image = np.asarray(open_image(name, io.BytesIO(content)), np.uint8)
-            made[wanted[PurePosixPath(name).stem]] = shrunk(image).tobytes()
-    missing = [label.file for label in labels if label.file not in made]
-    if missing:
-        raise InputError(
-            f"{sources[0]}: has no image for {len(missing)} of {len(labels)} files, the first is {missing[0]}; name "
-            "val2017.zip, or the folder of its images"
-        )
-    return {label.file: made[label.file] for label in labels}
+    return _ORIGINALS.files(sources, labels)
+
+
+def _made(name: str, content: bytes) -> bytes:
+    return shrunk(np.asarray(open_image(name, io.BytesIO(content)), np.uint8)).tobytes()
+
+
+_ORIGINALS = Originals(
+    "image", "val2017.zip, or the folder of its images", ".bin", lambda name: PurePosixPath(name).stem, _made
+)
 
 
 def shrunk(image: NDArray[np.uint8]) -> NDArray[np.uint8]:

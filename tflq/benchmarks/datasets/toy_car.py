@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.audio import read_wave
-from tflq.benchmarks.datasets.archive import read_members
+from tflq.benchmarks.datasets.archive import Originals
 from tflq.benchmarks.labels import Label
-from tflq.errors import InputError
 
 _RATE, _POINTS, _HOP, _BANKS = 16_000, 1024, 512, 128
 _FIRST, _LAST = 50, 250
-_SUFFIX = "_hist_librosa.bin"
 _LINEAR_HZ, _LINEAR_MEL = 1000.0, 15.0
 _LOG_STEP = np.log(6.4) / 27.0
 
@@ -35,19 +33,20 @@ def build(sources: Sequence[Path], labels: Sequence[Label]) -> dict[str, bytes]:
         InputError: a recording is missing, or no WAV file of 16 kHz.
         MissingExtraError: scipy is not installed.
     """
-    wanted = {label.file.removesuffix(_SUFFIX): label.file for label in labels}
-    made: dict[str, bytes] = {}
-    for source in sources:
-        for name, content in read_members(source, lambda name: _stem(name) in wanted):
-            sound = read_wave(Path(name), _RATE, channels=1, content=content)
-            made[wanted[_stem(name)]] = spectrogram(sound.astype(np.float32)).tobytes()
-    missing = [label.file for label in labels if label.file not in made]
-    if missing:
-        raise InputError(
-            f"{sources[0]}: has no recording for {len(missing)} of {len(labels)} files, the first is {missing[0]}; "
-            "name dev_data_ToyCar.zip, or its folder"
-        )
-    return {label.file: made[label.file] for label in labels}
+    return _ORIGINALS.files(sources, labels)
+
+
+def _key_of(name: str) -> str:
+    path = PurePosixPath(name)
+    return path.stem if path.suffix == ".wav" and path.parent.name in ("test", "") else ""
+
+
+def _made(name: str, content: bytes) -> bytes:
+    sound = read_wave(Path(name), _RATE, channels=1, content=content)
+    return spectrogram(sound.astype(np.float32)).tobytes()
+
+
+_ORIGINALS = Originals("recording", "dev_data_ToyCar.zip, or its folder", "_hist_librosa.bin", _key_of, _made)
 
 
 def spectrogram(sound: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -82,8 +81,3 @@ def mel_filters() -> NDArray[np.float32]:
     weights: NDArray[np.float32] = np.maximum(0, np.minimum(rising, falling)).astype(np.float32)
     weights *= (2.0 / (hz[2:] - hz[:-2]))[:, None]
     return weights
-
-
-def _stem(name: str) -> str:
-    path = PurePosixPath(name)
-    return path.stem if path.suffix == ".wav" and path.parent.name in ("test", "") else ""

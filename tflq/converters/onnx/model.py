@@ -10,6 +10,7 @@ import numpy as np
 
 from tflq.errors import MissingExtraError
 from tflq.graph import Array, Graph
+from tflq.quoting import Names
 
 OnnxAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 
@@ -83,22 +84,6 @@ class OnnxGraph:
 
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_]+")
-
-
-class Names:
-    """Gives out names; none twice."""
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-
-    def fresh(self, wanted: str) -> str:
-        """Return the wanted name, with a number behind it where it is taken."""
-        name, number = wanted, 1
-        while name in self._used:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._used.add(name)
-        return name
 
 
 def plain_name(name: str, index: int) -> str:

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Value, turned, written_shape
-from tflq.converters.onnx.model import Names, OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
+from tflq.converters.onnx.model import OnnxAttribute, OnnxGraph, OnnxNode, OnnxValue, tensor_names
 from tflq.converters.onnx.options import OnnxOptions
 from tflq.converters.onnx.weights import Codes, kept
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
+from tflq.quoting import Names
 
 SINCE = {"Gelu": 20, "ScatterND:add": 16, "HardSwish": 14}
 """Operators that ONNX got behind opset 13."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from tflq.converters.openvino.ir.element_types import PRECISIONS, element_type
 from tflq.graph import Array
+from tflq.quoting import Names
 from tflq.schemas.openvino import opset_of
 
 
@@ -108,7 +109,7 @@ class Builder:
 
     name: str = "model"
     layers: list[Layer] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    names: Names = field(default_factory=lambda: Names(first=1))
 
     def parameter(self, name: str, shape: Sequence[int], kind: str = "f32") -> Value:
         """Add an input."""
@@ -139,7 +140,7 @@ class Builder:
         """Add a layer with a shape and an element type for each output."""
         ports = tuple(Port(element, tuple(shape)) for shape, element in results)
         sources = tuple(v.source for v in inputs)
-        self.layers.append(Layer(self._own(name), kind, opset_of(kind), data, sources, ports))
+        self.layers.append(Layer(self.names.fresh(name), kind, opset_of(kind), data, sources, ports))
         number = len(self.layers) - 1
         return [Value(Source(number, i), port.element_type, port.shape) for i, port in enumerate(ports)]
 
@@ -150,7 +151,9 @@ class Builder:
         renamed = replace(port, names=(*port.names, name))
         outputs = (*producer.outputs[:output], renamed, *producer.outputs[output + 1 :])
         self.layers[value.source.layer] = replace(producer, outputs=outputs)
-        self.layers.append(Layer(self._own(f"{name}/result"), "Result", opset_of("Result"), {}, (value.source,), ()))
+        self.layers.append(
+            Layer(self.names.fresh(f"{name}/result"), "Result", opset_of("Result"), {}, (value.source,), ())
+        )
 
     def build(self) -> Network:
         """Return the network."""
@@ -169,14 +172,6 @@ class Builder:
     ) -> Value:
         sources = tuple(v.source for v in inputs)
         self.layers.append(
-            Layer(self._own(name), kind, opset_of(kind), data, sources, (Port(result, shape, names),), value)
+            Layer(self.names.fresh(name), kind, opset_of(kind), data, sources, (Port(result, shape, names),), value)
         )
         return Value(Source(len(self.layers) - 1), result, shape)
-
-    def _own(self, name: str) -> str:
-        found, number = name, 0
-        while found in self.names:
-            number += 1
-            found = f"{name}_{number}"
-        self.names.add(found)
-        return found

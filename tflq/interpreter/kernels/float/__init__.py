@@ -9,7 +9,6 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     "batch_matmul fully_connected l2_normalization log_softmax resize_bilinear softmax svdf transpose_conv",
-    comparison="equal greater greater_equal less less_equal not_equal",
     convolution="conv_2d depthwise_conv_2d",
     lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
     pairs="add div mul prelu squared_difference sub",
@@ -21,5 +20,8 @@ _OWN = places(
     unary="abs elu exp gelu log logistic rsqrt sqrt tanh",
     volumes="conv_3d conv_3d_transpose",
 )
+_COMPARISONS = places(
+    "tflq.interpreter.kernels.plain", comparison="equal greater greater_equal less less_equal not_equal"
+)
 
-ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **_OWN})
+ARITHMETIC = Arithmetic("float", {**MOVERS, **PLAIN, **_COMPARISONS, **_OWN})

@@ -87,3 +87,6 @@ def run_plain_comparison(params: PlainComparison, first: Array, second: Array) -
     """Compare: T[S or 1, *shape] twice, shapes broadcast -> bool[S, *shape]."""
     x, y = (numbers(params.dtype, array) for array in align(first, second))
     return (np.asarray(COMPARISONS[params.operator](x, y), np.bool_),)
+
+
+KERNELS = comparisons(lower_plain_comparison, run_plain_comparison)
