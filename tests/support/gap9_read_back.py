@@ -14,7 +14,7 @@ from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.packing import ORDERS, PlaneLayout
 from tflq.errors import FormatError
 from tflq.graph import Affine, Array, Attribute, Attributes, DType, Graph, Node, Range, Tensor, validate
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 _Object = dict[str, Json]
 

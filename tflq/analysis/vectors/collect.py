@@ -12,12 +12,13 @@ import numpy as np
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
 from tflq.analysis.vectors.ne16 import REGISTERS, job_vectors
-from tflq.analysis.vectors.params import Json, integers_of
+from tflq.analysis.vectors.params import integers_of
 from tflq.converters.gap9.jobs.filters import is_on_ne16
 from tflq.errors import OptionError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node
 from tflq.interpreter.execution.values import concatenate
 from tflq.quoting import c_identifiers
+from tflq.schemas import Json
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from tflq.analysis.archives import npz_bytes
 from tflq.analysis.vectors import readme
 from tflq.analysis.vectors.c_arrays import header_of, source_of
 from tflq.analysis.vectors.collect import LayerVectors, Vector
-from tflq.analysis.vectors.params import Json
 from tflq.quoting import json_text
+from tflq.schemas import Json
 
 FORMATS = ("c", "hex", "npz")
 INDEX = "index.json"

@@ -9,8 +9,7 @@ from enum import Enum
 import numpy as np
 
 from tflq.graph import Array
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+from tflq.schemas import Json
 
 _OUR_OWN = ("tflq.interpreter.accumulate.", "tflq.interpreter.numerics.requantise")
 """Modules whose data only make tflq fast: prepared weights, proven float maps."""

@@ -17,8 +17,8 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Graph, Model
 from tflq.interpreter.kernels.nnie.logarithm import scheme_of, z_of
 from tflq.quoting import json_text, markdown_code
+from tflq.schemas import Json
 from tflq.schemas.caffe import BlobLayer, encode_net
-from tflq.schemas.nnie import Json
 
 
 def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:

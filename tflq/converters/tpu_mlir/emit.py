@@ -21,7 +21,7 @@ from tflq.interpreter.kernels.tpu_mlir.slopes import LeakyReluParams, PReluParam
 from tflq.interpreter.layers.linear import ConvolutionLayer, ProductLayer
 from tflq.interpreter.layers.pooling import AveragePool, Mean
 from tflq.quoting import json_text, shell_word
-from tflq.schemas.tpu_mlir import Json
+from tflq.schemas import Json
 
 
 def artefacts_of(graph: Graph, source: Model) -> dict[str, bytes]:

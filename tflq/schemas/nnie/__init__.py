@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import cast
 
-Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+from tflq.schemas import Json, read_json
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class Limits:
 
 def specification() -> dict[str, Json]:
     """Return schemes, granularity, formulas, limits and cfg keys."""
-    text = files(__package__).joinpath("specification.json").read_text(encoding="utf-8")
-    return cast("dict[str, Json]", json.loads(text))
+    return read_json(__name__)
 
 
 @cache

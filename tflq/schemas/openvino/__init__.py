@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib.resources import files
 from typing import cast
 
-Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+from tflq.schemas import Json, read_json
 
 
 def specification() -> dict[str, Json]:
     """Return levels, granularity, formats of weights, operators with their opset, and what runs in int8."""
-    return cast("dict[str, Json]", json.loads(_text()))
+    return read_json(__name__)
 
 
 @cache
@@ -26,8 +24,3 @@ def int8_levels() -> tuple[int, ...]:
     """Return the numbers of activation levels that the CPU plug-in executes in int8."""
     activations = cast("dict[str, Json]", specification()["activations"])
     return tuple(cast("list[int]", activations["levels_in_int8"]))
-
-
-@cache
-def _text() -> str:
-    return files(__package__).joinpath("specification.json").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph, Model
 from tflq.interpreter import lower
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 
 def artefacts_of(graph: Graph, target: str, source: Model) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.operands.windows import window_of_node
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 Parameters = dict[str, int | str]
 

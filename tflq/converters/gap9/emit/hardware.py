@@ -25,7 +25,7 @@ from tflq.interpreter.accumulate import Window
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.quoting import c_identifiers
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 BINARY, SOURCE, HEADER = "hardware.bin", "constants.c", "constants.h"
 ALIGNMENT = 16

@@ -8,7 +8,7 @@ from tflq.converters.gap9.jobs.registers import NAMES, POINTERS
 from tflq.errors import UnsupportedError
 from tflq.graph import Graph
 from tflq.quoting import c_identifiers, json_text
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 JSON, SOURCE, HEADER, IMAGE = "ne16_jobs.json", "ne16_jobs.c", "ne16_jobs.h", "ne16_memory.bin"
 _FORMAT = "tflq ne16 jobs"

@@ -15,7 +15,7 @@ from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.operands.reduction_axes import Reduction
 from tflq.quoting import json_text
-from tflq.schemas.gap9 import Json
+from tflq.schemas import Json
 
 FORMAT, VERSION = "tflq gap9 quantization", 1
 _LARGEST_INLINE = 4096

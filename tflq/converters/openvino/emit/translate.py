@@ -18,7 +18,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Model, Node, Tensor
 from tflq.interpreter.kernels.openvino.levels import rule_of
 from tflq.quoting import json_text
-from tflq.schemas.openvino import Json
+from tflq.schemas import Json
 
 _UNARY = {
     "abs": "Abs",
