@@ -8,9 +8,8 @@ from tflq.analysis.compare import ComparedTensor, Comparison
 from tflq.analysis.compare.tally import LAST_BIN
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
-from tflq.report.page import Chart, Page, Prose, Section, Table
+from tflq.report.page import Chart, Page, Prose, Section, Table, count, decibels, share
 from tflq.report.svg import Mark, bars, histogram
-from tflq.report.words import count, decibels, share
 from tflq.units import short
 
 _WORST = 4

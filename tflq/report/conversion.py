@@ -12,9 +12,8 @@ from tflq.benchmarks.all_targets import TargetRow
 from tflq.converters.engines import EngineChoice, EngineChoices
 from tflq.graph import Graph
 from tflq.report.memory import memory_section
-from tflq.report.page import Chart, Page, Prose, Section, Table
+from tflq.report.page import Chart, Page, Prose, Section, Table, count
 from tflq.report.svg import TICKS, Mark, bars
-from tflq.report.words import count
 from tflq.units import number, short, size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -89,3 +90,18 @@ class Page:
     verdict: str
     facts: Sequence[tuple[str, str]] = ()
     sections: Sequence[Section] = field(default_factory=tuple)
+
+
+def decibels(value: float) -> str:
+    """Write a ratio in dB."""
+    return "" if math.isnan(value) else f"{value:.1f}"
+
+
+def share(value: float) -> str:
+    """Write a share in percent; empty where it is none."""
+    return "" if not value or math.isnan(value) else f"{value:.2%}"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Write "1 layer", "2 layers"."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"

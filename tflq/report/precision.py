@@ -11,9 +11,8 @@ from tflq.precision.noise import Beside, is_required_accuracy_within
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.sensitivity import Sensitivity
 from tflq.precision.trial import Requirement, Result
-from tflq.report.page import Chart, Page, Section, Table
+from tflq.report.page import Chart, Page, Section, Table, decibels
 from tflq.report.svg import Dot, Mark, bars, scatter
-from tflq.report.words import decibels
 
 
 def sensitivity_page(model: str, found: Sensitivity) -> Page:

@@ -21,8 +21,6 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "cos": q15.cos_q15,
     "sigmoid": q15.sigmoid_q15,
     "tanh": q15.tanh_q15,
-    "erf": q15.erf_q15,
-    "arctan": q15.arctan_q15,
     **{f"pow{q}": lambda x, q=q: q15.pow_q15(x, q, q15.least_logarithm(q)) for q in (16384, 9830, 3277, 29491)},
 }
 

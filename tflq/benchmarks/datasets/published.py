@@ -13,7 +13,6 @@ from tflq.benchmarks.reference_models import REPOSITORY
 from tflq.errors import FormatError, InputError, OptionError
 from tflq.files import write_bytes
 
-LABELS_URL = "https://github.com/mlcommons/tiny, benchmark/evaluation/datasets"
 _CLIPS_URL = "https://raw.githubusercontent.com/eembc/energyrunner/cf7c2f2634608a7c0ea7458ab7cb3379f2863424/datasets"
 _CLIP_BYTES = 490
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflq.converters.exchange import rules
+from tflq.converters import exchange
 from tflq.converters.onnx import windows
 from tflq.converters.onnx.model import OnnxGraph
 from tflq.converters.onnx.open_batch import open_batch
@@ -18,7 +18,7 @@ from tflq.graph import ABSENT, DType, Graph, Node
 Rule = Callable[[Writer], None]
 
 _RULES: dict[str, Rule] = {
-    **rules.RULES,
+    **exchange.RULES,
     **dict.fromkeys(("reshape", "squeeze", "expand_dims"), windows.reshape),
     "average_pool_2d": windows.average_pool_2d,
     "conv_2d": windows.conv_2d,

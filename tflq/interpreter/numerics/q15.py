@@ -6,7 +6,7 @@ powers, Newton steps. Values live in int64; where 32 bits wrap, the function say
 
 from __future__ import annotations
 
-from math import e, erf, factorial
+from math import e, factorial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,6 @@ _SQRT_POWERS = np.array([int(np.floor(2.0 ** (7.5 + j / 2) + 0.5)) for j in rang
 _LOG_TERMS = (32739, -16055, 9361, -4360, 1028)
 _LOG_2 = 22713
 _NO_LOG = -(1 << 31)
-_ERF = np.array([32674 if k == 135 else int(np.floor(ONE * erf(k / 64) + 0.5)) for k in range(255)] + [32767], np.int64)
 # fmt: off
 _INVERSE_ROOTS = np.array(
     [
@@ -243,20 +242,3 @@ def tanh_q15(x: Integers) -> Integers:
 def _entry(x: Integers, shift: int) -> Integers:
     k = (3 * np.abs(x)) >> shift
     return np.asarray(np.where(k >= 255, 65535, entries(SIGMOID_TABLE, np.minimum(k, 255))), np.int64)
-
-
-def erf_q15(x: ArrayLike) -> Integers:
-    """Error function of Q13: k = |x| >> 7; rnd(2^15 erf(k / 64)), 32767 from 255 on; 0 counts as negative.
-
-    One entry is not the rounded one: 32674 at 135, as the tool has it.
-    """
-    value = np.asarray(x, np.int64)
-    found = entries(_ERF, np.minimum(np.abs(value) >> 7, 255))
-    return np.asarray(np.where(value > 0, found, -found), np.int64)
-
-
-def arctan_q15(x: ArrayLike) -> Integers:
-    """Arc tangent: n(x n(843314857 + 8946 (2^15 - x))) with n(v) = norm(v, 15); products wrap in int32."""
-    value = np.asarray(x, np.int64)
-    slope = norm(wrap_int32(843314857 + wrap_int32(8946 * (ONE - value))), 15)
-    return norm(wrap_int32(value * slope), 15)

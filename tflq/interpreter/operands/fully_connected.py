@@ -9,7 +9,7 @@ from math import prod
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Tensor
-from tflq.graph.sparse import sparse_block
+from tflq.graph.extras import sparse_block
 from tflq.interpreter.operands.result_size import require_result
 
 _SPARSE_BLOCK = (1, 16)

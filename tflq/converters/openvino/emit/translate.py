@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflq.converters.exchange import rules
+from tflq.converters import exchange
 from tflq.converters.openvino.emit import elementwise, shapes, windows
 from tflq.converters.openvino.emit.elementwise import Rule, pair, rectifier, unary
 from tflq.converters.openvino.emit.layers import Layers
@@ -63,7 +63,7 @@ _RULES: Mapping[str, Rule] = {
 
 def supported_operators() -> tuple[str, ...]:
     """Return the operators that can be written, all or in part."""
-    return tuple(sorted({*_RULES, *rules.RULES}))
+    return tuple(sorted({*_RULES, *exchange.RULES}))
 
 
 def translate(graph: Graph) -> Network:
@@ -96,7 +96,7 @@ def _translated(graph: Graph) -> tuple[Network, tuple[str, ...]]:
         layers.index = index
         if node.outputs and all(graph.tensors[t].is_constant for t in node.outputs):
             continue  # lowering knows the values: who reads them writes constants
-        rule, shared = _RULES.get(node.operator), rules.RULES.get(node.operator)
+        rule, shared = _RULES.get(node.operator), exchange.RULES.get(node.operator)
         if shared is not None and _is_plain(graph, node):
             rule = None  # ours are for real numbers
         try:

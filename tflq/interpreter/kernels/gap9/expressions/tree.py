@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflq.graph import Attribute, Attributes
@@ -92,8 +91,3 @@ class Tree:
 
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^"}
-
-
-def used_inputs(symbols: Sequence[Symbol]) -> int:
-    """Return how many inputs an expression reads."""
-    return 1 + max((int(s.number) for s in symbols if s.operator == INPUT), default=-1)
