@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
@@ -178,11 +177,10 @@ class _Finder(ast.NodeVisitor):
         return self._lines[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
 
 
-def compiling(source: bytes) -> Iterator[Mutation]:
-    """Yield the mutations of a module that Python still takes."""
-    for mutation in mutations(source):
-        try:
-            compile(mutation.apply(source), "mutant", "exec")
-        except SyntaxError:
-            continue
-        yield mutation
+def compiles(source: bytes, mutation: Mutation) -> bool:
+    """Whether Python still takes the module."""
+    try:
+        compile(mutation.apply(source), "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -51,6 +52,7 @@ def run_in_opencv(
     cv2 = importlib.import_module("cv2")
     if not hasattr(cv2.dnn, "readNetFromCaffe"):
         pytest.skip(f"OpenCV {cv2.__version__} has no Caffe importer: 4.x has (tflq[caffe])")
+    _register_tile()
     text, weights = (next(v for k, v in files.items() if k.endswith(end)) for end in (".prototxt", ".caffemodel"))
     net = cv2.dnn.readNetFromCaffe(np.frombuffer(text, np.uint8), np.frombuffer(weights, np.uint8))
     found = []
@@ -62,3 +64,21 @@ def run_in_opencv(
         y = net.forward(output) if output else net.forward()
         found.append(y.transpose(0, 2, 3, 1).copy() if y.ndim == 4 else y.copy())
     return np.stack(found)
+
+
+class _Tile:
+    """Caffe's Tile for OpenCV, which lacks it: repeats an axis of [N, C, H, W]."""
+
+    def __init__(self, params: Mapping[str, int], blobs: object) -> None:
+        self.axis, self.tiles = params["axis"], params["tiles"]
+
+    def getMemoryShapes(self, inputs: Sequence[Sequence[int]]) -> list[list[int]]:
+        return [[n * (self.tiles if a == self.axis else 1) for a, n in enumerate(inputs[0])]]
+
+    def forward(self, inputs: Sequence[Array]) -> list[Array]:
+        return [np.concatenate([inputs[0]] * self.tiles, self.axis)]
+
+
+@cache
+def _register_tile() -> None:
+    importlib.import_module("cv2").dnn_registerLayer("Tile", _Tile)

@@ -235,8 +235,7 @@ def _pool(site: Site, kind: str) -> list[CaffeLayer]:
         parameters: dict[str, Parameter] = {"pooling_param": _fields(kind, kernel, window.stride, pad)}
         return [*front, CaffeLayer(site.name, "Pooling", (name,), (site.top,), parameters), *site.rectifier()]
     sizes = [_caffe_size(s, k, p, t) for s, k, p, t in zip((height, width), kernel, pad, stride, strict=True)]
-    partial = [(s + 2 * p - k) % t != 0 for s, k, p, t in zip((height, width), kernel, pad, stride, strict=True)]
-    if tuple(sizes) != output or (kind == "AVE" and any(partial)):
+    if tuple(sizes) != output:
         raise UnsupportedError(
             f"a window of {kernel} at stride {window.stride} leaves rows of {height}x{width} over; Caffe rounds its "
             f"output up to {sizes[0]}x{sizes[1]}, TFLite has {output[0]}x{output[1]}: crop the input to fit"
