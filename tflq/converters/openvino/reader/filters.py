@@ -110,12 +110,14 @@ def _weights(
 
 
 def _is_kept(found: Codes, channels: int) -> bool:
-    """Whether zero points are whole and, where they stay, one for all or one a channel."""
+    """Whether zero points are whole and, where they stay, of int8, and one for all or one a channel."""
     given = found.zero_point
     if not (np.abs(given) <= 255).all() or not np.array_equal(given, np.rint(given)):
         return False
     scales = 1 if found.scale is None else found.scale.size
-    return not signed(found)[1].any() or {given.size, scales} <= {1, channels}
+    left = signed(found)[1]
+    is_int8 = int(left.min()) >= -128 and int(left.max()) <= 127
+    return not left.any() or (is_int8 and {given.size, scales} <= {1, channels})
 
 
 def signed(found: Codes) -> tuple[Array, Array]:

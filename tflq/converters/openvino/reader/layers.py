@@ -208,7 +208,7 @@ _RULES: Mapping[str, Rule] = {
     "GroupConvolution": filters.group_convolution,
     "MatMul": filters.matmul,
     "MaxPool": windows.max_pool,
-    "PRelu": _prelu,
+    **dict.fromkeys(("PReLU", "PRelu"), _prelu),
     "Pad": windows.pad,
     "Parameter": _parameter,
     "ReduceMean": windows.reduce_mean,

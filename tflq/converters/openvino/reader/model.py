@@ -26,7 +26,8 @@ def read_model(path: str | Path) -> Model:
         UnsupportedError: layers that are not known, all at once.
     """
     weights = Path(path).with_suffix(".bin")
-    return model_from_bytes(read_bytes(path), read_bytes(weights) if weights.exists() else b"", str(path))
+    has_weights = weights.exists() and weights.stat().st_size > 0  # OpenVINO writes an empty file for no constants
+    return model_from_bytes(read_bytes(path), read_bytes(weights) if has_weights else b"", str(path))
 
 
 def model_from_bytes(xml: bytes | memoryview, weights: bytes | memoryview, where: str) -> Model:
