@@ -35,7 +35,7 @@ _CALLS = {
     "argmax": "argmin", "exp": "expm1", "abs": "negative",
 }  # fmt: skip
 _BUILTIN = ("min", "max", "any", "all")
-_NO_MEANING = {"strict", "frozen", "eq", "slots", "repr", "copy"}
+_NO_MEANING = {"strict", "frozen", "eq", "slots", "repr", "copy", "write"}
 """Keywords whose value no result depends on."""
 
 

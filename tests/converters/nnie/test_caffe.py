@@ -122,6 +122,13 @@ def test_mixed_widths_mark_the_layers() -> None:
     assert names == ["conv_2d_0_hp"]
 
 
+def test_one_width_marks_no_layer() -> None:
+    graph = shortcut()
+    files = package(graph, samples(graph), ["bits=16"])
+    assert "_hp" not in files["net.prototxt"].decode()
+    assert "[compile_mode] 1\n" in files["net.cfg"].decode()
+
+
 @pytest.mark.parametrize(("value", "expected"), [(0, b"\0"), (127, b"\x7f"), (128, b"\x80\x01"), (300, b"\xac\x02")])
 def test_varint(value: int, expected: bytes) -> None:
     assert varint(value) == expected

@@ -116,6 +116,13 @@ def test_four_bits_are_sixteen_levels() -> None:
     check_against_runtime(image_network(), ["activation_bits=4", "weight_bits=4"])
 
 
+@pytest.mark.parametrize("activation", ["relu", "relu6", "relu_n1_to_1"])
+def test_a_fused_activation_clamps_what_the_range_does_not(activation: str) -> None:
+    b = GraphBuilder("clamped")
+    y = conv(b, b.input("x", (1, 6, 6, 3), DType.FLOAT32), 3, 8, activation)
+    check_against_runtime(with_ranges(b.build([y]), -8, 8))
+
+
 @pytest.mark.parametrize("assignments", [["weight_granularity=per-tensor"], ["activation_scheme=symmetric"]])
 def test_other_schemes(assignments: Strings) -> None:
     check_against_runtime(image_network(), assignments)

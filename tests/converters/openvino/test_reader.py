@@ -88,7 +88,10 @@ def test_scales_of_weights(assignments: list[str], scales: int) -> None:
 
 @pytest.mark.parametrize(
     ("values", "zero_point", "left"),
-    [([-128, 127], 0, 0), ([0, 255], 128, 0), ([0, 255], 129, 1), ([0, 255], 127, -1), ([-100, 100], 90, 90)],
+    [
+        *(([-128, 127], 0, 0), ([0, 255], 128, 0), ([0, 255], 129, 1), ([0, 255], 127, -1), ([-100, 100], 90, 90)),
+        *(([10, 130], 138, 0), ([10, 130], 139, 11), ([0, 200], 73, 0), ([0, 200], 72, -56)),
+    ],
 )
 def test_zero_points_stay_where_int8_does_not_hold_what_is_left(values: list[int], zero_point: int, left: int) -> None:
     codes = np.array(values, np.uint8 if max(values) > 127 else np.int8).reshape(-1, 1)

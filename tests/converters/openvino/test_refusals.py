@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,23 @@ def test_operators_without_a_layer() -> None:
     assert len(lines) == 2
     assert "operator 0 (unique" in lines[0]
     assert "operator 1 (dilate" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("slopes", "is_taken"),
+    [((1,), True), ((1, 1, 1), True), ((3,), True), ((1, 1, 3), True), ((3, 1, 1), False), ((3, 5, 1), False)],
+)
+def test_slopes_are_those_of_channels(slopes: tuple[int, ...], is_taken: bool) -> None:
+    b = GraphBuilder()
+    operands = [b.input("x", (1, 3, 5, 3), DType.FLOAT32), b.constant("slopes", np.ones(slopes, np.float32))]
+    graph = with_ranges(b.build([b.add("prelu", operands, (1, 3, 5, 3), DType.FLOAT32)]))
+    if is_taken:
+        assert list(OPENVINO.check(graph, SETTINGS)) == []
+    else:
+        with pytest.raises(
+            UnsupportedError, match=re.escape(f"slopes of shape {slopes}; PRelu takes one for each of 3")
+        ):
+            OPENVINO.quantise(graph, SETTINGS)
 
 
 @pytest.mark.parametrize(

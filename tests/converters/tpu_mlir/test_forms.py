@@ -15,14 +15,16 @@ from tflq.graph import Affine, DType, Graph, GraphBuilder
 ROWS = (1, 5, 8)
 
 
-def normalised(of_itself: bool) -> Graph:
-    """Return (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x or of another tensor."""
+def normalised(of_itself: bool, mean_over: int = 2, variance_over: int = 2) -> Graph:
+    """Return (x - m) / sqrt(mean((x - m)^2) + eps), m the mean of x or of another tensor, over one axis each."""
     b = GraphBuilder("rows")
     x, z = (b.input(name, ROWS, FLOAT) for name in "xz")
-    last, single = b.constant("axes", np.array([2], np.int32)), (1, 5, 1)
-    mean = b.add("mean", [x if of_itself else z, last], single, FLOAT, keep_dims=True)
+    singles = {1: (1, 1, 8), 2: (1, 5, 1)}
+    axes = {axis: b.constant(f"axes{axis}", np.array([axis], np.int32)) for axis in singles}
+    single = singles[variance_over]
+    mean = b.add("mean", [x if of_itself else z, axes[mean_over]], singles[mean_over], FLOAT, keep_dims=True)
     square = b.add("squared_difference", [x, mean], ROWS, FLOAT)
-    variance = b.add("mean", [square, last], single, FLOAT, keep_dims=True)
+    variance = b.add("mean", [square, axes[variance_over]], single, FLOAT, keep_dims=True)
     epsilon = b.constant("epsilon", np.array(1e-3, np.float32))
     inverse = b.add("rsqrt", [b.add("add", [variance, epsilon], single, FLOAT)], single, FLOAT)
     difference = b.add("sub", [x, mean], ROWS, FLOAT)
@@ -42,6 +44,12 @@ def test_rows_are_normalised_by_their_own_mean(of_itself: bool) -> None:
     graph = normalised(of_itself)
     operators = [n.operator for n in recognise_layer_normalization(graph).nodes]
     assert operators == (["layer_normalization", "relu"] if of_itself else [n.operator for n in graph.nodes])
+
+
+@pytest.mark.parametrize(("mean_over", "variance_over"), [(1, 2), (2, 1), (1, 1)])
+def test_means_of_other_axes_are_no_normalisation_of_rows(mean_over: int, variance_over: int) -> None:
+    graph = normalised(True, mean_over, variance_over)
+    assert [n.operator for n in recognise_layer_normalization(graph).nodes] == [n.operator for n in graph.nodes]
 
 
 @pytest.mark.parametrize("one_first", [True, False])

@@ -54,7 +54,7 @@ def prelu(writer: Writer, node: Node) -> None:
         UnsupportedError: slopes that differ along other axes.
     """
     data, channels = writer.constant_of(node.inputs[1]), writer.tensor(node.inputs[0]).shape[-1]
-    if data.size not in (1, channels):
+    if data.size != 1 and (data.size != channels or data.shape[-1] != channels):
         raise UnsupportedError(f"slopes of shape {data.shape}; PRelu takes one for each of {channels} channels")
     _sloped(writer, node, writer.reals(f"{node.name}/slope", data.reshape(-1)))
 
