@@ -52,7 +52,8 @@ static void NAMED(P, B, TAPS)(const struct layer *layer, char *arena, const int3
     const struct ends ends = ends_of(layer);
     UNROLL for (int b = 0; b < B; b++, channel += LANES) {
         char *y = arena + BYTES * channel;
-        if (map->channels - channel < LANES || map->wide_scale) {
+        ints found[4];
+        if (P < 4 || map->channels - channel < LANES || map->wide_scale) {
             sums kept[P];
             UNROLL for (int p = 0; p < P; p++) {
                 kept[p] = a[p][b];
@@ -64,12 +65,18 @@ static void NAMED(P, B, TAPS)(const struct layer *layer, char *arena, const int3
         if (map->low) {
             const struct constants k = constants_of(map, channel, 1);
             UNROLL for (int p = 0; p < P; p++) {
-                store_elements(y + y_at[p], with_listed(map, a[p][b], channel, rows, mapped(a[p][b], &k, &ends, 1)));
+                found[p % 4] = with_listed(map, a[p][b], channel, rows, mapped(a[p][b], &k, &ends, 1));
+                if (p % 4 == 3) {
+                    store_four(found, &ends, y, y_at + p - 3);
+                }
             }
         } else {
             const struct constants k = constants_of(map, channel, 0);
             UNROLL for (int p = 0; p < P; p++) {
-                store_elements(y + y_at[p], with_listed(map, a[p][b], channel, rows, mapped(a[p][b], &k, &ends, 0)));
+                found[p % 4] = with_listed(map, a[p][b], channel, rows, mapped(a[p][b], &k, &ends, 0));
+                if (p % 4 == 3) {
+                    store_four(found, &ends, y, y_at + p - 3);
+                }
             }
         }
     }

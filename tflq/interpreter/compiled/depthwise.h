@@ -21,6 +21,14 @@ INLINE ints load_pieces(const char *at, int32_t pieces, int64_t apart)
     if (pieces == 1) {
         return *(const ints_at *)at;
     }
+#ifdef JOINED
+    if (pieces == 2) {
+        return JOINED(HALF(at), HALF(at + apart));
+    }
+    if (pieces == 4) {
+        return JOINED(QUARTERS(at, apart), QUARTERS(at + 2 * apart, apart));
+    }
+#endif
     longs found;
     UNROLL for (int i = 0; i < LANES / 2; i++) {
         int64_t part;
@@ -30,17 +38,10 @@ INLINE ints load_pieces(const char *at, int32_t pieces, int64_t apart)
     return (ints)found;
 }
 
-/* Elements of four vectors of sums next to each other. */
-INLINE ints joined(const ints *found)
-{
-    const ints low = all_ints(255);
-    return (found[0] & low) | (found[1] & low) << 8 | (found[2] & low) << 16 | found[3] << 24;
-}
-
 /* Map a vector of sums in place: for the vectors where `mapped` does not say it all. */
 static __attribute__((noinline)) void map_any(const struct layer *layer, sums *sum, int32_t channel)
 {
-    *sum = (sums)mapped_any(layer, *sum, channel);
+    *sum = (sums)mapped_any(layer, *sum, channel) + layer->y_least;
 }
 
 INLINE void depthwise_block(const struct layer *layer, char *arena, const int32_t *x_at, const int32_t *y_at, int32_t most,
@@ -102,7 +103,7 @@ INLINE void depthwise_block(const struct layer *layer, char *arena, const int32_
         }
         const int32_t left = map->channels - channel;
         UNROLL for (int j = 0; j < ABREAST; j++) {
-            const ints_at found = joined(a[j]);
+            const ints_at found = in_turn(packed_bytes(a[j], ends.least, ends.bottom));
             if (left >= CHANNELS) {
                 *(ints_at *)(y[j] + channel) = found;
             } else {

@@ -45,9 +45,6 @@ static void pool(const struct layer *layer, char *arena)
     }
 }
 
-/* A whole number near to x, halves to the even one. */
-INLINE reals whole(reals x) { return (x + MAGIC) - MAGIC; }
-
 /* How a sum of two tensors is computed: with factors in double or in float32, or in float32 of operands that are rounded. */
 enum sum { IN_DOUBLE, IN_SINGLE, OF_ROUNDED };
 
@@ -63,11 +60,7 @@ INLINE ints pair_sum(const struct layer *layer, const char *x, const char *secon
             u = u + whole(b * (float)layer->second_scale + (float)layer->second_offset);
             u = u * (float)layer->scale + (float)layer->offset;
         }
-        u = smaller(larger(u, all(layer->map.minimum)), all(layer->map.maximum)) + MAGIC;
-#ifndef DOT
-        u = u - MAGIC;
-#endif
-        return (ints)u;
+        return rounded(smaller(larger(u, all(layer->map.minimum)), all(layer->map.maximum)));
     }
     reals value = {0};
     for (int c = 0; c < LANES; c++) {
@@ -86,7 +79,17 @@ INLINE ints pair_sum(const struct layer *layer, const char *x, const char *secon
 INLINE void pair_sums(const struct layer *layer, const char *x, const char *second, char *y, enum sum kind)
 {
     const int32_t length = layer->length;
-    for (int32_t i = 0; i < length; i += LANES, x += LANES * BYTES, second += LANES * BYTES, y += LANES * BYTES) {
+    int32_t i = 0;
+#ifdef DOT
+    for (; i + 4 * LANES <= length; i += 4 * LANES, x += 4 * LANES, second += 4 * LANES, y += 4 * LANES) {
+        ints found[4];
+        UNROLL for (int k = 0; k < 4; k++) {
+            found[k] = pair_sum(layer, x + k * LANES, second + k * LANES, kind);
+        }
+        *(ints_at *)y = in_order(packed_bytes(found, 0, 0));
+    }
+#endif
+    for (; i < length; i += LANES, x += LANES * BYTES, second += LANES * BYTES, y += LANES * BYTES) {
         const ints found = pair_sum(layer, x, second, kind);
         if (length - i >= LANES) {
             store_elements(y, found);

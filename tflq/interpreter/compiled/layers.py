@@ -313,7 +313,7 @@ class Packer:
         value = np.clip(value, *ends)
         at, value = arranged(at, NEVER).astype(np.int32), arranged(value)
         is_real = not self.library.multiplies_bytes
-        value = value.astype(np.float32).view(np.int32) if is_real else (value - layer.y_least).astype(np.int32)
+        value = value.astype(np.float32).view(np.int32) if is_real else value.astype(np.int32)
         target.stride = at.shape[1]
         used = (at != NEVER).sum(axis=0).reshape(-1, self.library.lanes).max(axis=1)
         fill(target, self.owned, at=at, value=value, rows=used.astype(np.int32))

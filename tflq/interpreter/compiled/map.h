@@ -5,13 +5,12 @@
 #include "structs.h"
 #include "vectors.h"
 
-/* What is added to whole numbers within 2^22 to read them off a float32's lowest bits; it rounds halves to even ones. */
-#define MAGIC 12582912.0f
-#define WIDE_MAGIC 6755399441055744.0 /* the same within 2^51 */
+#define WIDE_MAGIC 6755399441055744.0 /* MAGIC within 2^51 */
 
-/* The constants of a layer: ends of the clamp, and what makes a real number an element. */
+/* The constants of a layer: ends of the clamp. The lower one of bytes is `bottom`, less `least`. */
 struct ends {
-    reals minimum, maximum, magic;
+    reals minimum, maximum;
+    int32_t least, bottom;
 };
 
 /* The constants of one vector of channels. */
@@ -21,12 +20,8 @@ struct constants {
 
 INLINE struct ends ends_of(const struct layer *layer)
 {
-#ifdef DOT
-    const float magic = MAGIC - (float)layer->y_least; /* least is even: ties stay what they are */
-#else
-    const float magic = MAGIC;
-#endif
-    return (struct ends){all(layer->map.minimum), all(layer->map.maximum), all(magic)};
+    const int32_t bottom = (int32_t)layer->map.minimum - layer->y_least;
+    return (struct ends){all(layer->map.minimum), all(layer->map.maximum), layer->y_least, bottom};
 }
 
 INLINE struct constants constants_of(const struct map *map, int32_t channel, int corrected)
@@ -39,7 +34,7 @@ INLINE struct constants constants_of(const struct map *map, int32_t channel, int
     return k;
 }
 
-/* Elements of sums by the float map alone: as bytes in the lowest ones of the lanes, or as real numbers. */
+/* Quantized values of sums by the float map alone, but for the lower end of bytes. */
 INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends, int corrected)
 {
 #ifdef DOT
@@ -50,14 +45,13 @@ INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends,
     if (corrected) {
         u += smaller(larger(u, k->low), k->high);
     }
-    u = smaller(larger(u, ends->minimum), ends->maximum) + ends->magic;
 #ifndef DOT
-    u = u - ends->magic;
+    u = larger(u, ends->minimum);
 #endif
-    return (ints)u;
+    return rounded(smaller(u, ends->maximum));
 }
 
-/* Elements with those of the listed accumulators put right. */
+/* Quantized values with those of the listed accumulators put right. */
 INLINE ints with_listed(const struct map *map, sums sum, int32_t channel, int32_t rows, ints found)
 {
     for (int32_t row = 0; row < rows; row++) {
@@ -85,7 +79,23 @@ static reals mapped_wide(const struct map *map, ints sum, int32_t channel)
     return found;
 }
 
-/* Elements by any map. */
+/* Four vectors of quantized values as elements at y + y_at[0], ... */
+INLINE void store_four(const ints *found, const struct ends *ends, char *y, const int32_t *y_at)
+{
+#ifdef DOT
+    const ints bytes = in_order(packed_bytes(found, ends->least, ends->bottom));
+    UNROLL for (int k = 0; k < 4; k++) {
+        memcpy(y + y_at[k], (const char *)&bytes + k * LANES, LANES);
+    }
+#else
+    (void)ends;
+    UNROLL for (int k = 0; k < 4; k++) {
+        store_elements(y + y_at[k], found[k]);
+    }
+#endif
+}
+
+/* Quantized values by any map, less what an element 0 stands for. */
 INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
 {
     const struct map *map = &layer->map;
@@ -93,7 +103,7 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
     if (map->wide_scale) {
         const reals value = mapped_wide(map, __builtin_convertvector(from, ints), channel);
 #ifdef DOT
-        found = __builtin_convertvector(value, ints) - layer->y_least;
+        found = __builtin_convertvector(value, ints);
 #else
         found = (ints)value;
 #endif
@@ -102,7 +112,12 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
         const struct constants k = constants_of(map, channel, map->low != 0);
         found = mapped(from, &k, &ends, map->low != 0);
     }
-    return with_listed(map, from, channel, map->rows[channel / LANES], found);
+    found = with_listed(map, from, channel, map->rows[channel / LANES], found);
+#ifdef DOT
+    const ints least = all_ints((int32_t)map->minimum), is_below = (ints)(found < least);
+    found = (found ^ (is_below & (found ^ least))) - layer->y_least;
+#endif
+    return found;
 }
 
 /* Real numbers of a vector of sums, as they are. */

@@ -19,23 +19,34 @@ typedef int64_t longs __attribute__((vector_size(4 * LANES)));
 /* The same in memory: at any place. */
 typedef reals reals_at __attribute__((aligned(4), may_alias));
 typedef ints ints_at __attribute__((aligned(1), may_alias));
-/* Half as many lanes of double. */
 typedef double doubles __attribute__((vector_size(4 * LANES)));
 typedef doubles doubles_at __attribute__((aligned(8), may_alias));
 typedef float half_reals __attribute__((vector_size(2 * LANES)));
 typedef int32_t half_ints __attribute__((vector_size(2 * LANES)));
 
 /* The one place where instructions are named. DOT: four products of unsigned and signed bytes, added to each lane; without
- * it dense layers multiply real numbers. LOOK_UP: bytes of a table of 128 by the lowest seven bits of each byte. */
+ * it dense layers multiply real numbers. LOOK_UP: bytes of a table of 128 by the lowest seven bits of each byte. Beside DOT:
+ * V, whole numbers near to real ones and saturated halves and bytes of them; PERMUTE, lanes by their places; JOINED, vectors
+ * from parts that lie apart. */
 #if !defined(WITHOUT_DOT) && LANES == 16 && defined(__AVX512VNNI__)
 #include <immintrin.h>
 #define DOT(sum, x, w) (ints) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
+#define V(name) _mm512_##name
+#define PERMUTE(x, at) _mm512_permutexvar_epi32(at, x)
+#define QUARTER(at) _mm_loadu_si128((const __m128i *)(at))
+#define QUARTERS(at, apart) _mm256_inserti128_si256(_mm256_castsi128_si256(QUARTER(at)), QUARTER((at) + (apart)), 1)
+#define HALF(at) _mm256_loadu_si256((const __m256i *)(at))
+#define JOINED(low, high) (ints) _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
+typedef __m512i whole_vector;
 #ifdef __AVX512VBMI__
 #define LOOK_UP(low, high, x) _mm512_permutex2var_epi8(low, x, high)
 #endif
 #elif !defined(WITHOUT_DOT) && LANES == 8 && defined(__AVXVNNI__)
 #include <immintrin.h>
 #define DOT(sum, x, w) (ints) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))
+#define V(name) _mm256_##name
+#define PERMUTE(x, at) _mm256_permutevar8x32_epi32(x, at)
+typedef __m256i whole_vector;
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
@@ -110,6 +121,52 @@ INLINE reals smaller(reals a, reals b)
     }
     return a;
 }
+
+/* A whole number near to each x, halves to the even one, in the way that `store_four` takes it. */
+#define MAGIC 12582912.0f /* added within 2^22, it leaves them in a float32's lowest bits */
+INLINE reals whole(reals x) { return (x + MAGIC) - MAGIC; }
+
+INLINE ints rounded(reals x)
+{
+#ifdef DOT
+    return (ints)V(cvtps_epi32)(x); /* below -2^31: the least number */
+#else
+    return (ints)whole(x);
+#endif
+}
+
+#ifdef DOT
+/* Four vectors of whole numbers as bytes: less `least`, and `bottom` at least, above 0 and below 255. Of each four lanes, those of
+ * all vectors follow each other. */
+INLINE whole_vector packed_bytes(const ints *found, int32_t least, int32_t bottom)
+{
+    const whole_vector shift = V(set1_epi16)((int16_t)-least);
+    const whole_vector low = V(adds_epi16)(V(packs_epi32)((whole_vector)found[0], (whole_vector)found[1]), shift);
+    const whole_vector high = V(adds_epi16)(V(packs_epi32)((whole_vector)found[2], (whole_vector)found[3]), shift);
+    return V(max_epu8)(V(packus_epi16)(low, high), V(set1_epi8)((char)bottom));
+}
+
+/* The same in the order of vectors. */
+INLINE ints in_order(whole_vector packed)
+{
+#if LANES == 16
+    const ints at = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+#else
+    const ints at = {0, 4, 1, 5, 2, 6, 3, 7};
+#endif
+    return (ints)PERMUTE(packed, (whole_vector)at);
+}
+
+/* The same where the vectors hold each fourth byte. */
+INLINE ints in_turn(whole_vector packed)
+{
+    ints at;
+    for (int c = 0; c < LANES; c++) {
+        at[c] = 0x0C080400 + 0x01010101 * (c % 4);
+    }
+    return (ints)V(shuffle_epi8)(packed, (whole_vector)at);
+}
+#endif
 
 /* LANES elements as real numbers. */
 INLINE reals load_elements(const char *at)
