@@ -41,16 +41,22 @@ typedef void dense_block(const struct layer *, char *, const int32_t *, const in
 
 /* BLOCKS: vectors of channels at a time. In fours they are less, so that their weights stay in the first-level cache. */
 #if LANES == 16
-#define P 12
-#define PLACES 3
+#define P 24
+#define PLACES 6
 #define B 1
-#include "dense_block.h"
-#define B 2
 #include "dense_block.h"
 #undef TAPS
 #define TAPS 3
 #define B 1
 #include "dense_block.h"
+#undef P
+#undef PLACES
+#define P 12
+#define PLACES 3
+#define B 2
+#include "dense_block.h"
+#undef TAPS
+#define TAPS 1
 #define B 2
 #include "dense_block.h"
 #define BLOCKS_IN_FOURS 2
@@ -58,9 +64,9 @@ typedef void dense_block(const struct layer *, char *, const int32_t *, const in
 #define MOST_TAPS 3
 static dense_block *const one[] = {dense_1_1_1, dense_1_2_1, dense_1_3_1, dense_1_4_1};
 static dense_block *const four[] = {dense_4_1_1, dense_4_2_1, dense_4_3_1, dense_4_4_1};
-static dense_block *const many[] = {dense_12_1_1, dense_12_2_1, dense_4_3_1, dense_4_4_1};
-static dense_block *const many_of_three[] = {dense_12_1_3, dense_12_2_3};
-static const int32_t together[] = {12, 12, 4, 4};
+static dense_block *const many[] = {dense_24_1_1, dense_12_2_1, dense_4_3_1, dense_4_4_1};
+static dense_block *const many_of_three[] = {dense_24_1_3, dense_12_2_3};
+static const int32_t together[] = {24, 12, 4, 4};
 #else
 #define P 8
 #define PLACES 2

@@ -103,7 +103,7 @@ INLINE void depthwise_block(const struct layer *layer, char *arena, const int32_
         }
         const int32_t left = map->channels - channel;
         UNROLL for (int j = 0; j < ABREAST; j++) {
-            const ints_at found = in_turn(packed_bytes(a[j], ends.least, ends.bottom));
+            const ints_at found = in_turn(packed_bytes(a[j], ends.least, ends.bottom, ends.top));
             if (left >= CHANNELS) {
                 *(ints_at *)(y[j] + channel) = found;
             } else {

@@ -48,19 +48,19 @@ static void pool(const struct layer *layer, char *arena)
 /* How a sum of two tensors is computed: with factors in double or in float32, or in float32 of operands that are rounded. */
 enum sum { IN_DOUBLE, IN_SINGLE, OF_ROUNDED };
 
-INLINE ints pair_sum(const struct layer *layer, const char *x, const char *second, enum sum kind)
+INLINE ints pair_sum(const struct layer *layer, const char *x, const char *second, enum sum kind, int clamped)
 {
     const reals a = load_elements(x), b = load_elements(second);
     if (kind != IN_DOUBLE) {
         reals u;
-        if (kind == IN_SINGLE) {
+        if (kind == IN_SINGLE) { /* layers.py takes factors that keep it within 2^30 */
             u = a * (float)layer->first_scale + (b * (float)layer->second_scale + (float)layer->offset);
         } else {
             u = whole(a * (float)layer->first_scale + (float)layer->first_offset);
             u = u + whole(b * (float)layer->second_scale + (float)layer->second_offset);
             u = u * (float)layer->scale + (float)layer->offset;
         }
-        return rounded(smaller(larger(u, all(layer->map.minimum)), all(layer->map.maximum)));
+        return rounded(clamped ? smaller(larger(u, all(layer->map.minimum)), all(layer->map.maximum)) : u);
     }
     reals value = {0};
     for (int c = 0; c < LANES; c++) {
@@ -81,16 +81,17 @@ INLINE void pair_sums(const struct layer *layer, const char *x, const char *seco
     const int32_t length = layer->length;
     int32_t i = 0;
 #ifdef DOT
+    const int32_t bottom = (int32_t)layer->map.minimum, top = (int32_t)layer->map.maximum;
     for (; i + 4 * LANES <= length; i += 4 * LANES, x += 4 * LANES, second += 4 * LANES, y += 4 * LANES) {
         ints found[4];
         UNROLL for (int k = 0; k < 4; k++) {
-            found[k] = pair_sum(layer, x + k * LANES, second + k * LANES, kind);
+            found[k] = pair_sum(layer, x + k * LANES, second + k * LANES, kind, 0);
         }
-        *(ints_at *)y = in_order(packed_bytes(found, 0, 0));
+        *(ints_at *)y = in_order(packed_bytes(found, 0, bottom, top));
     }
 #endif
     for (; i < length; i += LANES, x += LANES * BYTES, second += LANES * BYTES, y += LANES * BYTES) {
-        const ints found = pair_sum(layer, x, second, kind);
+        const ints found = pair_sum(layer, x, second, kind, 1);
         if (length - i >= LANES) {
             store_elements(y, found);
         } else {

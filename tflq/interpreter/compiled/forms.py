@@ -22,6 +22,7 @@ from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean
 from tflq.interpreter.layers.reals import RealMap, RealSum
+from tflq.interpreter.numerics.requantise import StepMaps
 from tflq.interpreter.registry import kernel_name
 
 Bytes = NDArray[np.uint8]
@@ -42,6 +43,7 @@ MOVES = frozenset(("reshape", "squeeze", "expand_dims"))
 """Operators that leave elements in order."""
 SHORTEST_REFUSED = 512
 """Values from which on a softmax may refuse a row."""
+LARGEST_MAPPED = 1 << 30
 LARGEST_FACTOR = 1e20
 """Of sums that become real numbers."""
 LEAST_SCALE = 1e-20
@@ -167,9 +169,22 @@ def _is_taken(linear: Linear, x: Tensor, multiplies_bytes: bool) -> bool:
     if wide.size == 0 or wide.min() < -128 or wide.max() > 127:
         return False
     largest = 255 * int(np.abs(wide).reshape(outputs, -1).sum(axis=1).max())
+    if isinstance(linear.maps, StepMaps) and not _is_bounded(linear.maps):
+        return False
     if linear.groups == 1:
         return largest < (1 << 31 if multiplies_bytes else FLOAT32_EXACT)
     return depth == 1 and outputs == linear.groups == x.shape[3] and largest < FLOAT32_EXACT
+
+
+def _is_bounded(maps: StepMaps) -> bool:
+    """Whether there is a map, and one of float32 stays within what can be rounded to int32, unclamped."""
+    found = maps.listed
+    if found is None:
+        return False
+    if found.scale.dtype == np.float64:
+        return True
+    reach = np.maximum(np.abs(maps.lower), np.abs(maps.upper)) + np.abs(found.offset.astype(np.float64))
+    return bool((reach * np.abs(found.scale.astype(np.float64)) < LARGEST_MAPPED).all())
 
 
 def _results(found: Array, shape: tuple[int, ...], y: Tensor) -> Bytes | None:

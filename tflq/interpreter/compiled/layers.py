@@ -29,7 +29,7 @@ NEVER = np.iinfo(np.int32).min
 """No accumulator."""
 WIDEST = 8
 """Neighbouring pixels that a depthwise layer may see as one."""
-LONGEST_BLOCK = 12
+LONGEST_BLOCK = 24
 """Outputs of the longest block of a dense layer."""
 MOST_TWICE = 1.4
 """Outputs of a dense layer that are computed in fours of equal distance, some of them twice: as a multiple of all."""
@@ -79,7 +79,7 @@ class Packer:
         set_end(layer, "y", y)
         low, high = (0, 255) if clamp is None else (end - y.least for end in clamp)  # above the least value
         pair = form.pair
-        if pair is None:
+        if pair is None or not pair.is_bounded:
             fill(layer, self.owned, table=form.table.clip(low, high))
             return layer
         least = 0 if self.library.multiplies_bytes else y.least

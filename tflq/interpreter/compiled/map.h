@@ -7,10 +7,10 @@
 
 #define WIDE_MAGIC 6755399441055744.0 /* MAGIC within 2^51 */
 
-/* The constants of a layer: ends of the clamp. The lower one of bytes is `bottom`, less `least`. */
+/* The constants of a layer: ends of the clamp. Those of bytes are `bottom` and `top`, less `least`. */
 struct ends {
     reals minimum, maximum;
-    int32_t least, bottom;
+    int32_t least, bottom, top;
 };
 
 /* The constants of one vector of channels. */
@@ -20,8 +20,9 @@ struct constants {
 
 INLINE struct ends ends_of(const struct layer *layer)
 {
-    const int32_t bottom = (int32_t)layer->map.minimum - layer->y_least;
-    return (struct ends){all(layer->map.minimum), all(layer->map.maximum), layer->y_least, bottom};
+    const float minimum = layer->map.minimum, maximum = layer->map.maximum;
+    const int32_t least = layer->y_least;
+    return (struct ends){all(minimum), all(maximum), least, (int32_t)minimum - least, (int32_t)maximum - least};
 }
 
 INLINE struct constants constants_of(const struct map *map, int32_t channel, int corrected)
@@ -34,7 +35,7 @@ INLINE struct constants constants_of(const struct map *map, int32_t channel, int
     return k;
 }
 
-/* Quantized values of sums by the float map alone, but for the lower end of bytes. */
+/* Quantized values of sums by the float map alone, but for the ends of bytes: forms.py takes maps within 2^30. */
 INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends, int corrected)
 {
 #ifdef DOT
@@ -45,10 +46,12 @@ INLINE ints mapped(sums sum, const struct constants *k, const struct ends *ends,
     if (corrected) {
         u += smaller(larger(u, k->low), k->high);
     }
-#ifndef DOT
-    u = larger(u, ends->minimum);
+#ifdef DOT
+    (void)ends;
+#else
+    u = smaller(larger(u, ends->minimum), ends->maximum);
 #endif
-    return rounded(smaller(u, ends->maximum));
+    return rounded(u);
 }
 
 /* Quantized values with those of the listed accumulators put right. */
@@ -83,7 +86,7 @@ static reals mapped_wide(const struct map *map, ints sum, int32_t channel)
 INLINE void store_four(const ints *found, const struct ends *ends, char *y, const int32_t *y_at)
 {
 #ifdef DOT
-    const ints bytes = in_order(packed_bytes(found, ends->least, ends->bottom));
+    const ints bytes = in_order(packed_bytes(found, ends->least, ends->bottom, ends->top));
     UNROLL for (int k = 0; k < 4; k++) {
         memcpy(y + y_at[k], (const char *)&bytes + k * LANES, LANES);
     }
@@ -114,8 +117,10 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
     }
     found = with_listed(map, from, channel, map->rows[channel / LANES], found);
 #ifdef DOT
-    const ints least = all_ints((int32_t)map->minimum), is_below = (ints)(found < least);
-    found = (found ^ (is_below & (found ^ least))) - layer->y_least;
+    const ints least = all_ints((int32_t)map->minimum), most = all_ints((int32_t)map->maximum);
+    const ints is_below = (ints)(found < least), is_above = (ints)(found > most);
+    found = found ^ (is_below & (found ^ least)) ^ (is_above & (found ^ most));
+    found -= layer->y_least;
 #endif
     return found;
 }

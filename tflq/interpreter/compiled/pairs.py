@@ -21,6 +21,8 @@ NEAR = 0.1
 MOST_CUTS = 400
 SLOPE_STEPS = 120
 """Thirds taken off the range of a slope: down to neighbouring float64."""
+MOST_FACTOR = 1 << 20
+MOST_OFFSET = 1 << 29
 LARGEST_TERM = 1 << 20
 """A quarter of what the C reads off a float32's lowest bits."""
 
@@ -35,6 +37,11 @@ class AffinePair:
     minimum: int
     maximum: int
     is_single: bool
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether what is clamped lies within 2^30 for all pairs."""
+        return abs(self.first) + abs(self.second) < MOST_FACTOR and abs(self.offset) < MOST_OFFSET
 
     def of(self, first: Doubles, second: Doubles) -> Doubles:
         """Return y of quantized values, as kernels.c computes it."""
@@ -63,6 +70,12 @@ class RoundedPair:
     total: Line
     minimum: int
     maximum: int
+
+    @property
+    def is_bounded(self) -> bool:
+        """The same."""
+        slope, offset = self.total
+        return 2 * LARGEST_TERM * abs(slope) < MOST_OFFSET and abs(offset) < MOST_OFFSET
 
     def of(self, first: Doubles, second: Doubles) -> Doubles:
         """Return y of elements, as kernels.c computes it."""

@@ -50,7 +50,7 @@ typedef __m256i whole_vector;
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL _Pragma("GCC unroll 24")
 
 INLINE reals all(float x) { return x - (reals){0}; }
 INLINE ints all_ints(int32_t x) { return x - (ints){0}; }
@@ -129,21 +129,22 @@ INLINE reals whole(reals x) { return (x + MAGIC) - MAGIC; }
 INLINE ints rounded(reals x)
 {
 #ifdef DOT
-    return (ints)V(cvtps_epi32)(x); /* below -2^31: the least number */
+    return (ints)V(cvtps_epi32)(x); /* within 2^31 */
 #else
     return (ints)whole(x);
 #endif
 }
 
 #ifdef DOT
-/* Four vectors of whole numbers as bytes: less `least`, and `bottom` at least, above 0 and below 255. Of each four lanes, those of
- * all vectors follow each other. */
-INLINE whole_vector packed_bytes(const ints *found, int32_t least, int32_t bottom)
+/* Four vectors of whole numbers as bytes: less `least`, within `bottom` and `top`. Of each four lanes, those of all vectors
+ * follow each other. */
+INLINE whole_vector packed_bytes(const ints *found, int32_t least, int32_t bottom, int32_t top)
 {
     const whole_vector shift = V(set1_epi16)((int16_t)-least);
     const whole_vector low = V(adds_epi16)(V(packs_epi32)((whole_vector)found[0], (whole_vector)found[1]), shift);
     const whole_vector high = V(adds_epi16)(V(packs_epi32)((whole_vector)found[2], (whole_vector)found[3]), shift);
-    return V(max_epu8)(V(packus_epi16)(low, high), V(set1_epi8)((char)bottom));
+    const whole_vector bytes = V(max_epu8)(V(packus_epi16)(low, high), V(set1_epi8)((char)bottom));
+    return V(min_epu8)(bytes, V(set1_epi8)((char)top));
 }
 
 /* The same in the order of vectors. */
