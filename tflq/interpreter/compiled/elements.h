@@ -76,8 +76,9 @@ INLINE ints pair_sum(const struct layer *layer, const char *x, const char *secon
 #endif
 }
 
-INLINE void pair_sums(const struct layer *layer, const char *x, const char *second, char *y, enum sum kind)
+INLINE void pair_sums(const struct layer *shared, const char *x, const char *second, char *y, enum sum kind)
 {
+    const struct layer own = *shared, *layer = &own; /* what is stored cannot change it: its numbers stay in registers */
     const int32_t length = layer->length;
     int32_t i = 0;
 #ifdef DOT
@@ -194,13 +195,23 @@ INLINE ints from_reals(const struct layer *layer, ints bits)
     return from_whole(found - (ints)(place >= least), is_nan, layer);
 }
 
-static void read_reals(const struct layer *layer, char *restrict arena, const int32_t *restrict from)
+static void read_reals(const struct layer *shared, char *restrict arena, const int32_t *restrict from)
 {
+    const struct layer own = *shared, *layer = &own;
     const int32_t is_one = layer->y_row == layer->length * (int32_t)BYTES; /* row of all */
     const int32_t rows = is_one ? 1 : layer->rows, length = is_one ? layer->rows * layer->length : layer->length;
     char *row = arena + layer->y;
     for (int32_t r = 0; r < rows; r++, row += layer->y_row, from += length) {
         int32_t i = 0;
+#ifdef DOT
+        for (; i + 4 * LANES <= length; i += 4 * LANES) {
+            ints found[4];
+            UNROLL for (int k = 0; k < 4; k++) {
+                found[k] = from_reals(layer, *(const ints_at *)(from + i + k * LANES));
+            }
+            *(ints_at *)(row + i) = in_order(packed_bytes(found, 0, 0, 255));
+        }
+#endif
         for (; i + LANES <= length; i += LANES) {
             store_elements(row + i * BYTES, from_reals(layer, *(const ints_at *)(from + i)));
         }
