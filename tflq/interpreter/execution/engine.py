@@ -92,7 +92,7 @@ class Engine:
         self._has_resources = any(p.has_resources for p in reachable)
         self._has_state = self._has_resources or any(p.has_variables for p in reachable)
         self.threads = threads
-        self._bytes: dict[tuple[int, ...], int] = {}
+        self._bytes: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
 
     def run(
         self,
@@ -119,6 +119,8 @@ class Engine:
             found = self._at_once.run_at_once(inputs)
             if found is not None:
                 return found
+        if chunk_size is None and self.threads == 1 and self.backend == "c":
+            chunk_size = max(self.chunk_size(keep), self._chunk_within(keep, self.graph.inputs))
         chunks = list(self.iterate(inputs, keep, chunk_size))
         return {t: concatenate([chunk[t] for chunk in chunks]) for t in chunks[0]}
 
@@ -242,12 +244,19 @@ class Engine:
         """Resources have one value for all samples of a chunk, and a stream's samples follow each other."""
         return self._has_resources or self.is_stream
 
-    def _bytes_of_one_sample(self, kept: tuple[int, ...]) -> int:
-        if kept not in self._bytes:
-            constants = self._program.constants
+    def _chunk_within(self, keep: Collection[int] | None, present: tuple[int, ...]) -> int:
+        """Return the samples of a chunk where compiled C reads `present` tensors, which are in memory, in place."""
+        kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
+        return CHUNK_BYTES // self._bytes_of_one_sample(kept, present)
+
+    def _bytes_of_one_sample(self, kept: tuple[int, ...], present: tuple[int, ...] = ()) -> int:
+        key = kept, present
+        if key not in self._bytes:
+            left_out = self._program.constants.keys() | {ABSENT}
             sizes = [
-                sum(self.graph.tensors[t].size for t in part.ends if t not in constants and t != ABSENT)
+                sum(self.graph.tensors[t].size for t in part.ends if t not in left_out and not (of_c and t in present))
                 for part in self._program.steps(kept, alone=bool(self.listeners))
+                for of_c in (isinstance(part, CompiledRun),)
             ]
-            self._bytes[kept] = 4 * max(sizes, default=1)
-        return self._bytes[kept]
+            self._bytes[key] = 4 * max([1, *sizes])
+        return self._bytes[key]
