@@ -142,7 +142,7 @@ def judged(model: Path, scheme: Scheme, dump: Dump, every: bool = False) -> Row:
             model.stem, str(scheme), verdict, 0, f"{error}"[-200:] + (f" | {dump.failed[:90]}" if dump.failed else "")
         )
     if dump.failed:
-        warned = [text for text in departures_of(ours[1]).values() if "own execution" in text]
+        warned = [text for text in departures_of(ours[1]).values() if "fails" in text]
         verdict = Verdict.KNOWN if warned else Verdict.REFUSED_BY_PEER
         return Row(model.stem, str(scheme), verdict, 0, f"{dump.failed[:150]} {'warned: '.join(['', *warned[:1]])}")
     comparison = Comparison.of(dump, ours)

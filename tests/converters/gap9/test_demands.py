@@ -166,3 +166,43 @@ def test_a_concatenation_does_not_give_up_bits() -> None:
     name = next(n.name for n in graph.nodes if n.name.startswith("CONCATENATION"))
     check(graph, name, "uint16", 8 / 65535, 32768)
     check(graph, "CONV_2D_0_3_qin0", "uint16", 2 * 8 / 65535, 32768)
+
+
+def test_a_concatenation_behind_a_filter_and_its_padded_reader_is_symmetric() -> None:
+    """The concatenation's type comes first, then the padded filter's: NNTool's whole graph becomes symmetric."""
+    net = Net()
+    stated = (-2.0, 3.0)
+    x = net.conv(net.x, stated, (3, 3), activation="relu")
+    x = net.join([x, net.conv(x, stated, (3, 3))], stated)
+    graph = convert(net, net.dense(net.pool(x, stated, "average"), WIDE), SQ8)
+    assert not [n for n in names(graph) if "_qin" in n]
+    for name in ("CONV_2D_0_0_activation", "CONV_2D_0_1", "CONCATENATION_0_2", "AVERAGE_POOL_2D_0_3"):
+        check_type(output_of(graph, name), "int8", 3 / 127, 0)
+
+
+def test_a_concatenation_that_follows_takes_the_largest_scale_and_no_demand() -> None:
+    """Else the second concatenation would take the mean's type at once, and the first one stay behind."""
+    net = Net()
+    stated = (0.0, 3.0)
+    x = net.conv(net.x, stated, (3, 3), activation="relu")
+    x = net.join([x, net.conv(x, stated, (3, 3), activation="relu")], stated)
+    x = net.join([x, net.conv(x, stated, (3, 3), activation="relu6")], stated)
+    graph = convert(net, net.dense(net.mean(x, (0.0, 1.0)), WIDE), SQ8)
+    assert not [n for n in names(graph) if "_qin" in n]
+    for name in ("CONV_2D_0_0_activation", "CONCATENATION_0_2", "CONV_2D_0_3_activation", "CONCATENATION_0_4"):
+        check_type(output_of(graph, name), "int8", 6 / 127, 0)
+
+
+def test_a_reader_of_a_graph_input_that_was_asked_does_not_follow_it() -> None:
+    """The sum asks the second filter for int8, the concatenation then its input: that filter gets a Quantize node."""
+    net = Net()
+    stated = (-4.0, 3.96875)  # scale 1/32 whether symmetric or not
+    other = net.input(stated, (1, 8, 8, 4))
+    a = net.unary("hard_swish", net.conv(net.x, (-4.0, 4.0)), (-0.4, 4.0))
+    b = net.conv(other, stated)
+    ends = net.conv(net.join([b, other], stated), (-5.0, 5.2)), net.conv(net.binary("add", a, b, WIDE), WIDE)
+    graph = lower(quantised(net.model(*ends), NE16, [], []), "gap9")
+    check_type(graph.tensors[graph.inputs[1]].affine, "int8", 1 / 32, 0)
+    check(graph, "CONV_2D_0_2_qin0", "uint8", 1 / 32, 128)
+    check(graph, "CONV_2D_0_2", "int8", 1 / 32, 0)
+    check(graph, "CONCATENATION_0_3", "int8", 1 / 32, 0)

@@ -121,14 +121,19 @@ def test_columns_that_nntool_may_permute(shape: tuple[int, int], shared: bool, w
     assert any("17.15" in text for text in found.values()) == warned
 
 
-@pytest.mark.parametrize(("first", "second", "warned"), [("add", "add", True), ("mul", "add", False)])
-def test_a_sum_of_a_tensor_with_itself_behind_another_sum_of_it(first: str, second: str, warned: bool) -> None:
+@pytest.mark.parametrize("matcher", ["expressions=false", "expressions=true"])
+@pytest.mark.parametrize(
+    ("first", "second", "warned"), [("add", "add", True), ("mul", "mul", True), ("mul", "add", False)]
+)
+def test_a_tensor_with_itself_behind_another_sum_or_product_of_it(
+    first: str, second: str, warned: bool, matcher: str
+) -> None:
     limits = (-4.0, 4.0)
     net = Net()
     x, y = net.conv(net.x, limits), net.conv(net.x, limits)
     shape = (1, 8, 8, 4)
     outputs = net.add(first, [x, y], shape, limits), net.add(second, [x, x], shape, limits)
-    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16"), "gap9"))
+    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16", [matcher], []), "gap9"))
     assert any("17.16" in text for text in found.values()) == warned
 
 

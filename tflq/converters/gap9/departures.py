@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.emit.generators import generators_of
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS
+from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.twins import THIN, behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
 from tflq.interpreter.kernels.gap9.rounding import shift_between
@@ -87,14 +88,14 @@ def _dense(graph: Graph, node: Node) -> str:
 def _may_be_permuted(graph: Graph, node: Node) -> bool:
     """Whether the map, or one that it was joined from, is read by another join; of equal height and width none is."""
     producers, readers = graph.producers(), graph.consumers()
-    top = _behind_thin(graph, node.inputs[0])[-1]
+    top = behind_thin(graph, node.inputs[0])[-1]
     shape = graph.tensors[top].shape
     if node.inputs[0] == top or len(shape) != 4 or shape[1] == shape[2] or 1 in shape[1:3]:
         return False
     joins: set[int] = set()
     maps, tensors = [top], []
     while maps:
-        tensors += _behind_thin(graph, maps.pop())
+        tensors += behind_thin(graph, maps.pop())
         join = producers.get(tensors[-1])
         if join is not None and graph.nodes[join].operator in _JOINS and join not in joins:
             joins.add(join)
@@ -103,31 +104,11 @@ def _may_be_permuted(graph: Graph, node: Node) -> bool:
         for reader in readers.get(tensors.pop(), ()):
             if graph.nodes[reader].operator in _JOINS and reader not in joins:
                 return True
-            tensors += graph.nodes[reader].outputs if graph.nodes[reader].operator in _THIN else ()
+            tensors += graph.nodes[reader].outputs if graph.nodes[reader].operator in THIN else ()
     return False
 
 
-def _twice(graph: Graph, node: Node) -> str:
-    """Say where NNTool takes x + x, or x * x, for an earlier sum, or product, of x and something else."""
-    sources = [_behind_thin(graph, t)[-1] for t in node.inputs]
-    for other in graph.nodes[: graph.nodes.index(node)] if sources[0] == sources[1] else ():
-        if other.operator == node.operator:
-            read = {_behind_thin(graph, t)[-1] for t in other.inputs}
-            if sources[0] in read and len(read) > 1:
-                return f"NNTool takes it for '{other.name}', which reads its operand, too, or fails (17.16)"
-    return ""
-
-
-def _behind_thin(graph: Graph, tensor: int) -> list[int]:
-    """Return the tensor and those in front of it, up to what is not element-wise in one operand."""
-    found = [tensor]
-    while (index := graph.producers().get(found[-1])) is not None and graph.nodes[index].operator in _THIN:
-        found.append(graph.nodes[index].inputs[0])
-    return found
-
-
 _JOINS = ("add", "sub", "mul", "concatenation")
-_THIN = ("quantize", "reshape", "squeeze", *ACTIVATIONS)
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": _sum,
     "tile": _tile,
@@ -139,5 +120,5 @@ _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "quantize": _quantize,
     **dict.fromkeys(FILTERS, _filter),
     "fully_connected": _dense,
-    **dict.fromkeys(("add", "mul"), _twice),
+    **dict.fromkeys(("add", "mul"), taken_for_another),
 }

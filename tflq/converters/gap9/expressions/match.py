@@ -13,6 +13,7 @@ from tflq.converters.gap9.expressions.operators import NEEDING, is_matching
 from tflq.converters.gap9.operators import FILTERS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import EXPRESSION
+from tflq.converters.gap9.twins import taken_for_another
 from tflq.converters.passes.patterns import computed_inputs, only_reader
 from tflq.converters.passes.rewrite import sorted_nodes, with_attributes
 from tflq.graph import Attribute, Attributes, Graph, Node, Range
@@ -94,8 +95,9 @@ def _node(
         f"expressions=auto: {', '.join(needs)} need it" if options[layer].expressions == "auto" else "expressions=true"
     )
     facts: dict[str, Attribute] = {"layer": layer, "members": members, "matched": why, **tree.attributes()}
-    if found.departures:
-        facts["departure"] = "; ".join(dict.fromkeys(found.departures))
+    departures = dict.fromkeys([*found.departures, *(taken_for_another(graph, graph.nodes[i]) for i in group)])
+    if any(departures):
+        facts["departure"] = "; ".join(filter(None, departures))
     return Node(EXPRESSION, tuple(found.inputs), outputs, Attributes(facts), name)
 
 

@@ -12,6 +12,7 @@ from tflq.graph import Range
 
 Way = frozenset[int]
 """Units, and graph inputs, between the conflict where an attempt began and where it is."""
+CONCATENATIONS = ("concatenation", "pack")
 Turn = Edge | int
 """An edge, or the constants of a filter: the filter's unit."""
 
@@ -141,7 +142,10 @@ class _Attempt:
         self._go_up(unit, None, way | {unit})
 
     def down(self, edge: Edge, way: Way) -> None:
-        """Let the consumer follow what the producer writes, and its readers."""
+        """Let the consumer follow what the producer writes, and its readers.
+
+        A concatenation then takes the largest scale that arrives, whatever its readers want.
+        """
         if edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
             edge.set_wanted(self.network.output_choice(edge.state.written))
@@ -154,7 +158,9 @@ class _Attempt:
         if resolver.is_filter and resolver.is_fusion:
             self._keep(unit, way)
             return
-        found = resolver.forward(self._arrived(unit), self._demands(unit))
+        joins = resolver.operators[0].name in CONCATENATIONS
+        demands = (None,) * len(self.network.tensors_out[unit]) if joins else self._demands(unit)
+        found = resolver.forward(self._arrived(unit), demands)
         if found is None:
             return
         self._set(unit, found)
@@ -174,7 +180,8 @@ class _Attempt:
             self._publish(unit)
             self._go_down(unit, None, way)
         found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
-        network.inner[unit] = found or network.inner[unit]
+        if found is not None and not found.inputs[0].agrees(network.inner[unit].inputs[0]):
+            network.inner[unit] = found
 
     def _demands(self, unit: int) -> list[Choice | None]:
         tensors = self.network.tensors_out[unit]
