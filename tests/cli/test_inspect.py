@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,14 @@ MACS = {
     "kws_ref_model": 64 * 125 * 40 + 4 * (64 * 125 * 9 + 64 * 125 * 64) + 64 * 12,
     "ad01_int8": 2 * 640 * 128 + 6 * 128 * 128 + 2 * 128 * 8,
 }
+
+
+def test_standard_input() -> None:
+    command = [sys.executable, "-m", "tflq", "inspect", "-"]
+    done = subprocess.run(command, cwd=ROOT, input=DIGITS.read_bytes(), capture_output=True, check=True)
+    out = done.stdout.decode()
+    assert "stdin.tflite" in out
+    assert out.partition("size")[2] == tflq("inspect", DIGITS).out.partition("size")[2]
 
 
 def test_text() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import click
@@ -23,7 +27,24 @@ path_option = partial(click.option, type=click.Path(path_type=Path))
 output_option = partial(click.option, type=OutputPath(path_type=Path))
 """An option whose value is a file to write."""
 
-MODEL_ARGUMENT = click.argument("model", type=click.Path())
+
+class ModelPath(click.Path):
+    """A model's path; "-" is standard input, kept in a file of that name until the program ends."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path of the file to read."""
+        if value != "-":
+            return super().convert(value, param, ctx)
+        folder = TemporaryDirectory(prefix="tflq_")
+        atexit.register(folder.cleanup)
+        path = Path(folder.name, "stdin.tflite")
+        path.write_bytes(sys.stdin.buffer.read())
+        return str(path)
+
+
+MODEL_ARGUMENT = click.argument("model", type=ModelPath())
 STATE_OPTION = click.option(
     "--state",
     type=click.Choice(("independent", "stream")),

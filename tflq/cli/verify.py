@@ -19,6 +19,7 @@ from tflq.cli.options import (
     JOBS_OPTION,
     SCHEDULER_OPTION,
     STATE_OPTION,
+    ModelPath,
     calibration_options,
     judging,
     output_option,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command("verify", cls=SectionedCommand)
-@click.argument("model", type=click.Path(), required=False)
+@click.argument("model", type=ModelPath(), required=False)
 @sample_options(DEFAULT_SAMPLES)
 @output_option(
     "--freeze",
