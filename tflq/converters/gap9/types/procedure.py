@@ -102,36 +102,35 @@ def eliminate(network: Network, order: Sequence[Turn]) -> None:
 class _Attempt:
     """Follows one conflict as far as it goes: from whom it asks to all that then are in conflict, depth first.
 
-    On one way no unit comes twice, and none asks the reader where the conflict began; a unit that several ways reach
-    is resolved on each, with what its readers demand by then: a filter that was asked writes its own type again. What
-    follows a changed input asks its other producers in turn, unless the conflict began with asking a reader.
+    On one way no unit comes twice, and none leads back to the other end of the conflict where it began; a unit that
+    several ways reach is resolved on each, with what its readers demand by then: a filter that was asked writes its own
+    type again. What follows a changed input asks its other producers in turn.
     """
 
     def __init__(self, network: Network, start: Edge) -> None:
         self.network = network
         self.start = start
-        self.asks_on = start.state.asks_up
         self.before = dict(network.resolved)
         self.asked: set[int] = set()
 
     def succeeds(self) -> bool:
         """Go from the conflict to whom it asks, and on from there; False where no form fits what meets on the way."""
         try:
-            if self.asks_on:
+            if self.start.state.asks_up:
                 self.up(self.start, frozenset({self.start.consumer}))
             else:
-                self.down(self.start, frozenset())
+                self.down(self.start, frozenset({_producer(self.start)}))
         except UnsupportedError:
             return False
         return True
 
     def up(self, edge: Edge, way: Way) -> None:
         """Ask the producer for what the consumer wants."""
-        if edge.producer == GRAPH_INPUT:
-            self._graph_input(edge, way)
-            return
-        unit = edge.producer
+        unit = _producer(edge)
         if unit in way:
+            return
+        if edge.producer == GRAPH_INPUT:
+            self._graph_input(edge, way | {unit})
             return
         self.asked.add(unit)
         self._settle_constants(unit)
@@ -164,8 +163,7 @@ class _Attempt:
         if found is None:
             return
         self._set(unit, found)
-        if self.asks_on:
-            self._go_up(unit, edge, way)
+        self._go_up(unit, edge, way)
         self._go_down(unit, None, way)
 
     def _keep(self, unit: int, way: Way) -> None:
@@ -230,9 +228,6 @@ class _Attempt:
                 self.up(edge, way)
 
     def _graph_input(self, edge: Edge, way: Way) -> None:
-        place = _input_place(edge.tensor)
-        if place in way:
-            return
         edges = self.network.edges_out[edge.tensor]
         choice = _demand(edges, self.network.ranges[edge.tensor])
         if choice is None:
@@ -241,12 +236,12 @@ class _Attempt:
             other.set_written(choice)
         for other in edges:
             if other is not edge and other.in_conflict:
-                self.down(other, way | {place})
+                self.down(other, way)
 
 
-def _input_place(tensor: int) -> int:
-    """The number of a graph input on a way, where units have theirs."""
-    return GRAPH_OUTPUT - 1 - tensor
+def _producer(edge: Edge) -> int:
+    """The producer's number on a way: of a graph input one below those of units."""
+    return GRAPH_OUTPUT - 1 - edge.tensor if edge.producer == GRAPH_INPUT else edge.producer
 
 
 def _demand(edges: Sequence[Edge], range_: Range) -> Choice | None:
