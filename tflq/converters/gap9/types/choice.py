@@ -87,7 +87,9 @@ class Choice:
         return Choice.made(self.range, wanted, True, ALL_FIELDS)
 
     def widened(self, bits: int) -> Choice:
-        """2^bits times the scale that it was made with, the zero point as it is."""
+        """2^bits times the scale that it was made with, the zero point as it is; itself where no bit goes."""
+        if not bits:
+            return self
         made = self.affine.scale if self.made_with is None else self.made_with
         return replace(self, affine=replace(self.affine, scale=made * made.dtype.type(1 << bits)), made_with=made)
 
