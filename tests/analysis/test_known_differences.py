@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.interpreter.tflite.test_lstm import basic_float_graph
+from tests.support.data import data_path
 from tests.support.draw import affine, one_input, two_inputs, with_constants
 from tests.support.lstm import Lstm, lstm_graph
 from tests.support.types import FLOAT32, INT8, INT16
@@ -29,7 +30,7 @@ from tflq.analysis.known_differences.blame import INHERITED
 from tflq.analysis.known_differences.conditions import slots_behind_the_last_box
 from tflq.analysis.oracle import Oracle, OracleIdentity
 from tflq.analysis.verify import TensorVerdict, Verdict, verify
-from tflq.converters.tflite import model_from_bytes, model_to_bytes
+from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model, Node
 from tflq.interpreter import Engine
 from tflq.schemas.tflite.flexbuffer import encode_flexbuffer
@@ -128,6 +129,24 @@ def test_the_place_of_nan_along_the_last_axis_only():
     place = Place(last.nodes[0], 0, [x, None], [np.zeros((1, 4), np.int32)])
     (found,) = known_elements(rows_of_node(last, last.nodes[0]), place, np.ones((1, 4), np.int32))
     assert found[1].tolist() == [[False, False, True, False]]
+
+
+def test_results_of_a_loop_that_nothing_reads_may_be_anything():
+    """Keras' stacked LSTM: TFLite returns what the memory held. A result that is read is explained to 4 ulp only."""
+    model = read_model(str(data_path("cases", "keras", "files", "lstm_stack.float.tflite")))
+    graph = model.main
+    x = np.random.default_rng(0).standard_normal((1, *graph.tensors[graph.inputs[0]].shape)).astype(np.float32)
+    loop = next(node for node in graph.nodes if node.operator == "while")
+    read = {t for node in graph.nodes for t in node.inputs} | set(graph.outputs)
+    floats = [t for t in loop.outputs if graph.tensors[t].dtype is FLOAT32]
+    ours = Engine(graph, "tflite", graphs=model.graphs).run([x], [t for node in graph.nodes for t in node.outputs])
+    for t in floats:
+        theirs = {**ours, t: ours[t] + np.float32(100)}
+        blame = Blame(model, IDENTITY)
+        blame.add([x], ours, theirs)
+        explained = sum(known.elements for known in blame.known(t))
+        assert explained == (0 if t in read else ours[t].size)
+    assert {t in read for t in floats} == {True, False}
 
 
 @pytest.mark.parametrize(("regular", "expected"), [(False, [Effect.UNDEFINED]), (True, [])])

@@ -24,7 +24,7 @@ from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged
 from tflq.api.result import Json, PageResult, TableResult, paired_report
 from tflq.api.run_record import recorded
-from tflq.api.target import ALL, choose_target, complete, refuse_settings_without_target
+from tflq.api.target import ALL, choose_targets, complete, refuse_settings_without_target
 from tflq.api.trials import Span
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, predictions
 from tflq.benchmarks.anomaly import Detection, LabelledWindows
@@ -37,7 +37,7 @@ from tflq.benchmarks.tasks import Quality, Task, find_task
 from tflq.benchmarks.truth import Judged, LabelledTruth
 from tflq.benchmarks.wake_words import LIMIT, LabelledStreams, WakeWords
 from tflq.converters.settings import Settings
-from tflq.converters.targets import Target, target_names
+from tflq.converters.targets import Target
 from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.recover.aside import taken
@@ -285,7 +285,7 @@ def bench(
     if not options.targets:
         refuse_settings_without_target(wanted)
         refuse_calibration_without_target(options.calibration)
-    targets = _targets(options.targets, wanted, recovers=options.recover is not None)
+    targets = choose_targets(options.targets, wanted, recovers=options.recover is not None)
     original = read_model(model)
     samples = load_data(found, folder, original.main, options.count)
     _score_of(samples).require(options.at_least, options.at_most)
@@ -298,25 +298,21 @@ def bench(
     for candidate in chosen:
         if candidate.execution is not None:
             candidate.execution.engine.threads = options.threads
-    name, given = name_of(model), (*wanted.settings, *wanted.layers)
-    if options.board is None:
-        rows = _measure(chosen, samples, options, progress)
-        bounds = options.at_least, options.at_most
-        result = BenchResult(name, found, options.mode, given, rows, samples, *bounds, metrics=metrics)
-        _ = result.figures  # so that a metric of the user's that fails does so before anything is printed
-        return result
-    return _on_board(options, found, chosen, samples, progress, (name, found, options.mode, given))
+    given, bounds = (*wanted.settings, *wanted.layers), (options.at_least, options.at_most)
+    result = BenchResult(name_of(model), found, options.mode, given, (), samples, *bounds, metrics=metrics)
+    if options.board is not None:
+        run, beside = _run_board(options.board, options, result, chosen, progress)
+        return replace(result, measured=(run.row,), board=(run, beside))
+    result = replace(result, measured=_measure(chosen, samples, options, progress))
+    _ = result.figures  # so that a metric of the user's that fails does so before anything is printed
+    return result
 
 
-def _on_board(
-    options: BenchOptions,
-    task: Task | None,
-    chosen: Sequence[Candidate],
-    samples: DataSet,
-    progress: Progress,
-    told: tuple[str, Task | None, Literal["accuracy", "performance"], tuple[str, ...]],
-) -> BenchResult:
-    """Measure the board of the options, beside the one arithmetic that is left."""
+def _run_board(
+    board: Board, options: BenchOptions, result: BenchResult, chosen: Sequence[Candidate], progress: Progress
+) -> tuple[BoardRun, str]:
+    """Measure a board, beside the one arithmetic that is left, whose name is returned, too."""
+    task, samples = result.task, result.data
     if isinstance(samples, LabelledStreams):
         raise UsageError("--port loads samples into a board; a stream is played to it by mlcommons' runner")
     if task is None:
@@ -324,9 +320,7 @@ def _on_board(
     if len(chosen) > 2 or (execution := chosen[-1].execution) is None:
         raise UsageError("--port compares with one arithmetic: the model as it is, or one --target")
     seconds = (options.seconds or SECONDS) if options.mode == "performance" else None
-    assert options.board is not None
-    run = run_board(options.board, task, execution, samples, seconds, progress)
-    return BenchResult(*told, (run.row,), samples, board=(run, execution.name))
+    return run_board(board, task, execution, samples, seconds, progress), execution.name
 
 
 def _metrics(options: BenchOptions, samples: DataSet) -> tuple[Metric, ...]:
@@ -392,16 +386,6 @@ def _without(data: DataSet, span: Span) -> LabelledSamples:
     if not others.size:
         raise UsageError(f"--recover {span} leaves no samples to measure on")
     return replace(data, samples=taken(data.samples, others), labels=data.labels[others], files=())
-
-
-def _targets(names: tuple[str, ...], options: TargetOptions, *, recovers: bool) -> list[tuple[Target, Settings]]:
-    if ALL not in names:
-        return [choose_target(name, options, recovers=recovers) for name in names]
-    if len(names) > 1:
-        raise UsageError("--target all is every target; omit the others")
-    if options.settings or options.layers:
-        raise UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
-    return [choose_target(name, options) for name in target_names()]
 
 
 def _measure(chosen: list[Candidate], data: DataSet, options: BenchOptions, progress: Progress) -> tuple[Row, ...]:

@@ -151,7 +151,7 @@ def explain(
     options = changed(options, changes)
     target = complete(options.target, options.calibration)
     if target.name is not None and options.arithmetic is not None:
-        raise UsageError("--target brings its own arithmetic; leave --arithmetic away")
+        raise UsageError("--target brings its own arithmetic; omit --arithmetic")
     a = _side(model, target.name)
     b = None if options.against is None else parse_side(options.against, may_lack_model=True)
     if a.is_dump:

@@ -12,7 +12,7 @@ from tflq.api.options import CalibrationOptions, Progress, TargetOptions, change
 from tflq.converters.precision import GLOBAL_CALIBRATION
 from tflq.converters.settings import Settings, parse_settings
 from tflq.converters.settings_file import read_settings
-from tflq.converters.targets import Target, find_target
+from tflq.converters.targets import Target, find_target, target_names
 from tflq.converters.template import read_template
 from tflq.errors import OptionError, UsageError
 from tflq.graph import Model
@@ -98,6 +98,23 @@ def choose_target(name: str, options: TargetOptions, *, recovers: bool = False) 
     return target, settings
 
 
+def choose_targets(
+    names: Sequence[str], options: TargetOptions, *, recovers: bool = False
+) -> list[tuple[Target, Settings]]:
+    """Return several targets, or every one for ALL; arguments and errors as for `choose_target`.
+
+    Raises:
+        UsageError: ALL beside another name, or with settings of one target.
+    """
+    if ALL not in names:
+        return [choose_target(name, options, recovers=recovers) for name in names]
+    if len(names) > 1:
+        raise UsageError("--target all is every target; omit the others")
+    if options.settings or options.layers:
+        raise UsageError("--set and --layer are settings of one target; --target all takes each one's defaults")
+    return [choose_target(name, options) for name in target_names()]
+
+
 def fits_weights(settings: Settings) -> bool:
     """Return whether settings ask for weights that are fitted across layers."""
     return str(settings.values.get(GLOBAL_CALIBRATION, "none")) != "none"
@@ -112,7 +129,7 @@ def refuse_global_calibration(settings: Settings) -> None:
     if fits_weights(settings):
         raise UsageError(
             f"{GLOBAL_CALIBRATION}={settings.values[GLOBAL_CALIBRATION]} finds other weights: `tflq convert` and "
-            f"`tflq recover` do; leave it away here, and give the file that `tflq recover` wrote"
+            f"`tflq recover` do; omit it here, and give the file that `tflq recover` wrote"
         )
 
 
@@ -142,7 +159,7 @@ def choose_execution(
     if target.name is not None:
         ranged = calibrate(model, calibration, progress=progress)
         if arithmetic is not None:
-            raise UsageError("--target brings its own arithmetic; leave --arithmetic away")
+            raise UsageError("--target brings its own arithmetic; omit --arithmetic")
         return for_target(ranged.main, *choose_target(target.name, target))
     refuse_calibration_without_target(calibration)
     refuse_settings_without_target(target)

@@ -110,13 +110,20 @@ class Blame:
         graph = self._model.main
         return graph if all(node.params is not None for node in graph.nodes) else resize(graph, {})
 
+    @cached_property
+    def _read(self) -> frozenset[int]:
+        """Tensors that a node reads, and the graph's outputs."""
+        graph = self._model.main
+        return frozenset(graph.outputs).union(*(node.inputs for node in graph.nodes))
+
     def _place(self, node: Node, number: int, known: Mapping[int, Array]) -> Place:
         tensors = self._model.main.tensors
         inputs: list[Array | None] = []
         for t in node.inputs:
             data = tensors[t].data if t != ABSENT else None
             inputs.append(known.get(t) if data is None else data[None])
-        return Place(node, number, inputs, [known.get(t, np.zeros(0)) for t in node.outputs])
+        is_read = node.outputs[number] in self._read
+        return Place(node, number, inputs, [known.get(t, np.zeros(0)) for t in node.outputs], is_read)
 
     def _alone(self, number: int, node: Node, known: Mapping[int, Array]) -> dict[int, Array] | None:
         """Run a node on TFLite's values; None where they are not all there, or where it continues from a sample."""

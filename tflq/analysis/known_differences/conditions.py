@@ -111,6 +111,11 @@ def slots_behind_the_last_box(place: Place) -> NDArray[np.bool_]:
     return np.broadcast_to(behind.reshape(len(boxes), 1, -1, *[1] * (result.ndim - 3)), result.shape)
 
 
+def results_that_nothing_reads(place: Place) -> NDArray[np.bool_]:
+    """All elements, where neither a node nor the graph's outputs take them."""
+    return np.full(place.outputs[place.number].shape, not place.is_read)
+
+
 def floats_that_do_not_fit(place: Place) -> NDArray[np.bool_]:
     """CAST of floats that are NaN or, cut toward zero, no number of the integer type."""
     source, result = _given(place.inputs[0]), place.outputs[place.number]

@@ -33,12 +33,14 @@ class Place:
         number: of the output among the node's.
         inputs: the node's operands as TFLite had them, dtype[S or 1, *shape]; None for one that is absent.
         outputs: all outputs of TFLite.
+        is_read: whether a node reads the output, or it is one of the graph's.
     """
 
     node: Node
     number: int
     inputs: Sequence[Array | None]
     outputs: Sequence[Array]
+    is_read: bool = True
 
 
 Condition = Callable[[Graph, Node], bool]

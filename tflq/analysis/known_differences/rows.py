@@ -109,6 +109,14 @@ UNDEFINED = (
         when=conditions.has_no_elements,
     ),
     KnownDifference(
+        ("while",),
+        (),
+        "results that no operator reads and that are no outputs",
+        f"{_UNWRITTEN}; tflq gives what the loop ends with",
+        Effect.UNDEFINED,
+        elements=conditions.results_that_nothing_reads,
+    ),
+    KnownDifference(
         ("not_equal",), ("int16",), "the whole result", f"{_UNWRITTEN}; tflq gives x != y", Effect.UNDEFINED
     ),
     KnownDifference(
