@@ -5,7 +5,8 @@ v = 30 + ceil(log2 n) - 34, one more where odd; g = (isqrt(V) + 2^15) >> 16;
 u = clamp(RNE((q - m) * g * 2^-(8 + v / 2 + adj))), in the output's limits, stands for the normalised value times s_n,
 whose range is +-sqrt(n) * 2^adj. 16 bits: V = trunc(mean (q - m)^2), g = clamp(RNE(g * M_n * 2^-N_n), 0..65535) with
 M_n / 2^N_n of s_n / 127, u = clamp(RNE(((q - m) >> 1) * g * 2^-7)).
-y = clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32.
+y = clamp(RNE((w * u + b) * M * 2^-N) - zp_y), r = s_y / (s_n * s_w); beyond 8 bits w * u and the sum are float32
+where the Optimizer quantised the constants itself, and integers where it read them from a file.
 
 Source: Compass Optimizer, ops/groupnorm.py, layernorm.py, instancenorm.py.
 """
@@ -57,6 +58,7 @@ class NormParams:
         rescale: M and N, one for all or one a channel.
         codes: how the output is stored.
         is_wide: whether quantized values have more than 8 bits.
+        rounds: whether w * u and the sum are float32.
     """
 
     groups: int
@@ -69,6 +71,7 @@ class NormParams:
     rescale: Multiplier
     codes: OutputCodes
     is_wide: bool
+    rounds: bool
 
 
 def normalised_axes(node: Node, x: Tensor) -> tuple[int, ...]:
@@ -122,6 +125,7 @@ def lower(node: Node, operands: Operands) -> NormParams:
         rescale,
         codes_of(output),
         is_wide,
+        is_wide,
     )
 
 
@@ -174,7 +178,7 @@ def run(params: NormParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
     root = (reciprocal_root(variance) + (1 << 15)) >> 16
     normalised = _normalised(params, apart, root).reshape(q.shape)
     limited = np.clip(normalised, params.codes.minimum, params.codes.maximum).astype(np.int64)
-    if params.is_wide:
+    if params.rounds:
         product = (params.weights.astype(np.float32) * limited.astype(np.float32)).astype(np.float32)
         total = (product + params.biases.astype(np.float32)).astype(np.float32).astype(np.int64)
     else:
