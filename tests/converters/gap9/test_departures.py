@@ -167,3 +167,62 @@ def test_a_quantize_node_between_two_widths_whose_scales_nntool_counts_as_one(to
         codes = np.arange(-127, 128, dtype=np.int8)
         (made,) = KERNELS["quantize"].run(node.params, codes)
         np.testing.assert_array_equal(made, np.floor(codes * ratio + 0.5))
+
+
+def _warned(net: Net, outputs: tuple[int, ...], section: str, *sets: str, engine: str = "ne16") -> list[str]:
+    graph = lower(quantised(net.model(*outputs), f"gap9-{engine}", list(sets)), "gap9")
+    return [name for name, reason in departures_of(graph).items() if section in reason]
+
+
+@pytest.mark.parametrize(
+    ("bits", "product", "sums", "warned"),
+    [(16, True, 2, True), (8, True, 2, False), (16, False, 2, False), (16, True, 1, False)],
+)
+def test_a_filter_in_front_of_a_sum_behind_an_earlier_sum_and_a_product(
+    bits: int, product: bool, sums: int, warned: bool
+) -> None:
+    """In mobilenet_v3_7411_125_mm and mobilenet_v3_9313_5_mm of the peer's generator NNTool's bits are others."""
+    limits = (-4.0, 4.0)
+    net = Net()
+    x = net.conv(net.x, limits)
+    inner = net.binary("mul", x, net.conv(x, limits), limits) if product else x
+    for _ in range(sums):
+        x = net.binary("add", x, net.conv(inner, limits), limits)
+        inner = x
+    found = _warned(net, (x,), "17.18", f"feature_bits={bits}")
+    assert bool(found) is warned, found
+
+
+@pytest.mark.parametrize("engine", ["ne16", "sq8"])
+@pytest.mark.parametrize(("other", "warned"), [("relu", False), ("none", True)])
+def test_a_pool_whose_relu_nntool_may_keep(engine: str, other: str, warned: bool) -> None:
+    """densenet_6007_25 and inception_5001_17_mm: a concatenation of unlike bounds stands in front."""
+    high = (0.0, 3.0)
+    net = Net()
+    x = net.join(
+        [net.conv(net.x, high, activation="relu"), net.conv(net.x, (-3.0, 3.0) if warned else high, activation=other)],
+        high,
+    )
+    pool = net.pool(net.conv(x, high, activation="relu"), high)
+    found = _warned(net, (net.conv(pool, (-1.0, 1.0)),), "17.19", engine=engine)
+    assert found == (["MAX_POOL_2D_0_4"] if warned else [])
+
+
+@pytest.mark.parametrize(("top", "warned"), [(6.4, True), (6.0, False)])
+def test_a_mean_behind_a_relu6_that_stands_alone(top: float, warned: bool) -> None:
+    """conv1d_9137_36: the pool's range rounds to [0, 6], and the mean's input has that range in NNTool."""
+    net = Net()
+    pool = net.pool(net.conv(net.x, (0.0, top), activation="relu"), (0.0, top))
+    flat = net.builder.constant("flat", np.array([1, 16, 4], np.int32))
+    axes = net.builder.constant("axes", np.array([1], np.int32))
+    y = net.add("mean", [net.add("reshape", [pool, flat], (1, 16, 4), (0.0, top)), axes], (1, 4), (0.0, 2.0))
+    assert bool(_warned(net, (net.dense(y, (-1.0, 1.0)),), "17.20")) is warned
+
+
+@pytest.mark.parametrize(("after", "warned"), [(0, True), (1, False)])
+def test_padding_above_and_left_alone(after: int, warned: bool) -> None:
+    net = Net()
+    pads = net.builder.constant("pads", np.array([[0, 0], [1, after], [1, after], [0, 0]], np.int32))
+    x = net.add("pad", [net.x, pads], (1, 9 + after, 9 + after, 4), (-1.0, 1.0))
+    found = _warned(net, (net.conv(x, (-4.0, 4.0), (3, 3), padding="valid"),), "(19)")
+    assert bool(found) is warned

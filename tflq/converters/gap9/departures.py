@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
-from tflq.converters.gap9.emit.generators import generators_of
+from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.twins import THIN, behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
@@ -24,10 +24,11 @@ def departures_of(graph: Graph) -> dict[str, str]:
     generators = generators_of(graph)
     for node in graph.nodes:
         rule, generator = _RULES.get(node.operator), generators[node.name]
-        reason = node.attributes.text("departure", "") or (rule(graph, node) if rule is not None else "")
+        marked, reason = node.attributes.text("departure", ""), rule(graph, node) if rule is not None else ""
         flaws = node.params.flaws if isinstance(node.params, ExpressionParams) else ()
         no_code = generator if isinstance(generator, str) and "generates no code" in generator else ""
-        reason = "; ".join(filter(None, (reason, *flaws, no_code)))
+        padding = _LOST if isinstance(generator, Generator) and generator.loses_padding else ""
+        reason = "; ".join(filter(None, (marked, reason, *flaws, no_code, padding)))
         if reason:
             found[node.name] = reason
     return found
@@ -60,6 +61,8 @@ def _sub(graph: Graph, node: Node) -> str:
 
 
 def _quantize(graph: Graph, node: Node) -> str:
+    if _mean_of_a_relu6(graph, node):
+        return "NNTool may take [0, 6], the ReLU6's range, for the mean's input (17.20)"
     source, target = (graph.tensors[t].affine for t in (node.inputs[0], node.outputs[0]))
     bits, ratio = shift_between(source, target), float(source.scale[0]) / float(target.scale[0])
     return (
@@ -67,6 +70,19 @@ def _quantize(graph: Graph, node: Node) -> str:
         if bits and ratio != 2.0**bits
         else ""
     )
+
+
+def _mean_of_a_relu6(graph: Graph, node: Node) -> bool:
+    """Whether it makes a mean's input, on a range that does not end at 6, of a ReLU6 that stands alone."""
+    readers = {graph.nodes[r].operator for r in graph.consumers().get(node.outputs[0], ())}
+    moved = node.inputs[0]
+    producers = graph.producers()
+    while moved in producers and graph.nodes[producers[moved]].operator in ("reshape", "squeeze"):
+        moved = graph.nodes[producers[moved]].inputs[0]
+    writer = graph.nodes[producers[moved]] if moved in producers else None
+    if writer is None or writer.operator != "relu6" or "fusion" in writer.attributes or not readers & {"mean", "sum"}:
+        return False
+    return abs(127 * float(graph.tensors[node.outputs[0]].affine.scale[0]) - 6) > 1e-3
 
 
 def _filter(_graph: Graph, node: Node) -> str:
@@ -83,6 +99,37 @@ def _dense(graph: Graph, node: Node) -> str:
         return reason
     permuted = "NNTool may permute its columns: an Add, Mul or concatenation reads the map that it flattens, too"
     return "; ".join(filter(None, (reason, f"{permuted} (17.15)")))
+
+
+def _add(graph: Graph, node: Node) -> str:
+    twin, wide = taken_for_another(graph, node), _filter_beside_a_sum(graph, node)
+    other = f"'{wide}' in front of it may write other bits in NNTool (17.18)" if wide else ""
+    return "; ".join(filter(None, (twin, other)))
+
+
+def _filter_beside_a_sum(graph: Graph, node: Node) -> str:
+    """Return the name of a filter alone of 16 bits that it adds to an earlier sum, with a product behind the two."""
+    producers = graph.producers()
+    sources = [behind_thin(graph, t)[-1] for t in node.inputs]
+    writers = [graph.nodes[producers[t]] for t in sources if t in producers]
+    found = [n for n in writers if n.operator in FILTERS and "fusion" not in n.attributes]
+    if not any(n.operator == "add" for n in writers) or not found:
+        return ""
+    wide = graph.tensors[found[0].inputs[0]].affine.bits == 16
+    return found[0].name if wide and _behind_a_product(graph, sources) else ""
+
+
+def _behind_a_product(graph: Graph, tensors: list[int]) -> bool:
+    producers, open_, seen = graph.producers(), list(tensors), set(tensors)
+    while open_:
+        index = producers.get(open_.pop())
+        if index is None:
+            continue
+        if graph.nodes[index].operator == "mul":
+            return True
+        open_ += [t for t in graph.nodes[index].inputs if t not in seen]
+        seen.update(open_)
+    return False
 
 
 def _may_be_permuted(graph: Graph, node: Node) -> bool:
@@ -108,6 +155,7 @@ def _may_be_permuted(graph: Graph, node: Node) -> bool:
     return False
 
 
+_LOST = "AutoTiler gets no padding, as it stands above or left alone (19)"
 _JOINS = ("add", "sub", "mul", "concatenation")
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": _sum,
@@ -120,5 +168,6 @@ _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "quantize": _quantize,
     **dict.fromkeys(FILTERS, _filter),
     "fully_connected": _dense,
-    **dict.fromkeys(("add", "mul"), taken_for_another),
+    "add": _add,
+    "mul": taken_for_another,
 }

@@ -47,12 +47,14 @@ class Generator:
         layers: names of the nodes that it computes, in order.
         parameters: by name, in the order of the call, without Name and Ctrl.
         controls: what CNN_SetGenCtrl sets; empty where Ctrl is 0.
+        loses_padding: whether it stands above or left alone, where the call has none.
     """
 
     name: str
     layers: tuple[str, ...]
     parameters: Parameters
     controls: Mapping[str, int] = field(default_factory=dict)
+    loses_padding: bool = False
 
     def to_dict(self) -> dict[str, Json]:
         """Return it as quantization.json holds it."""
@@ -138,7 +140,8 @@ def _filter(graph: Graph, nodes: Sequence[Node]) -> Generator:
     parameters["ActOper"] = _activation(graph, nodes)
     controls = ({} if on_ne16 else {"HWC": 1}) | _pad_type(windows)
     plain = "CNN_ConvolutionNE16" if on_ne16 else "CNN_ConvolutionPoolAct_SQ8"
-    return Generator("CNN_GroupedConvolutionPoolAct_SQ8" if grouped else plain, layers, parameters, controls)
+    name = "CNN_GroupedConvolutionPoolAct_SQ8" if grouped else plain
+    return Generator(name, layers, parameters, controls, _loses_padding(windows))
 
 
 def _groups(graph: Graph, node: Node) -> int:
@@ -167,6 +170,10 @@ def _pad_type(windows: Sequence[Window]) -> dict[str, int]:
     return {"PADTYPE": _PAD_BALANCED_RIGHT if any(before) else _PAD_RIGHT}
 
 
+def _loses_padding(windows: Sequence[Window]) -> bool:
+    return any((w.top or w.left) and not (w.bottom or w.right) for w in windows)
+
+
 def _pool_window(graph: Graph, node: Node) -> Window:
     kernel = (node.attributes.integer("filter_height"), node.attributes.integer("filter_width"))
     return window_of_node(node, graph.tensors[node.inputs[0]].shape, (1, *kernel, 1))
@@ -178,7 +185,8 @@ def _pool(graph: Graph, nodes: Sequence[Node]) -> Generator:
     parameters |= {"PoolOper": _POOL_KINDS[nodes[0].operator], **_window(window, "p", "PoolPad")}
     parameters["ActOper"] = _activation(graph, nodes)
     controls = {"HWC": 1} | _pad_type([window]) | _unsigned(graph, nodes)
-    return Generator("CNN_PoolAct_SQ8", tuple(n.name for n in nodes), parameters, controls)
+    layers = tuple(n.name for n in nodes)
+    return Generator("CNN_PoolAct_SQ8", layers, parameters, controls, _loses_padding([window]))
 
 
 def _global_pool(graph: Graph, nodes: Sequence[Node]) -> Generator:

@@ -13,6 +13,7 @@ from tflq.graph import Attributes, Graph, Node, Tensor, pruned
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "sub", "mul", "div")
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
+_KEPT = "NNTool may keep the ReLU that its range implies, or fails on it (17.19)"
 _KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
 _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
 
@@ -48,12 +49,16 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
     """
     result = graph.copy()
     bounds: dict[int, float] = {}  # tensors known not to be negative -> upper bound
+    mixed: set[int] = set()  # tensors behind a concatenation of what is and is not, or has other bounds
     for index in range(len(graph.nodes)):
         node = result.nodes[index]
         known = [_bound(result, bounds, t) for t in node.inputs if t >= 0]
+        if mixed.intersection(node.inputs) or (node.operator == "concatenation" and len(set(known)) > 1):
+            mixed.update(node.outputs)
         if node.operator in ("relu", "relu6"):
             limit = 6.0 if node.operator == "relu6" else np.inf
             if known[0] is not None and known[0] <= limit:
+                _say_where_kept(result, node.inputs[0], mixed)
                 _take_name(result, node.inputs[0], node.outputs[0])
                 redirect(result, node.outputs[0], node.inputs[0])
             bounds[node.outputs[0]] = min(limit, np.inf if known[0] is None else known[0])
@@ -65,6 +70,13 @@ def remove_idle_rectifiers(graph: Graph) -> Graph:
                 kept = max((b for b in operands if b is not None), default=np.inf)
                 bounds.update(dict.fromkeys(node.outputs, kept if node.operator in _KEEP_BOUND else np.inf))
     return pruned(result)
+
+
+def _say_where_kept(graph: Graph, written: int, mixed: set[int]) -> None:
+    """Mark a pool whose ReLU goes here, and may stay in NNTool."""
+    index = graph.producers().get(written)
+    if index is not None and graph.nodes[index].operator in POOLS and written in mixed:
+        graph.nodes[index] = with_attributes(graph.nodes[index], departure=_KEPT)
 
 
 def _take_name(graph: Graph, kept: int, removed: int) -> None:
