@@ -102,25 +102,26 @@ def _dense(graph: Graph, node: Node) -> str:
 
 
 def _add(graph: Graph, node: Node) -> str:
-    twin, wide = taken_for_another(graph, node), _filter_beside_a_sum(graph, node)
+    twin, wide = taken_for_another(graph, node), _filter_beside_a_product(graph, node)
     other = f"'{wide}' in front of it may write other bits in NNTool (17.18)" if wide else ""
     return "; ".join(filter(None, (twin, other)))
 
 
-def _filter_beside_a_sum(graph: Graph, node: Node) -> str:
-    """Return the name of a filter alone of 16 bits that it adds to an earlier sum, with a product behind the two."""
+def _filter_beside_a_product(graph: Graph, node: Node) -> str:
+    """Return the name of a filter alone of 16 bits that it adds to what a product stands behind; "" for none."""
     producers = graph.producers()
     sources = [behind_thin(graph, t)[-1] for t in node.inputs]
-    writers = [graph.nodes[producers[t]] for t in sources if t in producers]
-    found = [n for n in writers if n.operator in FILTERS and "fusion" not in n.attributes]
-    if not any(n.operator == "add" for n in writers) or not found:
-        return ""
-    wide = graph.tensors[found[0].inputs[0]].affine.bits == 16
-    return found[0].name if wide and _behind_a_product(graph, sources) else ""
+    for source, other in (sources, sources[::-1]):
+        writer = graph.nodes[producers[source]] if source in producers else None
+        if writer is None or writer.operator not in FILTERS or "fusion" in writer.attributes:
+            continue
+        if graph.tensors[writer.inputs[0]].affine.bits == 16 and _behind_a_product(graph, other):
+            return writer.name
+    return ""
 
 
-def _behind_a_product(graph: Graph, tensors: list[int]) -> bool:
-    producers, open_, seen = graph.producers(), list(tensors), set(tensors)
+def _behind_a_product(graph: Graph, tensor: int) -> bool:
+    producers, open_, seen = graph.producers(), [tensor], {tensor}
     while open_:
         index = producers.get(open_.pop())
         if index is None:
