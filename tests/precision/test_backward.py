@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.digits_problem import write_labelled
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import in_float
-from tflq.analysis.inputs import GivenSamples
-from tflq.benchmarks.accuracy import LabelledSamples, measure
+from tflq.benchmarks.accuracy import measure
+from tflq.benchmarks.scoring import load_named
 from tflq.cli import main
 from tflq.converters.precision import Promotion, find_promotable
 from tflq.converters.tflite import read_model
@@ -123,14 +123,12 @@ def test_the_command_where_nothing_is_needed(capsys: pytest.CaptureFixture[str])
     assert "no layer needs more" in capsys.readouterr().out
 
 
-def test_accuracy_as_the_score(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accuracy_as_the_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In percent, here on the package's own digits."""
-    with np.load(ROOT / "tflq" / "data" / "digits_test.npz") as file:
-        images, labels = file["images"][:60, None], file["labels"][:60].astype(np.int64)
-    data = LabelledSamples(GivenSamples([images]), labels, 10)
-    monkeypatch.setattr("tflq.api.backward.load_named", lambda *_: data)
-    status, report = _tune(Path(), capsys, "--drop", "5", "--data", "digits")
-    reference = measure(in_float(read_model(DIGITS)), data)
+    folder = str(write_labelled(tmp_path, 60))
+    status, report = _tune(Path(), capsys, "--drop", "5", "--data", folder)
+    model = read_model(DIGITS)
+    reference = measure(in_float(model), load_named(folder, model.main))
     assert (status, report["reference"]) == (0, reference.percent)
     tried = report["tried"]
     assert isinstance(tried, list)
