@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -83,6 +85,28 @@ def test_other_flags_make_another_library(cache: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(compiler.WITHOUT_DOT, "1")
     assert not load_again().multiplies_bytes
     assert len(list(cache.iterdir())) == 2
+
+
+VECTORS = """
+#include "vectors.h"
+reals larger_of(reals a, reals b) { return smaller(larger(a, b), all(9)); }
+reals loaded(const char *at) { return load_elements(at); }
+"""
+
+
+@pytest.mark.parametrize("without_dot", [False, True])
+def test_loops_over_lanes_become_vector_instructions(tmp_path: Path, without_dot: bool) -> None:
+    cc = c_compiler.compiler()
+    if platform.machine() not in compiler.X86:
+        pytest.skip("the instructions of x86 are looked for")
+    source, assembly = tmp_path / "lanes.c", tmp_path / "lanes.s"
+    source.write_text(VECTORS)
+    flags = [*compiler.FLAGS, *compiler.for_this_processor(), *(["-DWITHOUT_DOT"] if without_dot else [])]
+    include = f"-I{Path(compiler.__file__).parent}"
+    subprocess.run([cc, *flags, include, "-S", str(source), "-o", str(assembly)], check=True)
+    text = assembly.read_text()
+    assert "maxps" in text
+    assert not {"maxss", "minss"} & {word.lstrip("v") for word in text.split()}
 
 
 def test_without_a_compiler_numpy_runs_and_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
