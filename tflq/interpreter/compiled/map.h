@@ -125,27 +125,38 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
     return found;
 }
 
-/* Real numbers of a vector of sums, as they are. */
-INLINE void store_reals(const struct map *map, sums from, int32_t channel, int32_t count, char *y)
+/* Real numbers of vectors of sums, as they are. */
+static __attribute__((noinline)) void store_reals(const struct map *map, const sums *from, int32_t outputs, int32_t channel,
+                                                  char *arena, const int32_t *y_at)
 {
-    const ints sum = __builtin_convertvector(from, ints);
-    half_reals found[2];
+    const int32_t left = map->channels - channel;
+    const doubles minimum = map->minimum - (doubles){0}, maximum = map->maximum - (doubles){0};
+    doubles offset[2], scale[2], bias[2]; /* what is stored cannot change them: they stay in registers */
     UNROLL for (int h = 0; h < 2; h++) {
         const int64_t at = channel + h * LANES / 2;
-        half_ints part;
-        memcpy(&part, (const char *)&sum + h * sizeof part, sizeof part);
-        doubles u = (__builtin_convertvector(part, doubles) + *(const doubles_at *)(map->wide_offset + at));
-        u = u * *(const doubles_at *)(map->wide_scale + at) + *(const doubles_at *)(map->bias + at);
-        for (int c = 0; c < LANES / 2; c++) {
-            u[c] = u[c] > map->minimum ? u[c] : map->minimum;
-            u[c] = u[c] < map->maximum ? u[c] : map->maximum;
-        }
-        found[h] = __builtin_convertvector(u, half_reals);
+        offset[h] = *(const doubles_at *)(map->wide_offset + at);
+        scale[h] = *(const doubles_at *)(map->wide_scale + at);
+        bias[h] = *(const doubles_at *)(map->bias + at);
     }
-    if (count >= LANES) {
-        memcpy(y, found, sizeof found);
-    } else {
-        copy_part(y, (const char *)found, 4 * count);
+    for (int32_t p = 0; p < outputs; p++) {
+        const ints sum = __builtin_convertvector(from[p], ints);
+        half_reals found[2];
+        UNROLL for (int h = 0; h < 2; h++) {
+            half_ints part;
+            memcpy(&part, (const char *)&sum + h * sizeof part, sizeof part);
+            doubles u = (__builtin_convertvector(part, doubles) + offset[h]) * scale[h] + bias[h];
+            for (int c = 0; c < LANES / 2; c++) {
+                u[c] = u[c] > minimum[c] ? u[c] : minimum[c];
+                u[c] = u[c] < maximum[c] ? u[c] : maximum[c];
+            }
+            found[h] = __builtin_convertvector(u, half_reals);
+        }
+        char *y = arena + y_at[p] + 4 * channel;
+        if (left >= LANES) {
+            memcpy(y, found, sizeof found);
+        } else {
+            copy_part(y, (const char *)found, 4 * left);
+        }
     }
 }
 
@@ -154,12 +165,12 @@ static __attribute__((noinline)) void store_any(const struct layer *layer, const
                                                 char *arena, const int32_t *y_at)
 {
     const int32_t left = layer->map.channels - channel;
+    if (layer->map.bias) {
+        store_reals(&layer->map, sum, outputs, channel, arena, y_at);
+        return;
+    }
     for (int32_t p = 0; p < outputs; p++) {
-        if (layer->map.bias) {
-            store_reals(&layer->map, sum[p], channel, left, arena + y_at[p] + 4 * channel);
-        } else {
-            store_some(arena + y_at[p] + BYTES * channel, mapped_any(layer, sum[p], channel), left);
-        }
+        store_some(arena + y_at[p] + BYTES * channel, mapped_any(layer, sum[p], channel), left);
     }
 }
 
