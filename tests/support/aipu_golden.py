@@ -12,7 +12,10 @@ import numpy as np
 
 from tests.support.data import data_path
 from tflq.converters.aipu import AIPU, graph_of, network_of
-from tflq.converters.aipu.internal import internal_names, with_internal_ranges
+from tflq.converters.aipu.internal import internal_names, internal_values
+from tflq.converters.calibration import StatisticsOptions
+from tflq.converters.calibration.statistics import Statistics
+from tflq.converters.calibration.strategies import bounds_of
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, Graph, Range
 from tflq.interpreter import Engine, lower
@@ -93,15 +96,27 @@ def golden(case: str, mode: str) -> Golden:
     float_folder = folder / "float_ir" if case == KWS else folder
     layers = json.loads((folder / mode / "layers.json").read_text(encoding="utf-8"))
     graph = with_ranges(graph_of(read_ir(float_folder, name)), layers)
-    for node in graph.nodes:
-        if internal_names(node.operator):
-            graph = with_internal_ranges(graph, node.name, _batches(folder, len(graph.inputs)))
+    for index, node in enumerate(graph.nodes):
+        if internal_names(node.operator, node.attributes):
+            _give_internal_ranges(graph, index, _batches(folder, len(graph.inputs)))
     quantised = AIPU.quantise(graph, parse_settings(AIPU.settings, MODES[mode]))
     lowered = lower(quantised, AIPU.arithmetic)
     wanted = read_ir(folder / mode, f"{name}_o")
     with np.load(folder / mode / "golden.npz") as file:
         arrays = {key: file[key] for key in file.files}
     return Golden(wanted, network_of(lowered), lowered, _tensors(wanted, arrays), _inputs(wanted, arrays))
+
+
+def _give_internal_ranges(graph: Graph, index: int, batches: list[list[Array]]) -> None:
+    """Give a layer's intermediates the ranges of the vendor's calibration batches, by the Optimizer's own strategy."""
+    node, operands, options = graph.nodes[index], graph.operands(index), StatisticsOptions("mean")
+    statistics = [Statistics(options) for _ in internal_names(node.operator, node.attributes)]
+    for batch in batches:
+        for one, values in zip(statistics, internal_values(node, operands, batch), strict=True):
+            one.update(np.asarray(values, np.float32))
+    for t, one in zip(node.intermediates or (), statistics, strict=True):
+        limits = (np.asarray([bound], np.float32) for bound in bounds_of(one, options))
+        graph.tensors[t] = replace(graph.tensors[t], range=Range(*limits))
 
 
 def _batches(folder: Path, inputs: int) -> list[list[Array]]:

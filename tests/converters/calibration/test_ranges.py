@@ -68,3 +68,14 @@ def test_statistics_of_a_saved_calibration() -> None:
         parse_ranges(text.replace("4.5", '"x"'), "f")
     with pytest.raises(InputError, match="nested lists of equal length"):
         parse_ranges(text.replace("4.5", "[1]"), "f")
+
+
+def test_an_internal_tensor_takes_a_range() -> None:
+    """Values that a layer quantises within itself stand in no input and no output."""
+    b = GraphBuilder()
+    x = b.input("in", (1, 4), DType.FLOAT32)
+    y, inner = (b.tensor(name, (1, 4), DType.FLOAT32) for name in ("out", "layer/square_sum"))
+    b.node("lrn", [x], [y], intermediates=(inner,))
+    found = with_ranges(b.build([y]), parse_ranges("layer/square_sum,0,2.5\n", "f"), "f").tensors[inner]
+    assert found.range is not None
+    assert (found.range.minimum[0], found.range.maximum[0]) == (0, 2.5)

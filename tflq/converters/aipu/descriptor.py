@@ -45,12 +45,14 @@ class Internal:
         values: the real numbers whose ranges they get, of the inputs that are no constants, real[S, *shape] each.
         signed: whether they may be below 0.
         each_step: name of one more a time step; "" for none.
+        methods: of the layer that have them; none for all.
     """
 
     names: tuple[str, ...]
     values: Values
     signed: bool = True
     each_step: str = ""
+    methods: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

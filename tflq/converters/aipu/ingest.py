@@ -117,7 +117,7 @@ def _node(graph: Graph, layer: Layer, places: Mapping[str, int]) -> Node:
     operator, attributes = OPERATORS[layer.type], _attributes(layer.entries)
     internal = tuple(
         graph.add_tensor(Tensor(f"{layer.name}/{name}", (), DType.FLOAT32))
-        for name in internal_names(operator, attributes.integer("time_steps", 0))
+        for name in internal_names(operator, attributes)
     )
     return Node(
         operator, inputs + constants, outputs, attributes, layer.name, arithmetic=REAL, intermediates=internal or None

@@ -129,13 +129,13 @@ def parse_ranges(text: str, where: str) -> GivenRanges:
 
 
 def with_ranges(graph: Graph, ranges: GivenRanges, where: str) -> Graph:
-    """Return the graph with these ranges on its computed tensors; others keep theirs.
+    """Return the graph with these ranges on its computed and internal tensors; others keep theirs.
 
     Raises:
         InputError: a name that no tensor, several tensors, or a constant has: with the line.
     """
     result = graph.copy()
-    computed = set(computed_tensors(graph))
+    computed = {*computed_tensors(graph), *(t for node in graph.nodes for t in node.intermediates or ())}
     for name, (low, high, line, statistics) in ranges.items():
         numbers = [t for t, tensor in enumerate(graph.tensors) if tensor.name == name]
         place = f"{where}, line {line}"
