@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, exponential_of_vectors
+from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.vector_functions import exponential
 
 Single = NDArray[np.float32]
 
@@ -18,7 +19,7 @@ Single = NDArray[np.float32]
 @pytest.mark.parametrize(
     ("function", "least"),
     [
-        (exponential_of_vectors, 0.88),
+        (exponential, 0.88),
         (partial(exponential_of_library, library=AMD), 0.985),
         (partial(exponential_of_library, library=INTEL), 0.985),
     ],

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tflq.analysis.archives import write_npz
 from tflq.graph import Array
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
+from tflq.interpreter.kernels.aipu import vector_functions as vectors
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.float_sums import float_products, float_transposed
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
@@ -22,6 +26,10 @@ SCRIPT = """
 import sys, numpy as np, torch
 f = {k: torch.from_numpy(v) for k, v in np.load(sys.argv[1]).items()}
 found = {"gelu": torch.nn.GELU()(f["x"]), "exp": torch.exp(f["x"])}
+F, x = torch.nn.functional, f["x"]
+found |= {"sigmoid": torch.sigmoid(x), "silu": F.silu(x), "swish": x * torch.sigmoid(1.3 * x), "mish": F.mish(x)}
+found |= {"softplus": F.softplus(x), "softsign": F.softsign(x), "elu": 1.05 * F.elu(x, 1.67)}
+found |= {f"power{p}": torch.pow(x, p) for p in (1.7, -1.3, 3.0, 4.0, 5.0, -0.5)}
 for k in range(int(f["products"])):
     found[f"product{k}"] = torch.matmul(f[f"a{k}"], f[f"b{k}"])
 for k in range(int(f["filters"])):
@@ -42,6 +50,17 @@ FILTERS = (
     (1, 4, 4, 6, 2),
 )
 """Images, channels, outputs, kernel, stride."""
+
+VECTORS: dict[str, Callable[[NDArray[np.float32]], NDArray[np.float32]]] = {
+    "sigmoid": vectors.sigmoid,
+    "silu": vectors.silu,
+    "swish": lambda x: vectors.swish(x, 1.3),
+    "mish": vectors.mish,
+    "softplus": vectors.softplus,
+    "softsign": vectors.softsign,
+    "elu": lambda x: vectors.elu(x, 1.67, 1.05),
+    **{f"power{p}": partial(vectors.power, exponent=p) for p in (1.7, -1.3, 3.0, 4.0, 5.0, -0.5)},
+}
 
 
 def _processor() -> str:
@@ -77,6 +96,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Ar
     subprocess.run(command, check=True, timeout=300, env={**plain, "OMP_NUM_THREADS": "1"})
     with np.load(folder / "found.npz") as file:
         return maker, asked, dict(file)
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_functions_of_vectors_are_those_of_the_library(
+    library: tuple[str, dict[str, Array], dict[str, Array]], name: str
+) -> None:
+    _, asked, found = library
+    with np.errstate(all="ignore"):
+        ours = VECTORS[name](asked["x"])
+    assert np.array_equal(ours, found[name], equal_nan=True)
 
 
 def test_gelu_is_that_of_the_library(library: tuple[str, dict[str, Array], dict[str, Array]]) -> None:

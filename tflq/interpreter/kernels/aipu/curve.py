@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, exponential_of_vectors
+from tflq.interpreter.kernels.aipu import vector_functions as vectors
+from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.libraries import library_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
@@ -38,20 +39,9 @@ _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -87.0, 88.0
 Function = Callable[[Doubles], Doubles]
 
 
-def _sigmoid_of_vectors(x: Doubles) -> Doubles:
-    """Return 1 / (1 + E(-x)), both operations rounded to float32."""
-    one = np.float32(1)
-    below: Single = (one + exponential_of_vectors((-x).astype(np.float32))).astype(np.float32)
-    found: Doubles = (one / below).astype(np.float64)
-    return found
-
-
-def _silu(x: Doubles) -> Doubles:
-    """Return x / (1 + E(-x)) in float32, as PyTorch has it."""
-    single = x.astype(np.float32)
-    below: Single = (np.float32(1) + exponential_of_vectors(-single)).astype(np.float32)
-    found: Doubles = (single / below).astype(np.float64)
-    return found
+def _of_vectors(function: Callable[..., Single], *parameters: float) -> Function:
+    """Return a function of PyTorch's vectors, which take and give float32."""
+    return lambda x: function(x.astype(np.float32), *parameters).astype(np.float64)
 
 
 def _rsqrt(x: Doubles) -> Doubles:
@@ -65,10 +55,6 @@ def _exp(x: Doubles, library: str) -> Doubles:
     return np.where(x > _LARGEST_EXPONENT, np.inf, exponential_of_library(limited, library).astype(np.float64))
 
 
-def _sigmoid(x: Doubles) -> Doubles:
-    return 1 / (1 + np.exp(-x))
-
-
 def _hard_swish(x: Doubles) -> Doubles:
     """Return x * clamp(x + 3, 0, 6) / 6, every step rounded to float32 as PyTorch has it."""
     single = x.astype(np.float32)
@@ -80,10 +66,6 @@ def _hard_swish(x: Doubles) -> Doubles:
 def _softplus(x: Doubles) -> Doubles:
     softened: Doubles = np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
     return softened
-
-
-def _elu(x: Doubles, alpha: float) -> Doubles:
-    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
 def _gelu(x: Doubles) -> Doubles:
@@ -112,11 +94,11 @@ _FUNCTIONS: dict[str, Function] = {
     "sqrt": np.sqrt,
     "square": np.square,
     "HARDSWISH": _hard_swish,
-    "MISH": lambda x: x * np.tanh(_softplus(x)),
-    "SIGMOID": _sigmoid_of_vectors,
-    "SILU": _silu,
-    "SOFTPLUS": _softplus,
-    "SOFTSIGN": lambda x: x / (1 + np.abs(x)),
+    "MISH": _of_vectors(vectors.mish),
+    "SIGMOID": _of_vectors(vectors.sigmoid),
+    "SILU": _of_vectors(vectors.silu),
+    "SOFTPLUS": _of_vectors(vectors.softplus),
+    "SOFTSIGN": _of_vectors(vectors.softsign),
     "TANH": np.tanh,
 }
 PARAMETRIC = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SWISH")
@@ -153,15 +135,14 @@ def function_of(node: Node) -> Function:
     if method == "GELU":
         return _gelu_by_tanh if node.attributes.text("approximate", "NONE") == "TANH" else _gelu
     if method == "HARDSIGMOID":
-        a, b, low, high = (node.attributes.real(key) for key in ("alpha", "beta", "clip_min", "clip_max"))
-        return lambda x: np.clip(a * x + b, low, high)
+        a, b, low, high = (np.float32(node.attributes.real(key)) for key in ("alpha", "beta", "clip_min", "clip_max"))
+        return lambda x: np.clip(a * x.astype(np.float32) + b, low, high).astype(np.float64)
     if method == "SWISH":
-        factor = node.attributes.real("alpha", 1.0)
-        return lambda x: x * _sigmoid(factor * x)
+        return _of_vectors(vectors.swish, node.attributes.real("alpha", 1.0))
     if method in PARAMETRIC:
         alpha = node.attributes.real("alpha", 1.0)
         gamma = node.attributes.real("gamma", 1.0) if method == "SELU" else 1.0
-        return lambda x: gamma * _elu(x, alpha)
+        return _of_vectors(vectors.elu, alpha, gamma)
     return _FUNCTIONS[method if method in METHODS else node.operator]
 
 

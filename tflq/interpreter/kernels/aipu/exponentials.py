@@ -1,7 +1,6 @@
-"""The two exponentials with which the Optimizer makes tables: its vectors' and its library's (docs/aipu.md, 4).
+"""The exponential of the Optimizer's library, with which it makes tables of Exp and Softmax (docs/aipu.md, 4).
 
-Both are off by an ulp from the correctly rounded one for some arguments, which shows in an entry of a table now and
-then.
+It is off by an ulp from the correctly rounded one for some arguments, which shows in an entry of a table now and then.
 """
 
 from __future__ import annotations
@@ -12,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.vector_functions import fused
 
 Single = NDArray[np.float32]
-
-_LOG2_E = np.float32(1.442695041)
-_LN2 = (np.float32(-0.693145751953125), np.float32(-1.428606765330187e-06))
-_COEFFICIENTS = tuple(
-    map(np.float32, (0.001393043552525341, 0.008333360776305199, 0.04166646853692055, 0.16666667163372040, 0.5))
-)
 
 
 @dataclass(frozen=True)
@@ -47,22 +41,6 @@ _CURVATURE = (np.float32(1 / 6), np.float32(0.5000147))
 """Of the polynomial between two of Intel's roots."""
 
 
-def exponential_of_vectors(x: Single) -> Single:
-    """Return the exponential of sigmoid and SILU.
-
-    q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + s + s^2 * u(s)), every step a fused product of float32.
-    Equal to the tool's on 2^20 random arguments.
-    """
-    q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
-    s = _fused(q, _LN2[1], _fused(q, _LN2[0], x))
-    u = np.full_like(x, np.float32(0.00019852761761285365))
-    for c in _COEFFICIENTS:
-        u = _fused(u, s, c)
-    tail = _fused((s * s).astype(np.float32), u, s)
-    found: Single = np.ldexp((np.float32(1) + tail).astype(np.float32), q.astype(np.int64))
-    return found
-
-
 def exponential_of_library(x: Single, library: str) -> Single:
     """Return the exponential of Exp and of Softmax's table; every step a fused product of float32.
 
@@ -75,20 +53,14 @@ def exponential_of_library(x: Single, library: str) -> Single:
     parts = _PARTS[library]
     scaled = (x * np.float32(parts.count / np.log(2))).astype(np.float32)
     n = np.rint(scaled) if library == AMD else np.floor(scaled)
-    r = _fused(-n, parts.step[1], _fused(-n, parts.step[0], x))
+    r = fused(-n, parts.step[1], fused(-n, parts.step[0], x))
     whole = np.floor(n / parts.count).astype(np.int64)
     high, low = (part[n.astype(np.int64) - whole * parts.count] for part in parts.roots)
     square = (r * r).astype(np.float32)
     if library == AMD:
-        found = high + _fused(high, _fused(square, np.float32(0.5), r), low)
+        found = high + fused(high, fused(square, np.float32(0.5), r), low)
     else:
-        bent = _fused(r, _CURVATURE[0], _CURVATURE[1])
-        found = _fused(high, _fused(square, bent, (r + (low / high).astype(np.float32)).astype(np.float32)), high)
+        bent = fused(r, _CURVATURE[0], _CURVATURE[1])
+        found = fused(high, fused(square, bent, (r + (low / high).astype(np.float32)).astype(np.float32)), high)
     powers: Single = np.ldexp(found.astype(np.float32), whole)
     return powers
-
-
-def _fused(a: Single, b: Single | np.float32, c: Single | np.float32) -> Single:
-    """Return a * b + c of float32, rounded once."""
-    found: Single = (a.astype(np.float64) * b + c).astype(np.float32)
-    return found

@@ -28,7 +28,8 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
-from tflq.interpreter.kernels.aipu.tables import Single, Table, even_steps, table_bits, table_of, table_shift
+from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of, table_shift
+from tflq.interpreter.kernels.aipu.vector_functions import power
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
@@ -122,10 +123,7 @@ def _by_constant(node: Node, operands: Operands) -> PowParams:
     x, output = operands.input(0), operands.output()
     exponent = node.attributes.real(EXPONENT)
 
-    def power(v: Single) -> Array:
-        return np.power(v.astype(np.float64), exponent).astype(np.float32)
-
-    table = table_of(node, x, output, power, "first", repeats=False)
+    table = table_of(node, x, output, lambda v: power(v, exponent), "first", repeats=False)
     one = find_multiplier(1.0, 8)
     return PowParams(table, None, (0, 0), one, codes_of(output))
 

@@ -1,0 +1,80 @@
+"""Functions of PyTorch's vectors: values that PyTorch 2.13 gives where the correctly rounded ones are others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tflq.interpreter.kernels.aipu import vector_functions as vectors
+
+Single = NDArray[np.float32]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "wanted"),
+    [
+        (
+            vectors.softplus,
+            (2.5102444, -1.1990175, 0.81496334, -3.4105759, 25.0),
+            (2.5883608, 0.26351, 1.1814488, 0.032488663, 25.0),
+        ),
+        (
+            partial(vectors.elu, alpha=0.7),
+            (-4.275815, -2.1549416, -2.2514248, -1.0326786, 1.25, -30.0),
+            (-0.69026953, -0.618863, -0.62632555, -0.4507636, 1.25, -0.7),
+        ),
+        (
+            vectors.mish,
+            (-4.819149, -4.6866236, -3.4105759, -4.6988897, 200.0),
+            (-0.038751088, -0.043001063, -0.11076608, -0.042590395, 200.0),
+        ),
+        (
+            vectors.softsign,
+            (-3.8091667, 0.49269408, -3.9684756, 1.1183807),
+            (-0.7920637, 0.33007035, -0.7987311, 0.52794135),
+        ),
+        (
+            partial(vectors.swish, alpha=1.3),
+            (0.55876064, -4.819149, -4.275815, -1.1990175),
+            (0.3766116, -0.009148218, -0.016417103, -0.20842524),
+        ),
+        (vectors.silu, (2.5473871, -4.6866236, 2.0757818, 5.6202936), (2.3624413, -0.042805582, 1.8443881, 5.6000013)),
+        (vectors.sigmoid, (2.5102444, -1.1990175, -4.6866236, 200.0), (0.92485684, 0.23165005, 0.009133565, 1.0)),
+        (vectors.sigmoid, (-1.1071434, 0.55184746), (0.24840382, 0.6345641)),
+        (vectors.expm1, (5.6950865, 0.40552807, 5.0584335, 0.43539238), (296.4025, 0.5000944, 156.34384, 0.54556936)),
+        (
+            vectors.log1p,
+            (4.424777, 4.530986, 0.21471214, 0.3884697),
+            (1.6909769, 1.7103661, 0.19450714, 0.32820222),
+        ),
+        (
+            partial(vectors.power, exponent=1.7),
+            (3.5260868, 7.5469627, 2.6969194, 3.267826, 0.0, 1.0),
+            (8.519186, 31.06081, 5.4010177, 7.485834, 0.0, 1.0),
+        ),
+        (
+            partial(vectors.power, exponent=-1.3),
+            (6.9026203, 0.47539997, 3.9157104, 3.6145306, 0.0),
+            (0.08114876, 2.629197, 0.16956894, 0.18816227, np.inf),
+        ),
+    ],
+)
+def test_values_of_the_tool(
+    function: Callable[[Single], Single], arguments: tuple[float, ...], wanted: tuple[float, ...]
+) -> None:
+    with np.errstate(all="ignore"):
+        found = function(np.array(arguments, np.float32))
+    assert found.dtype == np.float32
+    assert found.tolist() == np.array(wanted, np.float32).tolist()
+
+
+def test_powers_below_zero() -> None:
+    x = np.array([-2.0, -0.5], np.float32)
+    with np.errstate(all="ignore"):
+        assert vectors.power(x, 5.0).tolist() == [-32.0, -0.03125]
+        assert vectors.power(x, 4.0).tolist() == [16.0, 0.0625]
+        assert np.isnan(vectors.power(x, 1.5)).all()
