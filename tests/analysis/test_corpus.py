@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.data import data_files, data_path
 from tflq.analysis.corpus import Outcome, judge
-from tflq.analysis.oracle import Oracle
+from tflq.analysis.oracle import Oracle, OracleAborted, OracleRun
 from tflq.benchmarks.demo_data import demo_model_path
 
 SHARE = [*data_files("cases", "world")[::12], *data_files("cases", "keras", pattern="*int8*.tflite")[::9]]
@@ -34,3 +35,22 @@ def test_outcomes(tmp_path: Path, oracle: Oracle) -> None:
         "text": Outcome.REFUSED_BY_BOTH,
         "empty": Outcome.REFUSED_BY_BOTH,
     }
+
+
+class _EndsLater(Oracle):
+    """TFLite that survives the first run and ends in all others, as one that writes beyond a tensor may."""
+
+    runs = 0
+
+    def run(self, *arguments: Any, **options: Any) -> OracleRun:
+        self.runs += 1
+        if self.runs > 1:
+            raise OracleAborted("TFLite ended with SIGABRT")
+        return super().run(*arguments, **options)
+
+
+def test_a_later_end_of_tflite_is_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(demo_model_path().read_bytes())
+    with _EndsLater() as oracle:
+        found = judge(tmp_path / "model", oracle, 1)
+    assert (found.outcome, found.words) == (Outcome.RUNS_ALONE, "TFLite ended with SIGABRT")
