@@ -143,7 +143,7 @@ class Engine:
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
         steps = self._program.steps(kept, alone=bool(self.listeners))
         threads = 1 if self.listeners or self._state == "stream" else self.threads
-        size = 1 if self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads, kept)
+        size = 1 if samples == 1 or self._runs_one_by_one() else chunk_size or self._shared_out(samples, threads, kept)
 
         def run(start: int) -> dict[int, Array]:
             session = self._session if self._state == "stream" else Session()

@@ -166,11 +166,16 @@ class Program:
         for listener in listeners:
             seen = [None if v is None else for_all_samples(v, samples) for v in operands]
             listener.will_run(step.index, node, seen)
-        results = self._execute(step, context, operands, samples)
+        found = step.kernel
+        if found is not None and not found.stateful and step.fits(operands):
+            results = found.run(node.params, *operands)
+        else:
+            results = self._execute(step, context, operands, samples)
         for listener in listeners:
             outputs = results[: len(node.outputs)]
             listener.did_run(step.index, node, [for_all_samples(v, samples) for v in outputs])
-        values.update(zip(node.outputs, results, strict=False))
+        for t, value in zip(node.outputs, results, strict=False):
+            values[t] = value
         if len(results) > len(node.outputs):
             self._keep_state(node, results, context.session)
 

@@ -100,7 +100,9 @@ def float_bounds(node: Node) -> tuple[np.float32, np.float32]:
 
 def finish(total: Floats, bias: Floats | None, minimum: np.float32, maximum: np.float32) -> Array:
     """Add the bias [S or 1, O] to sums [S, ..., O] that started at +0, and clamp, in place; NaN stays."""
-    if bias is not None and bias.shape[0] <= total.shape[0]:
+    if bias is not None and bias.shape[0] == 1:
+        total += bias
+    elif bias is not None and bias.shape[0] <= total.shape[0]:
         total += bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)
     elif bias is not None:  # of each sample, where all else is shared
         total = total + bias.reshape(bias.shape[0], *(1,) * (total.ndim - 2), -1)

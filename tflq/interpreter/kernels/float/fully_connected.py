@@ -18,7 +18,6 @@ from tflq.interpreter.kernels.float.convolution import Clamped, finish, float_bo
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.fully_connected import (
     check_shapes,
-    output_shape,
     require_clipping,
     require_default_layout,
 )
@@ -61,15 +60,14 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
 
 def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
     """Run it: [S, ..., K], weights [O, K], bias [O] -> [S, rows, O], or [S, ..., O] with axes kept."""
-    depth = weights.shape[2]
-    samples = max(x.shape[0], weights.shape[0])
-    shape = output_shape((samples, *x.shape[1:]), weights.shape[1:], params.keep_dimensions)
-    rows = x.reshape(x.shape[0], -1, depth)
+    _, outputs, depth = weights.shape
     with np.errstate(over="ignore", invalid="ignore"):
-        if weights.shape[0] == 1:
+        if len(weights) == 1:
             packed = weights[0] if params.packed is None else params.packed
-            total = sequential_product(rows.reshape(-1, depth), packed)
+            total = sequential_product(x.reshape(-1, depth), packed)
         else:
-            total = np.concatenate([sequential_product(rows[s % len(rows)], weights[s]) for s in range(samples)])
-        total = total.reshape(samples, -1, weights.shape[1])
-        return (finish(total, bias, params.minimum, params.maximum).reshape(shape),)
+            rows = x.reshape(len(x), -1, depth)
+            total = np.concatenate([sequential_product(rows[s % len(rows)], w) for s, w in enumerate(weights)])
+        samples = max(len(x), len(weights))
+        total = total.reshape(samples, *(x.shape[1:-1] if params.keep_dimensions else (-1,)), outputs)
+        return (finish(total, bias, params.minimum, params.maximum),)
