@@ -167,6 +167,7 @@ class Program:
             seen = [None if v is None else for_all_samples(v, samples) for v in operands]
             listener.will_run(step.index, node, seen)
         found = step.kernel
+        results: Sequence[Value]
         if found is not None and not found.stateful and step.fits(operands):
             results = found.run(node.params, *operands)
         else:
