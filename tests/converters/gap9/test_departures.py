@@ -26,7 +26,10 @@ from tflq.interpreter.kernels.gap9.curves import KERNELS
         ("m_tile", {"TILE_0_1": "17.3"}),
         ("dwodd", {"DEPTHWISE_CONV_2D_0_5": "17.1", "DEPTHWISE_CONV_2D_0_6": "17.8"}),
         ("unet_1_39_mm", {"CONV_2D_0_2": "17.7"}),
-        ("actalone", {"CONV_2D_0_2": "18", "MUL_0_6": "generates no code for a lone MUL"}),
+        (
+            "actalone",
+            {"CONV_2D_0_2": "18", "MUL_0_6": "generates no code for a lone MUL", "FULLY_CONNECTED_0_12": "17.15"},
+        ),
         ("acts", {}),
     ],
 )
@@ -104,21 +107,6 @@ def test_ranges_of_float_operators_come_from_the_quantize_behind_them() -> None:
     assert "takes [0, 1] (17.12)" in departures_of(graph)["TANH_0_2"]
     with pytest.raises(UnsupportedError, match=r"17\.12.*numerics=exact takes the range of QUANTIZE"):
         quantised(_trained_with_fake_quantisation(), "gap9-sq8", ["numerics=nntool"])
-
-
-@pytest.mark.parametrize(
-    ("shape", "shared", "warned"), [((8, 6), True, True), ((8, 8), True, False), ((8, 6), False, False)]
-)
-def test_columns_that_nntool_may_permute(shape: tuple[int, int], shared: bool, warned: bool) -> None:
-    """A flattened map that an addition reads, too, is warned about where its height and width differ."""
-    limits = (-4.0, 4.0)
-    net = Net(shape=(1, *shape, 4))
-    x, y = net.conv(net.x, limits), net.conv(net.x, limits)
-    flat = net.builder.constant("flat", np.array([1, 4 * shape[0] * shape[1]], np.int32))
-    moved = net.add("reshape", [x, flat], (1, 4 * shape[0] * shape[1]), limits)
-    outputs = net.dense(moved, limits), net.add("add", [x if shared else y, y], (1, *shape, 4), limits)
-    found = departures_of(lower(quantised(net.model(*outputs), "gap9-ne16"), "gap9"))
-    assert any("17.15" in text for text in found.values()) == warned
 
 
 @pytest.mark.parametrize("matcher", ["expressions=false", "expressions=true"])

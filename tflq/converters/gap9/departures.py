@@ -8,7 +8,7 @@ from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.gap9.operators import FILTERS
-from tflq.converters.gap9.twins import THIN, behind_thin, taken_for_another
+from tflq.converters.gap9.twins import behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
 from tflq.interpreter.kernels.gap9.rounding import shift_between
@@ -93,14 +93,6 @@ def _filter(_graph: Graph, node: Node) -> str:
     )
 
 
-def _dense(graph: Graph, node: Node) -> str:
-    reason = _filter(graph, node)
-    if not _may_be_permuted(graph, node):
-        return reason
-    permuted = "NNTool may permute its columns: an Add, Mul or concatenation reads the map that it flattens, too"
-    return "; ".join(filter(None, (reason, f"{permuted} (17.15)")))
-
-
 def _add(graph: Graph, node: Node) -> str:
     twin, wide = taken_for_another(graph, node), _filter_beside_a_product(graph, node)
     other = f"'{wide}' in front of it may write other bits in NNTool (17.18)" if wide else ""
@@ -133,31 +125,7 @@ def _behind_a_product(graph: Graph, tensor: int) -> bool:
     return False
 
 
-def _may_be_permuted(graph: Graph, node: Node) -> bool:
-    """Whether the map, or one that it was joined from, is read by another join; of equal height and width none is."""
-    producers, readers = graph.producers(), graph.consumers()
-    top = behind_thin(graph, node.inputs[0])[-1]
-    shape = graph.tensors[top].shape
-    if node.inputs[0] == top or len(shape) != 4 or shape[1] == shape[2] or 1 in shape[1:3]:
-        return False
-    joins: set[int] = set()
-    maps, tensors = [top], []
-    while maps:
-        tensors += behind_thin(graph, maps.pop())
-        join = producers.get(tensors[-1])
-        if join is not None and graph.nodes[join].operator in _JOINS and join not in joins:
-            joins.add(join)
-            maps += [t for t in graph.nodes[join].inputs if not graph.tensors[t].is_constant]
-    while tensors:
-        for reader in readers.get(tensors.pop(), ()):
-            if graph.nodes[reader].operator in _JOINS and reader not in joins:
-                return True
-            tensors += graph.nodes[reader].outputs if graph.nodes[reader].operator in THIN else ()
-    return False
-
-
 _LOST = "AutoTiler gets no padding, as it stands above or left alone (19)"
-_JOINS = ("add", "sub", "mul", "concatenation")
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": _sum,
     "tile": _tile,
@@ -168,7 +136,6 @@ _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sub": _sub,
     "quantize": _quantize,
     **dict.fromkeys(FILTERS, _filter),
-    "fully_connected": _dense,
     "add": _add,
     "mul": taken_for_another,
 }

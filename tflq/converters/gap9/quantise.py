@@ -23,6 +23,7 @@ from tflq.converters.gap9.passes.recurrent import requantise_recurrent
 from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifiers, separate_activations
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.passes.undone_reshapes import remove_undone_reshapes
+from tflq.converters.gap9.transposes.columns import find_columns, permute_columns
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
@@ -61,6 +62,7 @@ def _positive_inputs(graph: Graph) -> frozenset[int]:
 
 def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass, ...]:
     return (
+        Pass(find_columns, "NNTool's importer searches the file's graph"),
         Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
         Pass(state_ranges, "every type follows from a real range"),
         Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
@@ -87,6 +89,7 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(lambda graph: choose_engines(graph, options), "types depend on who computes"),
         Pass(lambda graph: _typed(graph, options, positive), "docs/gap9.md, 8"),
         Pass(lambda graph: requantise_constants(graph, options), "weights and biases follow the types"),
+        Pass(lambda graph: permute_columns(graph, options), "docs/gap9.md, 17.15"),
         Pass(lambda graph: requantise_recurrent(graph, options), "docs/gap9.md, 13"),
         Pass(arrange_layout, "global means read channels first"),
         Pass(pruned, "constants of the file that were replaced"),

@@ -101,7 +101,7 @@ class Unit:
     Attributes:
         nodes: indices, in order.
         operators: their operators.
-        engine: "ne16", "sq8", or "" for a move.
+        engine: "ne16", "sq8", or "" for a move, and for all before engines are chosen.
         inputs: (position, tensor) of the computed inputs of the first node.
         outputs: tensors that the last node writes.
         pads: which nodes pad.
@@ -143,7 +143,7 @@ def _unit(graph: Graph, indices: list[int]) -> Unit:
     return Unit(
         nodes=tuple(indices),
         operators=tuple(n.operator for n in nodes),
-        engine=nodes[0].attributes.text("engine"),
+        engine=nodes[0].attributes.text("engine", ""),
         inputs=tuple((p, t) for p, t in computed_inputs(graph, nodes[0]) if not graph.tensors[t].is_variable),
         outputs=nodes[-1].outputs,
         pads=tuple(_pads(graph, n) for n in nodes),

@@ -1,0 +1,107 @@
+"""Columns of fully connected layers that NNTool permutes (docs/gap9.md, 17.15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.passes.global_pools import name_global_pools
+from tflq.converters.gap9.transposes.places import Shape
+from tflq.converters.gap9.transposes.search import Reached, search
+from tflq.converters.gap9.twins import behind_thin
+from tflq.converters.passes.rewrite import with_attributes, with_input
+from tflq.errors import UnsupportedError
+from tflq.graph import Array, Graph, Node, Tensor
+
+_DENSE = "fully_connected"
+_KEPT, _TURNED, _FAILS, _UNSURE, _APART = "kept", "turned", "fails", "unsure", "apart"
+_SEARCH = "its search for transposes comes to the map that it flattens"
+_PERMUTED = f"NNTool permutes its columns: {_SEARCH} from an operator behind it (17.15)"
+_MAY_BE = f"NNTool may permute its columns, or fails: {_SEARCH} in a way that is not known (17.15)"
+_FAILURE = f"NNTool fails: {_SEARCH} through operators with other numbers of channels (17.15)"
+
+
+def find_columns(graph: Graph) -> Graph:
+    """Return the file's graph with what NNTool's first search does to each fully connected layer (`columns`)."""
+    result, found = graph.copy(), search(name_global_pools(graph))
+    for index, node in enumerate(graph.nodes):
+        if node.operator == _DENSE:
+            result.nodes[index] = with_attributes(node, columns=_state(graph, node, found))
+    return result
+
+
+def permute_columns(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with the columns of fully connected layers as NNTool's two searches leave them.
+
+    The second search goes over the types' graph. With numerics=exact a departure alone is noted.
+
+    Raises:
+        UnsupportedError: with numerics=nntool, a layer that NNTool fails on.
+    """
+    result, found = graph.copy(), search(graph)
+    for index, node in enumerate(graph.nodes):
+        states = node.attributes.text("columns", _APART), _state(graph, node, found)
+        if node.operator != _DENSE or set(states) in ({_KEPT}, {_APART}):
+            continue
+        if _UNSURE in states or (_APART in states and _FAILS not in states):
+            result.nodes[index] = _departing(node, _MAY_BE)
+            continue
+        as_vendor = options[layer_of(node)].numerics == "nntool"
+        if _FAILS not in states:
+            result.nodes[index] = _departing(node, _PERMUTED)
+            if as_vendor:
+                _permute(result, index, found[node.name].shape, states)
+        elif as_vendor:
+            raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
+        else:
+            result.nodes[index] = _departing(node, _FAILURE)
+    return result
+
+
+def vendor_columns(shape: Shape, first: bool, second: bool) -> Array:
+    """Return int[n]: the column of a layer [O, n] behind a map [1, H, W, C] that NNTool has in each place.
+
+    The first search turns columns to channels first, the second one back. One that turns takes the map's shape for
+    [W, C, H]. Of both, column j < n - 1 is j C H^2 mod (n - 1). Seen in NNTool's log.
+
+    Args:
+        shape: of the map.
+        first: whether the first search takes the wrong shape.
+        second: whether the second one does.
+    """
+    _, height, width, channels = shape
+    wrong = (width, channels, height)
+    one = np.arange(height * width * channels).reshape(wrong if first else (height, width, channels))
+    both: Array = one.transpose(2, 0, 1).reshape(wrong if second else (channels, height, width)).transpose(1, 2, 0)
+    return both.reshape(-1)
+
+
+def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
+    reached, shape = found.get(node.name), graph.tensors[behind_thin(graph, node.inputs[0])[-1]].shape
+    if reached is None or len(shape) != 4 or sum(n > 1 for n in shape) < 2:
+        return _APART
+    if not (reached.known and shape[0] == 1) and (reached.turned or not reached.fits or reached.moves):
+        return _UNSURE
+    return (_TURNED if reached.turned else _KEPT) if reached.fits else _FAILS
+
+
+def _departing(node: Node, text: str) -> Node:
+    return with_attributes(node, departure="; ".join(filter(None, (node.attributes.text("departure", ""), text))))
+
+
+def _permute(graph: Graph, index: int, shape: Shape, states: tuple[str, str]) -> None:
+    node = graph.nodes[index]
+    order = vendor_columns(shape, states[0] == _TURNED, states[1] == _TURNED)
+    weights = graph.add_tensor(_taken(graph.tensors[node.inputs[1]], order))
+    graph.nodes[index] = with_input(node, 1, weights)
+
+
+def _taken(weights: Tensor, order: Array) -> Tensor:
+    assert weights.data is not None
+    data = np.ascontiguousarray(weights.data[:, order])
+    data.setflags(write=False)
+    return replace(weights, data=data)

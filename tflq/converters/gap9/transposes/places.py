@@ -1,0 +1,153 @@
+"""NNTool's graph with a transpose in front of and behind each convolution and pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tflq.converters.gap9.operators import ACTIVATIONS, MOVES, POOLS
+from tflq.converters.gap9.units import Unit, units_of
+from tflq.graph import Graph
+
+Shape = tuple[int, ...]
+_ORDERED = ("conv_2d", "depthwise_conv_2d", *POOLS)
+_FLATTENING = ("reshape", "squeeze")
+_THROUGH = (*ACTIVATIONS, "quantize", "dequantize")
+_JOINS = ("add", "sub", "mul")
+
+
+class Kind(Enum):
+    """What the search does at a place."""
+
+    TRANSPOSE = "ends there, and removes it"
+    ORDERED = "is rejected"
+    COLUMNS = "ends there, and reorders the columns"
+    THROUGH = "goes on"
+    MOVES = "goes on through what moves values, which is not known"
+    UNKNOWN = "goes on through what computes, which is not known"
+
+
+@dataclass(eq=False)
+class Place:
+    """A node or fusion, a graph input or output, or a transpose.
+
+    Attributes:
+        name: NNTool's; of a fully connected layer in a fusion its own.
+        kind: what the search does there.
+        operands: what it reads, in NNTool's order.
+        readers: of what it writes, in NNTool's order.
+    """
+
+    name: str
+    kind: Kind
+    operands: list[Edge] = field(default_factory=list)
+    readers: list[Edge] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A tensor between two places; what a transpose writes counts as the tensor that it reads."""
+
+    source: Place
+    reader: Place
+    tensor: int
+    shape: Shape
+
+
+def transposes_of(graph: Graph) -> list[Place]:
+    """Return the transposes, at whose edges the whole graph hangs.
+
+    NNTool follows the edges of a place in the order in which they were made last. Readers: as the file has them, then
+    fully connected layers (it removes the reshape in front), additions in a fusion, Quantize nodes, then what has a
+    transpose, fusions last. Operands: as the file has them, then fusions, Quantize nodes, transposes, those of fusions
+    last.
+
+    Args:
+        graph: before fusions, or behind them with its Quantize nodes.
+    """
+    return _Builder(graph).transposes()
+
+
+class _Builder:
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._units = graph, units_of(graph)
+        self._writers = {t: i for i, unit in enumerate(self._units) for t in unit.outputs}
+        self._readers: dict[int, list[int]] = {}
+        for i, unit in enumerate(self._units):
+            for _, t in unit.inputs:
+                self._readers.setdefault(t, []).append(i)
+        self._places = [Place(self._name(unit), self._kind(unit)) for unit in self._units]
+        self._before = {i: self._transpose(i, "in0") for i, p in enumerate(self._places) if p.kind is Kind.ORDERED}
+        self._behind = {i: self._transpose(i, "out0") for i in self._before}
+
+    def _transpose(self, unit: int, end: str) -> Place:
+        return Place(f"{self._places[unit].name}_trans_{end}", Kind.TRANSPOSE)
+
+    def transposes(self) -> list[Place]:
+        """Join the places; return the transposes."""
+        found: list[tuple[Edge, tuple[int, int], tuple[int, int]]] = []
+        sources = {t: Place(self._graph.tensors[t].name, Kind.THROUGH) for t in self._graph.inputs}
+        sources |= {t: self._behind.get(i, self._places[i]) for t, i in self._writers.items()}
+        for i, unit in enumerate(self._units):
+            for position, t in unit.inputs:
+                if t in sources:
+                    edge = self._edge(sources[t], self._before.get(i, self._places[i]), t)
+                    found.append((edge, (self._turn_of_reader(i), i), self._turn_of_operand(t, position)))
+        for t in self._graph.outputs:
+            if t in sources:
+                end = self._edge(sources[t], Place("output", Kind.THROUGH), t)
+                found.append((end, (0, len(self._units)), (0, 0)))
+        for edge, _, _ in sorted(found, key=lambda made: made[1]):
+            edge.source.readers.append(edge)
+        for edge, _, _ in sorted(found, key=lambda made: made[2]):
+            edge.reader.operands.append(edge)
+        for i, place in self._before.items():
+            unit = self._units[i]
+            place.readers.append(self._edge(place, self._places[i], unit.inputs[0][1]))
+            self._behind[i].operands.append(self._edge(self._places[i], self._behind[i], unit.outputs[0]))
+        return [*self._before.values(), *self._behind.values()]
+
+    def _edge(self, source: Place, reader: Place, tensor: int) -> Edge:
+        return Edge(source, reader, tensor, self._graph.tensors[tensor].shape)
+
+    def _name(self, unit: Unit) -> str:
+        first = self._graph.nodes[unit.nodes[0]]
+        fusion = "" if unit.operator == "fully_connected" else first.attributes.text("fusion", "")
+        return (fusion or first.name).removesuffix("_merged")
+
+    def _kind(self, unit: Unit) -> Kind:
+        if unit.operator in _ORDERED:
+            return Kind.ORDERED
+        if unit.operator == "fully_connected":
+            return Kind.COLUMNS
+        shapes = {self._graph.tensors[t].shape for _, t in unit.inputs}
+        if unit.operator in _THROUGH or (unit.operator in _JOINS and len(shapes) == 1):
+            return Kind.THROUGH
+        split = unit.operator == "split" and self._graph.nodes[unit.nodes[0]].name.endswith("_merged_split")
+        if split or self._flattens(unit):
+            return Kind.THROUGH
+        return Kind.MOVES if unit.operator in MOVES else Kind.UNKNOWN
+
+    def _flattens(self, unit: Unit) -> bool:
+        return unit.operator in _FLATTENING and len(self._graph.tensors[unit.outputs[0]].shape) == 2
+
+    def _turn_of_reader(self, i: int) -> int:
+        unit = self._units[i]
+        while self._flattens(unit) and self._readers.get(unit.outputs[0]):
+            unit = self._units[self._readers[unit.outputs[0]][0]]
+        fused = len(unit.nodes) > 1
+        if unit.operator in _ORDERED:
+            return 4 + fused
+        if unit.operator == "quantize":
+            return 3
+        return 2 if fused else int(unit.operator == "fully_connected")
+
+    def _turn_of_operand(self, tensor: int, position: int) -> tuple[int, int]:
+        writer = self._writers.get(tensor)
+        if writer is None:
+            return 0, position
+        unit = self._units[writer]
+        fused = len(unit.nodes) > 1
+        if unit.operator in _ORDERED:
+            return 4 + fused, writer
+        return (3 if unit.operator == "quantize" else 2 * fused), position
