@@ -6,6 +6,7 @@ import numpy as np
 
 from tflq.converters.aipu.descriptor import Source
 from tflq.converters.aipu.operators import SOURCES
+from tflq.converters.aipu.parser_faults import LIMITS
 from tflq.converters.aipu.translate import folded
 from tflq.converters.passes.requirements import no_mapping
 from tflq.graph import ABSENT, DType, Graph, Node
@@ -34,8 +35,8 @@ def _reason(graph: Graph, node: Node) -> str:
 
 
 def _constants_reason(graph: Graph, node: Node, source: Source) -> str:
-    """Say which constant operand holds whole numbers that no Constant layer can."""
-    for place, t in enumerate(node.inputs):
+    """Say which constant operand holds whole numbers that no Constant layer can; limits may, nothing reaches them."""
+    for place, t in enumerate(() if node.operator in LIMITS else node.inputs):
         data = None if t == ABSENT or place in source.constants else graph.tensors[t].data
         if data is None or data.size == 0 or not np.issubdtype(data.dtype, np.floating):
             continue

@@ -196,9 +196,13 @@ def like(tensor: Tensor) -> OutputType:
 
 def all_values(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[OutputType, ...]:
     """Pass the input's type, but with all quantized values, whose limits the Optimizer does not hand on here."""
-    x = operands.input(0)
-    quantisation = replace(x.quantisation, narrow_range=False) if isinstance(x.quantisation, Affine) else None
-    return ((x.dtype, quantisation),) * len(operands.outputs)
+    return (with_all_values(operands.input(0)),) * len(operands.outputs)
+
+
+def with_all_values(tensor: Tensor) -> OutputType:
+    """Return the type of another tensor, with no quantized value left out."""
+    quantisation = tensor.quantisation
+    return tensor.dtype, replace(quantisation, narrow_range=False) if isinstance(quantisation, Affine) else None
 
 
 def by_range(tensor: Tensor, signed: bool, options: LayerOptions, is_symmetric: bool | None = None) -> OutputType:

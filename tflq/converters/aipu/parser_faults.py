@@ -1,7 +1,12 @@
-"""What the Compass Parser gets wrong: it takes two outputs of one Split for the same value (docs/aipu.md, 6).
+"""What the Compass tools get wrong, and tflq does only where asked (docs/aipu.md, 6).
 
-a * b becomes a Square of a, a - b and (a - b)^2 a Constant of zeros, a / b one of ones; other operators read both. tflq
-computes what the model says, and names such layers; with `parser_faults=true` it makes the Parser's files.
+The Parser takes two outputs of one Split for the same value: a * b becomes a Square of a, a - b and (a - b)^2 a
+Constant of zeros, a / b one of ones; other operators read both. tflq computes what the model says, and names such
+layers; with `parser_faults=true` it makes the Parser's files.
+
+It keeps a minimum or maximum by a number that 32 bits do not hold, as Keras' UnitNormalization writes it. The Optimizer
+brings both sides to one scale, in which nothing is left of the other side: the result is 0. tflq leaves such a layer
+out, which nothing reaches; with `parser_faults=true` it stays.
 """
 
 from __future__ import annotations
@@ -9,7 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tflq.graph import Graph
+import numpy as np
+
+from tflq.converters.aipu.passes.layers import Layers
+from tflq.graph import DType, Graph
 
 PARSER_FAULTS = "parser_faults"
 """Setting: make the graph that the Parser makes where it is wrong."""
@@ -17,6 +25,7 @@ PARSER_FAULTS = "parser_faults"
 _FOLDED = {"sub": ("", 0.0), "squared_difference": ("_pow", 0.0), "div": ("", 1.0)}
 """Operator -> what the Constant's name ends in, and its value."""
 
+LIMITS = ("minimum", "maximum")
 _SQUARED = ("mul",)
 _SPLITS = ("split", "split_v")
 
@@ -35,6 +44,20 @@ def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
         elif node.operator in _FOLDED:
             folded[node.outputs[0]] = _FOLDED[node.operator]
     return result, folded
+
+
+def without_unreached_limits(layers: Layers) -> None:
+    """Take away minima and maxima by constants beyond 32 bits."""
+    for node in list(layers.nodes.values()):
+        sides = [layers.constant(t) for t in node.inputs] if node.operator in LIMITS else []
+        for place, side in enumerate(sides):
+            other = node.inputs[1 - place]
+            if side is None or layers.shape(other) != layers.shape(node.outputs[0]):
+                continue
+            limits = np.asarray(side, np.float64) * (1 if node.operator == "minimum" else -1)
+            if (limits > DType.INT32.maximum).all():
+                layers.redirect(node.outputs[0], other)
+    layers.prune()
 
 
 def departures(graph: Graph) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.aipu.operators import SOURCES
 from tflq.converters.aipu.origin import Origin
-from tflq.converters.aipu.parser_faults import with_faults
+from tflq.converters.aipu.parser_faults import with_faults, without_unreached_limits
 from tflq.converters.aipu.passes import run_parser
 from tflq.converters.aipu.translation import Translation
 from tflq.converters.passes.patterns import fused_activation
@@ -48,6 +48,8 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
     layers.outputs = [work.operand(t) for t in source.outputs]
+    if not faults:
+        without_unreached_limits(layers)
     run_parser(layers)
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]

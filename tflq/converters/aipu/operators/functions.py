@@ -262,7 +262,10 @@ def _refuse_cast(graph: Graph, node: Node) -> str:
 
 LAYERS = {
     **{name.lower(): Layer(name, never, emitted=(ir.Lut(),)) for name in ("BNLL", "Exp", "Rsqrt", "Sqrt", "Square")},
-    **{name.lower(): Layer(name, follows_input, emitted=(ir.Lut(),)) for name in ("Ceil", "Floor", "Round")},
+    **{
+        name.lower(): Layer(name, follows_input, emitted=(ir.Lut(),))
+        for name in ("Ceil", "Floor", "Reciprocal", "Round")
+    },
     "abs": Layer("Abs", never, emitted=(ir.Factors(ir.CURVED),)),
     "activation": Layer("Activation", _activation_signed, emitted=_activation, constants=slopes, has_width=_is_leaky),
     "cast": Layer("Cast", types=_cast, emitted=(ir.Factors(ir.LINEAR, "uint16"), ir.Computed(_emit_cast))),
@@ -318,6 +321,8 @@ DOCS = (
         "g(EXP, ROUND, SQUARE, LAYERNORM) r v",
         tflite="EXP, LOG, RSQRT, SQRT, SQUARE; beside the paper's FLOOR, CEIL, ROUND",
         signed="unsigned; Log signed; Floor, Ceil, Round follow the input"),
+    Row("-", "(reciprocal)", "table", "v", layer="Reciprocal", tflite="RSQRT of a SUM of squares: L2 and Reciprocal",
+        signed="follows the input", restriction="test_more_layers.py"),
     Row("4.39", "LeakyRelu", "max(v, 0) + RNE(min(v, 0) * RNE(alpha * 2^b) * 2^-b), then M * 2^-N", "g r v",
         layer="Activation LEAKYRELU", tflite="LEAKY_RELU", signed="signed"),
     Row("4.47", "Negative",

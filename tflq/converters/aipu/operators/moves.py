@@ -14,7 +14,6 @@ from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.translation import Translation
-from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, DType, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.layout import LayoutParams
@@ -24,17 +23,15 @@ _PLAIN = (DType.UINT8, DType.UINT16, DType.INT8, DType.INT16, DType.INT32)
 
 
 def _constant(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Whole numbers as they are (s = 1), others as an input.
+    """Whole numbers as they are (s = 1), those beyond 32 bits at their limit; others as an input.
 
     Source: Compass Optimizer, ops/constant.py; dtype_utils.py, range_to_dtype.
     """
     tensor, values = operands.output(), np.asarray(operands.input(0).data, np.float64)
     if np.array_equal(values, np.rint(values)):
         low, high = values.min(initial=0), values.max(initial=0)
-        kinds = [d for d in _PLAIN if d.minimum <= low and high <= d.maximum]
-        if not kinds:
-            raise UnsupportedError(f"constant '{tensor.name}' holds {low:g}..{high:g}; allowed is int32")
-        return ((kinds[0], affine_of(np.float32(1), 0, kinds[0].bits, kinds[0].is_signed)),)
+        kind = next((d for d in _PLAIN if d.minimum <= low and high <= d.maximum), DType.INT32)
+        return ((kind, affine_of(np.float32(1), 0, kind.bits, kind.is_signed)),)
     low, high = (values.min(), values.max()) if tensor.range is None else range_of(tensor)
     bits = options.activation_bits
     affine = type_of_range(low, high, bits, bool(low < 0), options.is_symmetric, options.restricted)

@@ -24,14 +24,14 @@ from tflq.converters.aipu.descriptor import (
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Attributes, Node, Operands
+from tflq.graph import Array, Attributes, Node, Operands
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
-from tflq.interpreter.kernels.aipu.real.spreads import mean_squares_of
+from tflq.interpreter.kernels.aipu.real.spreads import mean_squares_of, square_sums_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of
 
-_PASSING, _OF_TRUTH = ("MIN", "MAX"), ("ANY", "ALL")
+_PASSING, _OF_TRUTH, _UNSIGNED = ("MIN", "MAX"), ("ANY", "ALL"), ("VARIANCE", "L1", "L2")
 
 
 def _reduce(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...] | None:
@@ -39,7 +39,7 @@ def _reduce(node: Node, operands: Operands, options: LayerOptions) -> tuple[Outp
     method = node.attributes.text("method")
     if method in _OF_TRUTH:
         return (plain(8),)
-    if method == "VARIANCE":
+    if method in _UNSIGNED:
         return (by_range(operands.output(), False, options),)
     return all_values(node, operands, options) if method in _PASSING else None
 
@@ -53,11 +53,17 @@ def _reduce_needs_range(node: Node) -> bool:
     return node.attributes.text("method") not in (*_PASSING, *_OF_TRUTH)
 
 
+def _square_sums(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (square_sums_of(node, operands)(inputs[0]),)
+
+
 _REDUCED: dict[str, tuple[ir.Part, ...]] = {
     "SUM": (ir.Factors(ir.CURVED),),
     "MEAN": (ir.Factors(ir.CURVED),),
     "VARIANCE": (ir.Factors(ir.CURVED, "uint16"),),
     "PROD": (ir.Factors(ir.CURVED, "uint16", shift="uint32"),),
+    "L1": (ir.Factors(ir.CURVED, "uint16"),),
+    "L2": (ir.Lut("sqrt_lut"), ir.Factors(ir.CURVED, "uint16")),
 }
 
 
@@ -203,6 +209,7 @@ LAYERS = {
         _reduce,
         _paper_reduce,
         lambda node: _REDUCED.get(node.attributes.text("method"), ()),
+        Internal(("power2_sum",), _square_sums, signed=False, methods=("L2",)),
         keeps_whole=True,
         needs_range=_reduce_needs_range,
     ),
@@ -225,9 +232,11 @@ DOCS = (
         "g r", tflite="MEAN, SQUARED_DIFFERENCE, MEAN", signed="mean passes; variance unsigned",
         restriction="both keep their axes"),
     Row("4.53", "Reduce", "SUM: r = s_y / s_x; MEAN: / n; PROD halved to 16 bits, r = s_y / s_x^n; MIN, MAX of "
-        "quantized values; ANY, ALL of x + zp_x", "g(SUM_B, MEAN_B, REDUCE_MIN, REDUCE_ANY) r v",
-        tflite="SUM, MEAN, REDUCE_MIN, REDUCE_MAX, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL",
-        signed="follows the input; MIN, MAX pass; ANY, ALL uint8, s = 1", restriction="constant axes"),
+        "quantized values; ANY, ALL of x + zp_x; L1, L2: sums of abs(x + zp_x) or of squares in 16 bits, L2 by a "
+        "table of roots", "g(SUM_B, MEAN_B, REDUCE_MIN, REDUCE_ANY) r v",
+        tflite="SUM, MEAN, REDUCE_MIN, REDUCE_MAX, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL; SUM of ABS is L1, SQRT of SUM "
+        "of squares L2", signed="follows the input; L1, L2 unsigned; MIN, MAX pass; ANY, ALL uint8, s = 1",
+        restriction="constant axes"),
     Row("-", "(running sums)", "each RNE(sum * M * 2^-N) - zp_y, r = s_y / s_x in 15 bits; PROD from a float IR",
         "g(CUMSUM) r", layer="Cumulate", tflite="CUMSUM", restriction="constant axis"),
     Row("-", "(response normalisation)", "a = clamp(RNE(sum of v^2 * M_s * 2^-N_s)), 16 bits; RNE(v * t(a) * M * "

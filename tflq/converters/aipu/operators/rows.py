@@ -18,6 +18,7 @@ from tflq.converters.aipu.descriptor import (
     follows_input,
     like,
     plain,
+    with_all_values,
 )
 from tflq.converters.aipu.operators.pairs import factors_of, read_pair
 from tflq.converters.aipu.options import LayerOptions
@@ -30,10 +31,10 @@ from tflq.schemas.aipu import Value
 
 
 def _concat(node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Branches of one type pass it; others take the output's range, as wide as the widest."""
+    """Branches of one type pass it with all quantized values; others take the output's range, as wide as the widest."""
     branches = [t for t in operands.inputs if t is not None]
-    if all(like(t) == like(branches[0]) for t in branches):
-        return (like(branches[0]),)
+    if all(with_all_values(t) == with_all_values(branches[0]) for t in branches):
+        return (with_all_values(branches[0]),)
     widest = replace(options, activation_bits=max(bits_of(t) for t in branches))
     return (by_range(operands.output(), follows_input(node, operands), widest),)
 

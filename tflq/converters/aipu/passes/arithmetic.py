@@ -126,7 +126,10 @@ _REPEATED = ("maximum", "minimum", "pow", "squared_difference", "logical", "wher
 
 
 def repeat_operands(layers: Layers) -> None:
-    """Operands that must have one shape: a smaller constant is repeated, `<name>_pre_tile`; a computed one is tiled."""
+    """Operands that must have one shape: a smaller constant is repeated, `<name>_pre_tile`; a computed one is tiled.
+
+    A constant of one number for one value keeps its name.
+    """
     for node in list(layers.nodes.values()):
         if node.operator not in _REPEATED:
             continue
@@ -139,7 +142,11 @@ def repeat_operands(layers: Layers) -> None:
             if constant is not None:
                 wanted = np.broadcast_to(constant, shape)
                 own = layers.settings.get(node.name, "")
-                top = layers.add_constant_layer(f"{node.name}_pre_tile", wanted, own)
+                name, writer = f"{node.name}_pre_tile", layers.writer(t)
+                if writer is not None and constant.size == wanted.size and layers.uses(t) == 1:
+                    name = writer.name
+                    layers.remove(name)
+                top = layers.add_constant_layer(name, wanted, own)
                 layers.put(with_input(current, position, top))
                 continue
             single = (1,) * (len(shape) - len(layers.shape(t))) + layers.shape(t)

@@ -1,4 +1,4 @@
-"""Means over images are pools; Reduce keeps its axes."""
+"""Means over images are pools; sums of sizes and squares are L1 and L2; Reduce keeps its axes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.aipu.passes.layers import Layers
-from tflq.graph import Attributes, Node
+from tflq.converters.aipu.passes.pattern import Number, Value, match, op
+from tflq.graph import Attributes, DType, Node, Range, Tensor
 from tflq.graph.attributes import Attribute
+
+X = Value("x")
+_ROOTS = ("sqrt", "rsqrt")
 
 
 def window(height: int, width: int) -> dict[str, Attribute]:
@@ -63,6 +67,60 @@ def _pool(layers: Layers, node: Node, shape: tuple[int, ...], kept: tuple[int, .
         node = layers.insert_after(node, "reshape", "_post_reshape", (kept[0], 1, *kept[1:]), shape=kept)
         shape = image
     layers.become(node, "pooling", node.inputs, window(shape[1], shape[2]))
+
+
+_SUM_OF_SIZES = op("reduce", op("abs", X, shared=True), method="SUM")
+_SUM_OF_SQUARES = op("reduce", op("square", X, name="square", shared=True), name="sum", shared=True, method="SUM")
+_QUOTIENT = op(
+    "div",
+    X,
+    op("add", op("reduce", X, name="length", method="L2", keepdims=True), Number("epsilon")),
+)
+
+
+def lengths(layers: Layers) -> None:
+    """A sum of sizes is L1; the root of a sum of squares L2, and its reciprocal, too, where that is written as one.
+
+    Squares that two roots read go into the first.
+    """
+    taken = set[str]()
+    for node in list(layers.nodes.values()):
+        found = match(layers, node, _SUM_OF_SIZES)
+        if found:
+            layers.become(node, "reduce", (found.values["x"],), {**node.attributes, "method": "L1"})
+    for node in list(layers.nodes.values()):
+        found = match(layers, node, op(node.operator, _SUM_OF_SQUARES)) if node.operator in _ROOTS else None
+        if found is None or found.nodes["square"].name in taken:
+            continue
+        taken.add(found.nodes["square"].name)
+        sums = found.nodes["sum"]
+        keys, limits = {**sums.attributes, "method": "L2"}, layers.tensors[sums.outputs[0]].range
+        if node.operator == "rsqrt":
+            known = None if limits is None else Range(np.sqrt(limits.minimum), np.sqrt(limits.maximum))
+            top = layers.add_tensor(replace(layers.tensors[node.outputs[0]], range=known))
+            layers.add(node, node.name.removesuffix("_sqrt"), "reciprocal", (top,), node.outputs[0])
+            node = layers.become(node, "reduce", (found.values["x"],), keys, outputs=(top,))
+        else:
+            node = layers.become(node, "reduce", (found.values["x"],), keys)
+        squares = layers.add_tensor(Tensor(f"{node.name}/power2_sum", (), DType.FLOAT32, range=limits))
+        layers.put(replace(node, intermediates=(squares,)))
+    layers.prune()
+
+
+def normalise_by_length(layers: Layers) -> None:
+    """X / (L2 of x + epsilon): Normalization L2, named as the length."""
+    for node in list(layers.nodes.values()):
+        found = match(layers, node, _QUOTIENT)
+        if found:
+            length = found.nodes["length"]
+            keys: dict[str, Attribute] = {
+                "axis": length.attributes["axis"],
+                "method": "L2",
+                "epsilon": float(f"{found.number('epsilon'):.8e}"),
+            }
+            layers.remove(node.name)
+            layers.become(length, "normalization", (found.values["x"],), keys, outputs=node.outputs)
+    layers.prune()
 
 
 def axes_of(node: Node) -> tuple[int, ...]:

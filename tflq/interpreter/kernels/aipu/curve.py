@@ -1,6 +1,6 @@
 """Functions by table, activations among them, and at 16 bits Cosine and Sine by a period (docs/aipu.md, 4).
 
-Functions by table: Exp, Square, Sqrt, Rsqrt, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
+Functions by table: Exp, Square, Sqrt, Rsqrt, Reciprocal, Log, Floor, Ceil, Round, Cosine, Sine, BNLL and activations.
 Source: Compass Optimizer, ops/activation.py, apply_lut.
 
 Cosine and Sine: a plain table at 8 bits; at 16 a table of one period, read at the place in it.
@@ -88,6 +88,7 @@ _FUNCTIONS: dict[str, Function] = {
     "erf": erf,
     "floor": np.floor,
     "log": np.log,
+    "reciprocal": np.reciprocal,
     "round": np.rint,
     "rsqrt": _rsqrt,
     "sine": np.sin,
@@ -104,6 +105,13 @@ _FUNCTIONS: dict[str, Function] = {
 PARAMETRIC = ("ELU", "GELU", "HARDSIGMOID", "SELU", "SWISH")
 METHODS = (*(name for name in _FUNCTIONS if name.isupper()), *PARAMETRIC)
 OPERATORS = ("exp", *(name for name in _FUNCTIONS if name.islower()))
+_FROM_LOWEST = ("bnll", "cosine", "reciprocal", "rsqrt", "sine", "sqrt")
+"""Layers whose tables are read from the lowest quantized value on, also of a restricted range."""
+_UNREPEATED = (*_FROM_LOWEST, "round")
+"""Layers whose tables have one point for each entry there. In a restricted range their points are narrower than a step.
+
+Source: Compass Optimizer, ops/ of these names, which do without activation.py, or without half of it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +130,14 @@ def lower(node: Node, operands: Operands) -> CurveParams:
     """Compute the table."""
     x, output = operands.input(0), operands.output()
     function = function_of(node)
-    table = table_of(node, x, output, lambda v: function(v.astype(np.float64)).astype(np.float32))
+    table = table_of(
+        node,
+        x,
+        output,
+        lambda v: function(v.astype(np.float64)).astype(np.float32),
+        repeats=node.operator not in _UNREPEATED,
+        from_lowest=node.operator in _FROM_LOWEST,
+    )
     return CurveParams(table, output.dtype.storage)
 
 

@@ -6,6 +6,9 @@ Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
 Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of quantized values, ANY and ALL of truth values.
 VARIANCE: sum (q - RNE(mean of q))^2, r = s_y / s_x^2 / n in 15 bits.
 A product is halved, rounding down, until it fits 16 bits; M / 2^N is s_y / s_x^n.
+L1, L2: the sums of |x + zp_x| or (x + zp_x)^2 lose k bits, k = max(0, ceil(log2(largest sum of the sample)) - 16), and
+end at 65535; u = RNE(sum * M * 2^-(N - k)), r = s_y / s_x, of L2 s_q / s_x^2; L1: y = clamp(u - zp_y); L2:
+y = t(clamp(u)) by a table of roots, s_q the scale of the internal tensor of sums.
 Source: Compass Optimizer, ops/reduce.py.
 
 Cumulate: running sums or products along an axis, each with its own requantisation.
@@ -25,8 +28,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.aipu.imported import imported_multiplier, multiplier_of
+from tflq.interpreter.kernels.aipu.boxes import internal_tensor
+from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, is_imported, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import (
     LARGEST,
     WIDEST,
@@ -35,7 +40,8 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     codes_of,
     find_multiplier,
 )
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_plain, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
@@ -81,8 +87,8 @@ def _fitting(m: int, n: int) -> tuple[int, int]:
     return m, n
 
 
-REDUCE_METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "VARIANCE", "ANY", "ALL")
-_LARGEST_SHIFT = 63
+REDUCE_METHODS = ("SUM", "MEAN", "MIN", "MAX", "PROD", "VARIANCE", "ANY", "ALL", "L1", "L2")
+_LARGEST_SHIFT, _LARGEST_SUM = 63, (1 << BITS) - 1
 _OF_CODES: dict[str, Callable[..., Array]] = {"MIN": np.min, "MAX": np.max}
 _OF_TRUTH: dict[str, Callable[..., Array]] = {"ANY": np.any, "ALL": np.all}
 
@@ -92,12 +98,13 @@ class ReduceParams:
     """The params of one reduction.
 
     Attributes:
-        method: SUM, MEAN, MIN, MAX, PROD, VARIANCE, ANY or ALL.
+        method: SUM, MEAN, MIN, MAX, PROD, VARIANCE, ANY, ALL, L1 or L2.
         axes: behind the sample axis.
         input_offset: zp_x.
         limits: of a product.
         rescale: M and N; None where none is needed.
         codes: of the output.
+        table: of roots, for L2.
     """
 
     method: str
@@ -106,13 +113,14 @@ class ReduceParams:
     limits: tuple[int, int]
     rescale: Multiplier | None
     codes: OutputCodes
+    table: Table | None = None
 
 
 def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
     """Decide M, N of s_y / s_x, for MEAN of s_y / (s_x * n), for PROD of s_y / s_x^n.
 
     Raises:
-        UnsupportedError: another method.
+        UnsupportedError: another method; L2 of whole numbers.
     """
     x, output = operands.input(0), operands.output()
     method = require_choice(node, "method", REDUCE_METHODS)
@@ -128,8 +136,28 @@ def lower_reduce(node: Node, operands: Operands) -> ReduceParams:
         rescale = imported_multiplier(node) or find_multiplier(ratio, WIDEST + 1, _LARGEST_SHIFT)
     if method == "PROD":
         rescale = imported_multiplier(node) or product_multipliers(operands, count).split()[-1]
-    limits = product_limits(code_limits(x)[0] + offset_of(x) < 0)
-    return ReduceParams(method, tuple(a + 1 for a in axes), offset_of(x), limits, rescale, codes_of(output))
+    limits, table = product_limits(code_limits(x)[0] + offset_of(x) < 0), None
+    if method == "L1":
+        rescale = imported_multiplier(node) or find_multiplier(scale_of(output) / scale_of(x), BITS, _LARGEST_SHIFT)
+    if method == "L2":
+        rescale, table = _roots(node, operands)
+    return ReduceParams(method, tuple(a + 1 for a in axes), offset_of(x), limits, rescale, codes_of(output), table)
+
+
+def _roots(node: Node, operands: Operands) -> tuple[Multiplier, Table]:
+    """Return M and N of s_q / s_x^2, and the table of roots of sums at s_q."""
+    x, output = operands.input(0), operands.output()
+    if is_imported(node):
+        given, found = imported_numbers(node), imported_multiplier(node)
+        if given is None or found is None:
+            raise UnsupportedError(f"layer '{node.name}': L2 without its table or multiplier; give the whole file")
+        return found, Table(given, 0, table_shift(node, given, BITS), output.dtype.minimum, output.dtype.maximum)
+    if is_plain(x):
+        raise UnsupportedError("L2 of whole numbers: the Optimizer stops there; allowed are real numbers")
+    sums = internal_tensor(operands, 0)
+    ratio = scale_of(sums) / np.float32(scale_of(x) * scale_of(x))
+    table = table_of(node, sums, output, np.sqrt, bits=table_bits(node, x))
+    return find_multiplier(ratio, BITS, _LARGEST_SHIFT), table
 
 
 def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
@@ -145,6 +173,8 @@ def run_reduce(params: ReduceParams, x: Array) -> tuple[Array, ...]:
         return (_OF_TRUTH[params.method](v != 0, axis=params.axes, keepdims=True).astype(params.codes.dtype),)
     if params.method == "PROD":
         return (_product(params, v, params.rescale),)
+    if params.method in ("L1", "L2"):
+        return (_length(params, v, params.rescale),)
     return (params.codes.requantise(v.sum(axis=params.axes, keepdims=True), params.rescale),)
 
 
@@ -154,6 +184,22 @@ def _product(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
     lined = v.transpose(*kept, *params.axes).reshape(*(v.shape[a] for a in kept), -1)
     products, halvings = (p[..., -1] for p in running_products(lined, params.limits))
     return params.codes.requantise(products, Multiplier(rescale.m, rescale.n - halvings)).reshape(shape)
+
+
+def _length(params: ReduceParams, v: Integers, rescale: Multiplier) -> Array:
+    """Return L1 or L2: sums of at most 16 bits, the largest of a sample decides by how many bits they are shifted."""
+    parts = np.abs(v) if params.method == "L1" else np.square(v)
+    sums = np.minimum(parts.sum(axis=params.axes, keepdims=True), (1 << 32) - 1)
+    largest = sums.max(axis=tuple(range(1, sums.ndim)), keepdims=True).astype(np.float32)
+    with np.errstate(divide="ignore"):
+        needed = np.ceil(np.log2(largest.astype(np.float64)).astype(np.float32))
+    lost = np.maximum(needed - BITS, 0).astype(np.int64)
+    kept = np.minimum(sums >> lost, _LARGEST_SUM)
+    shifted = Multiplier(rescale.m, rescale.n - lost)
+    if params.table is None:
+        return params.codes.requantise(kept, shifted)
+    places = np.clip(shifted.apply(kept), 0, _LARGEST_SUM).astype(np.int64)
+    return params.table.lookup(places).astype(params.codes.dtype)
 
 
 CUMULATE_METHODS = ("SUM", "PROD")
@@ -256,7 +302,7 @@ KERNELS = {
     "reduce": Kernel(
         lower_reduce,
         run_reduce,
-        "SUM, MEAN, PROD by one multiplier; MIN, MAX of values; ANY, ALL of truth values",
+        "SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values",
         "Compass Optimizer, ops/reduce.py; docs/aipu.md, 5",
     ),
     "cumulate": Kernel(

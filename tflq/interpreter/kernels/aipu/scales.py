@@ -68,8 +68,8 @@ def encode(real: Array, affine: Affine) -> Integers:
     s, zero_point = reciprocal(affine).reshape(shape), affine.zero_point.reshape(shape)
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = (x * s).astype(np.float32) + zero_point.astype(np.float32)
-    codes = np.clip(np.rint(scaled), affine.minimum_code, affine.maximum_code)
-    whole: Integers = np.where(np.isnan(codes), 0, codes).astype(np.int64)
+    codes = np.clip(np.rint(scaled), affine.minimum_code, affine.maximum_code).astype(np.float64)
+    whole: Integers = np.where(np.isnan(codes), 0, np.minimum(codes, affine.maximum_code)).astype(np.int64)
     return whole.reshape(x.shape)
 
 

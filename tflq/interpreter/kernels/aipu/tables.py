@@ -103,6 +103,7 @@ def table_of(
     key: str = "table",
     bits: int | None = None,
     repeats: bool = True,
+    from_lowest: bool = False,
 ) -> Table:
     """Return the table clamp(RNE(s_y * f((q + zp_x) / s_x) - zp_y)) of a function.
 
@@ -116,15 +117,17 @@ def table_of(
         key: of the table among the imported params.
         bits: log2 of the number of entries; without, `table_bits`.
         repeats: as in `code_grid`.
+        from_lowest: whether the first entry is that of the lowest quantized value, not of the type's.
     """
+    first = code_limits(x)[0] if from_lowest else x.dtype.minimum
     low, high = output.dtype.minimum, output.dtype.maximum
     given = imported_numbers(node, key)
     if given is not None:
-        return Table(given, x.dtype.minimum, table_shift(node, given, bits_of(x)), low, high)
+        return Table(given, first, table_shift(node, given, bits_of(x)), low, high)
     bits = table_bits(node, x) if bits is None else bits
     grid = code_grid(x, bits, repeats)
     inverse = np.float32(1) / scale_of(x)
     real = ((grid + np.float32(offset_of(x))) * inverse).astype(np.float32)
     with np.errstate(all="ignore"):
         value = function(real)
-    return Table(encode(value, output.affine), x.dtype.minimum, bits_of(x) - bits, low, high)
+    return Table(encode(value, output.affine), first, bits_of(x) - bits, low, high)

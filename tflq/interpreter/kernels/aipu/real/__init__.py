@@ -23,8 +23,8 @@ ARITHMETIC = Arithmetic(
         ),
         **places(
             __name__,
-            functions="abs activation bnll cast ceil cosine crelu erf exp floor log log_softmax negative round rsqrt "
-            "sign sine softmax sqrt square",
+            functions="abs activation bnll cast ceil cosine crelu erf exp floor log log_softmax negative reciprocal "
+            "round rsqrt sign sine softmax sqrt square",
             linear="batch_norm bias_add conv_transpose convolution convolution_3d depthwise_conv fully_connected "
             "mat_mul",
             pairs="add concat div eltwise logical mul pow scatter_elements scatter_nd squared_difference sub where",

@@ -25,6 +25,8 @@ _REDUCED: dict[str, Callable[..., Array]] = {
     "VARIANCE": np.var,
     "ANY": np.any,
     "ALL": np.all,
+    "L1": lambda x, **keys: np.abs(x).sum(**keys),
+    "L2": lambda x, **keys: np.sqrt(np.square(x).sum(**keys)),
 }
 
 
@@ -36,6 +38,12 @@ def _axes(node: Node, operands: Operands) -> tuple[int, ...]:
 def _reduce(node: Node, operands: Operands) -> Compute:
     function, axes = _REDUCED[require_choice(node, "method", REDUCE_METHODS)], _axes(node, operands)
     return lambda x: function(x.astype(np.float64), axis=axes, keepdims=True)
+
+
+def square_sums_of(node: Node, operands: Operands) -> Callable[[Array], Reals]:
+    """Return the sums of squares whose root L2 is."""
+    axes = _axes(node, operands)
+    return lambda x: np.square(x.astype(np.float64)).sum(axis=axes, keepdims=True).astype(np.float32)
 
 
 def _cumulate(node: Node, operands: Operands) -> Compute:
@@ -144,5 +152,5 @@ KERNELS = kernels(
         "reduce": (_reduce, "by method, over axes"),
         "segment_reduce": (_segment_reduce, "sums of rows of a segment"),
     },
-    {"lrn": mean_squares_of},
+    {"lrn": mean_squares_of, "reduce": square_sums_of},
 )
