@@ -8,6 +8,7 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of
+from tflq.converters.gap9.emit.constants import constants_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import Engine, lower
@@ -28,6 +29,26 @@ def test_only_a_filter_that_keeps_its_output_follows_inside_a_fusion(activation:
     graph = lower(quantised(net.model(*ends), NE16, ["numerics=nntool"], []), "gap9")
     node = next(n for n in graph.nodes if n.name == "CONV_2D_0_1")
     assert ("inside_scale" in node.attributes) == follows
+
+
+def test_bits_of_m_inside_a_fusion_follow_the_bias_in_units_of_the_changed_input() -> None:
+    """M and N as NNTool has them, run on the network: in units of what the filter reads the biases have 3 bits more."""
+
+    class Biased(Net):
+        def _bias(self, outputs: int) -> int:
+            codes = np.array([40000, -13000, 21000, 9000, 50000][:outputs], np.int32)
+            scales = Affine(np.full(outputs, 1e-4, np.float32), np.zeros(outputs, np.int64), 0, 32)
+            return self.builder.constant("b", codes, scales)
+
+    net = Biased()
+    x = net.conv(net.x, (0.0, 1.0), activation="relu")
+    inside = net.conv(x, (0.0, 2.0), activation="relu")
+    joined = net.join([x, net.conv(net.x, (-4.0, 4.0), outputs=5)], (-4.0, 4.0))
+    model = net.model(net.conv(inside, WIDE), net.conv(joined, WIDE))
+    graph = lower(quantised(model, NE16, ["feature_bits=16", "numerics=nntool"], []), "gap9")
+    constants = constants_of(graph)
+    assert constants["CONV_2D_0_1/multiplier"].tolist() == [143, 41, 77, 227]
+    assert constants["CONV_2D_0_1/shift"].tolist() == [4, 2, 3, 5]
 
 
 def test_a_padded_pool_takes_an_asymmetric_demand() -> None:

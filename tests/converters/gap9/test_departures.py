@@ -15,7 +15,7 @@ from tflq.converters.gap9.departures import departures_of
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
-from tflq.interpreter import lower
+from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.gap9.curves import KERNELS
 
 
@@ -125,18 +125,41 @@ def test_a_tensor_with_itself_behind_another_sum_or_product_of_it(
     assert any("17.16" in text for text in found.values()) == warned
 
 
-@pytest.mark.parametrize(("engine", "bits", "fails"), [("ne16", 8, True), ("ne16", 16, True), ("sq8", 8, False)])
-def test_a_pool_and_the_relu6_behind_it_in_unsigned_types(engine: str, bits: int, fails: bool) -> None:
+@pytest.mark.parametrize(("engine", "fails"), [("ne16", True), ("sq8", False)])
+def test_a_pool_and_the_relu6_behind_it_in_unsigned_types(engine: str, fails: bool) -> None:
     """A ReLU in front does not make the ReLU6 idle that the pool's range implies."""
-    net = Net()
-    x = net.conv(net.x, (0.0, 6.4), activation="relu")
-    model = net.model(net.conv(net.pool(x, (0.0, 6.4)), (-1.0, 1.0)), net.conv(x, (-2.0, 2.0)))
-    sets = [f"feature_bits={bits}"]
-    found = departures_of(lower(quantised(model, f"gap9-{engine}", sets), "gap9"))
+    model = _pool_and_relu6("max")
+    found = departures_of(lower(quantised(model, f"gap9-{engine}"), "gap9"))
     assert ("17.9" in found.get("MAX_POOL_2D_0_1", "")) is fails, found
     if fails:
         with pytest.raises(UnsupportedError, match=r"17\.9.*numerics=exact"):
-            quantised(model, f"gap9-{engine}", [*sets, "numerics=nntool"])
+            quantised(model, f"gap9-{engine}", ["numerics=nntool"])
+
+
+@pytest.mark.parametrize("kind", ["max", "average"])
+def test_a_pool_and_the_relu6_behind_it_among_16_bit_features(kind: str) -> None:
+    """NNTool, run on the network: a Quantize node to int8, S = 6/127, and a pool of its codes in int16, S = 6/32767."""
+    model = _pool_and_relu6(kind)
+    for numerics in ("exact", "nntool"):
+        graph = lower(quantised(model, "gap9-ne16", ["feature_bits=16", f"numerics={numerics}"]), "gap9")
+        name = f"{kind.upper()}_POOL_2D_0_1"
+        assert "17.9" in departures_of(graph)[name]
+    named = {n.name: n for n in graph.nodes}
+    before, pool = named[f"{name}_fusion_qin0"].outputs[0], named[name].outputs[0]
+    assert [graph.tensors[t].dtype for t in (before, pool)] == [DType.INT8, DType.INT16]
+    scales = [float(graph.tensors[t].affine.scale[0]) for t in (before, pool)]
+    np.testing.assert_allclose(scales, [6 / 127, 6 / 32767], rtol=1e-12)
+    x = np.random.default_rng(1).integers(0, 1 << 16, (2, 1, 8, 8, 4)).astype(np.uint16)
+    codes, pooled = (v.astype(np.int64) for v in Engine(graph).run([x], [before, pool]).values())
+    windows = codes.reshape(2, 1, 4, 2, 4, 2, 4)
+    expected = windows.max((3, 5)) if kind == "max" else (windows.sum((3, 5)) + 2) >> 2
+    np.testing.assert_array_equal(pooled, expected)
+
+
+def _pool_and_relu6(kind: str) -> Model:
+    net = Net()
+    x = net.conv(net.x, (0.0, 6.4), activation="relu")
+    return net.model(net.conv(net.pool(x, (0.0, 6.4), kind), (-1.0, 1.0)), net.conv(x, (-2.0, 2.0)))
 
 
 @pytest.mark.parametrize(("top", "shifts"), [(1.0, True), (4.0, False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.gap9.operators import GLOBAL_POOLS
+from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.types.network import GRAPH_OUTPUT
 from tflq.converters.gap9.types.plan import TypePlan
@@ -15,6 +15,8 @@ from tflq.graph import Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.rounding import code_type
 
 _DEPARTURE = "NNTool computes M and N for the type in front of the Quantize node, not for the one behind it (17.7)"
+
+_WORDS = "NNTool gives the pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 
@@ -36,6 +38,7 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
         last = next(unit.outputs[0] for unit in plan.units if unit.nodes[0] == index)
         sources[last] = outside
     _insert_conversions(result, plan)
+    _take_bytes_as_words(result)
     result.nodes = [
         with_attributes(node, **sources[node.inputs[0]]) if node.inputs[0] in sources else node for node in result.nodes
     ]
@@ -71,6 +74,27 @@ def _insert_conversions(graph: Graph, plan: TypePlan) -> None:
             layer = Node("", (), (), name=graph.tensors[source].name)
             outputs[number] = _converted(conversions, source, affine, f"output_{number + 1}_qin0", layer)
     graph.outputs = tuple(outputs)
+
+
+def _take_bytes_as_words(graph: Graph) -> None:
+    """Put a node that takes int8 for int16 in front of a pool that NNTool gives the one and computes in the other."""
+    nodes, graph.nodes = graph.nodes, []
+    for node in nodes:
+        found = node
+        if node.operator in POOLS:
+            source, affine = graph.tensors[node.inputs[0]], graph.tensors[node.outputs[0]].affine
+            if source.affine.bits < affine.bits:
+                name = f"{node.attributes.text('fusion')}_words"
+                words = graph.add_tensor(replace(_typed(source, affine), name=name, data=None))
+                graph.nodes.append(_as_words(node, words, name, affine))
+                found = with_attributes(with_input(node, 0, words), departure=_WORDS)
+        graph.nodes.append(found)
+
+
+def _as_words(pool: Node, words: int, name: str, affine: Affine) -> Node:
+    facts = {"layer": pool.name, "engine": SQ8, "engine_reason": "takes int8 for int16", "numerics": "nntool"}
+    taken = {"outside_scale": float(affine.scale[0]), "outside_zero_point": int(affine.zero_point[0])}
+    return Node("quantize", pool.inputs[:1], (words,), Attributes({**facts, **taken}), name)
 
 
 def _names(graph: Graph, plan: TypePlan) -> dict[tuple[int, int], str]:

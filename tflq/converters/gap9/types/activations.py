@@ -20,7 +20,7 @@ _FIXED_RANGES = {"logistic": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0
 RECTIFIERS = ("relu", "relu6")
 
 
-def _own_range(operator: Operator) -> Range:
+def own_range(operator: Operator) -> Range:
     """Behind a ReLU [0, max], a ReLU6 [0, 6], a sigmoid [0, 1], a tanh [-1, 1], in float64; else the file's."""
     stated = operator.out_ranges[0]
     if operator.name == "relu":
@@ -38,7 +38,7 @@ def rectifier_forms(operator: Operator) -> tuple[Form, ...]:
 def _rectifier(r: Request, codes: Codes) -> Decision:
     """Its own range, symmetric where what arrives is; input and output have one type, a demand's if there is one."""
     is_symmetric = codes.signed and r.first(codes).is_symmetric
-    taken = r.demands[0] or Choice.made(_own_range(r.operator), codes, is_symmetric)
+    taken = r.demands[0] or Choice.made(own_range(r.operator), codes, is_symmetric)
     return Decision((taken,), (taken,))
 
 
@@ -68,7 +68,7 @@ def _curve(r: Request, codes: Codes) -> Decision | None:
     """Behind a filter: the input is int32 in the scale of the curve; alone: int8 of a fixed or its own scale."""
     operator = r.operator
     middle = codes.signed or operator.name.startswith("hard")
-    written = r.demands[0] or Choice.made(_own_range(operator), codes, middle)
+    written = r.demands[0] or Choice.made(own_range(operator), codes, middle)
     if operator.behind:
         return Decision((_wide_input(operator, written),), (written,))
     source = _lone_input(operator, written)

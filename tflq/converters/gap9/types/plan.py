@@ -27,7 +27,7 @@ _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
-_WIDE_POOL = "NNTool takes a pool and the ReLU behind it to int16, through 8 bits, which is not reproduced (17.9)"
+_WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.operators import FILTERS, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
-from tflq.converters.gap9.types.choice import Choice
+from tflq.converters.gap9.types.activations import own_range
+from tflq.converters.gap9.types.choice import INT8, INT16, UINT16, Choice
 from tflq.converters.gap9.types.forms import decide
 from tflq.converters.gap9.types.records import Decision, Operator
 from tflq.converters.gap9.units import Unit
@@ -53,11 +54,13 @@ class Resolver:
         where: the unit in words, for errors.
         operators: its members.
         is_filter: whether it begins with a filter.
+        on_bytes: what NNTool makes of a pool and the ReLU behind it where uint16 arrives (17.9); None for all others.
     """
 
     where: str
     operators: tuple[Operator, ...]
     is_filter: bool
+    on_bytes: Resolved | None = None
 
     @property
     def is_fusion(self) -> bool:
@@ -70,6 +73,8 @@ class Resolver:
         Returns:
             None where one of them cannot write what the next takes.
         """
+        if self.on_bytes is not None and arrived[0].codes == UINT16:
+            return self.on_bytes
         nobody = (None,) * len(self.operators[0].out_ranges)
         members = [self._one(0, arrived, demands if not self.is_fusion else nobody)]
         for k in range(1, len(self.operators)):
@@ -80,6 +85,8 @@ class Resolver:
 
     def backward(self, before: Resolved, arrived: Types, demand: Choice) -> Resolved | None:
         """Resolve the members of a fusion from the last to the first for a demand; None where one cannot comply."""
+        if before is self.on_bytes:
+            return None
         members = list(before.members)
         last = len(members) - 1
         members[last] = self._one(last, members[last].inputs, (demand,))
@@ -141,7 +148,17 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
                 partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
             )
         )
-    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS)
+    on_bytes = _pool_on_bytes(operators) if options.feature_bits == 16 and options.numerics == "nntool" else None
+    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS, on_bytes)
+
+
+def _pool_on_bytes(operators: Sequence[Operator]) -> Resolved | None:
+    """NNTool's pool and ReLU among 16-bit features: they take int8, whose integers they compute with as int16."""
+    if operators[0].name not in POOLS or len(operators) == 1:
+        return None
+    range_ = own_range(operators[-1])
+    narrow, wide = (Choice.made(range_, codes, True) for codes in (INT8, INT16))
+    return Resolved((Decision((narrow,), (wide,)), Decision((wide,), (wide,))))
 
 
 def _none(_scale: FloatArray) -> int:

@@ -145,8 +145,9 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     """Decide M, N and the stored bias.
 
     Args:
-        node: with the attribute numerics "nntool" int32 wraps, M, N and padding follow `inside_scale` and
-            `inside_zero_point` where these are given, and the folded zero point `outside_scale` and so on.
+        node: with the attribute numerics "nntool" int32 wraps, M, N (the bias that costs bits of M, too) and padding
+            follow `inside_scale` and `inside_zero_point` where these are given, and the folded zero point
+            `outside_scale` and so on.
         operands: input, weights and bias in GAP9's types, and the output.
         channel_axis: of the weights' output channels.
 
@@ -162,11 +163,12 @@ def lower_filter(node: Node, operands: Operands, channel_axis: int) -> FilterPar
     _refuse_overflow(stored, "the bias with its folded zero points", "use wider weights or a narrower output range")
     as_nntool = node.attributes.text("numerics", "exact") == "nntool"
     ratio = np.asarray(scale / output.affine.scale, np.float64)
-    pad_value = int(x.zero_point[0])
+    pad_value, seen = int(x.zero_point[0]), bias
     if as_nntool and "inside_scale" in node.attributes:
-        ratio = ratio * (node.attributes.real("inside_scale") / float(x.scale[0]))
+        wider = node.attributes.real("inside_scale") / float(x.scale[0])
+        ratio, seen = ratio * wider, round_half_up(bias / wider).astype(np.int64)
         pad_value = node.attributes.integer("inside_zero_point")
-    found = mul_bias(ratio, multiplier_bits(codes[0].size, bias))
+    found = mul_bias(ratio, multiplier_bits(codes[0].size, seen))
     prenorm = int(min(found.shift.min(), LARGEST_PRE_NORMALIZATION)) if is_wide(operands.input(0)) else 0
     lower, upper = accumulator_range(codes, x.minimum_code, x.maximum_code)
     if not as_nntool:
