@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, EntryPoints
 
+import numpy as np
 import pytest
 
 from tflq.converters import targets
-from tflq.converters.targets import Target, find_target, target_names
+from tflq.converters.settings import parse_settings
+from tflq.converters.targets import Target, find_target, problems_of, target_names
 from tflq.errors import OptionError, TflqError
+from tflq.graph import ABSENT, Affine, DType, Graph, GraphBuilder
 from tflq.interpreter.registry import arithmetics
 
 
@@ -64,3 +67,43 @@ def test_what_is_no_target_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     _install(monkeypatch, "mine", "tflq.errors:OptionError")
     with pytest.raises(TflqError, match="lacks one of: name"):
         find_target("mine")
+
+
+def _stateful() -> Graph:
+    """A variable that int8 samples are put into: ASSIGN_VARIABLE writes no tensor."""
+    b = GraphBuilder()
+    kept = Affine.per_tensor(0.5, 0)
+    x = b.input("x", (1, 4), DType.INT8, kept)
+    handle = b.add("var_handle", [], (1,), DType.RESOURCE, container="", shared_name="v")
+    b.node("assign_variable", [handle, x], [])
+    return b.build([b.add("read_variable", [handle], (1, 4), DType.INT8, kept)])
+
+
+def _without_axes() -> Graph:
+    """An input of one real number, with no axis at all."""
+    b = GraphBuilder()
+    return b.build([b.add("relu", [b.input("x", (), DType.FLOAT32)], (), DType.FLOAT32)])
+
+
+def _of_scales(first: float, weight: float) -> Graph:
+    """TFLiteConverter writes an infinite scale where the largest weight is infinite."""
+    b = GraphBuilder()
+    x = b.input("x", (1, 4), DType.INT8, Affine.per_tensor(first, 0))
+    weights = b.constant("w", np.ones((2, 4), np.int8), Affine.per_tensor(weight, 0))
+    return b.build([b.add("fully_connected", [x, weights, ABSENT], (1, 2), DType.INT8, Affine.per_tensor(0.5, 0))])
+
+
+@pytest.mark.parametrize("name", target_names())
+def test_what_no_target_can_mean_is_a_line_for_each(name: str) -> None:
+    target = find_target(name)
+    settings = parse_settings(target.settings, [])
+    for scales, found in (
+        ((0.5, np.inf), "'w' has scale inf"),
+        ((0, np.nan), "'w' has scale nan"),
+        ((0, 1), "'x' has scale 0"),
+    ):
+        (line,) = problems_of(target, _of_scales(*scales), settings)
+        assert line.startswith(f"operator 0 (fully_connected 'FULLY_CONNECTED_0_0'): tensor {found}")
+    assert problems_of(target, _stateful(), settings) or name == "tflite"
+    for problem in problems_of(target, _without_axes(), settings):
+        assert "relu" in problem or "input" in problem

@@ -7,11 +7,14 @@ from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from tflq.converters.settings import Setting, Settings
-from tflq.errors import OptionError, TflqError
-from tflq.graph import Array, Graph, Model, Tensor
+from tflq.errors import GraphError, OptionError, TflqError
+from tflq.graph import ABSENT, Affine, Array, Graph, Model, Tensor
+from tflq.interpreter.operands.sound_scales import require_sound_tensor
 from tflq.quoting import file_name
 
 if TYPE_CHECKING:
@@ -134,7 +137,26 @@ def problems_of(target: Target, graph: Graph, settings: Settings) -> tuple[str, 
         if owner != target.arithmetic:
             way = "give the model that the file was made of"
             return (f"{graph.where(index)}: is a layer of target {owner}, which alone takes such files; {way}",)
-    return target.check(graph, settings)
+    return _unsound_scales(graph) or target.check(graph, settings)
+
+
+def _unsound_scales(graph: Graph) -> tuple[str, ...]:
+    """Return a line for each tensor of TFLite's operators whose scale stands for nothing, at the first that has it.
+
+    A scale of 0 counts only where no scale is infinite or NaN: a FILL of zeros has it (16x8, unrolled recurrences),
+    and would be a constant, which may, if the graph were sound otherwise.
+    """
+    found: dict[int, str] = {}
+    for index, node in enumerate(graph.nodes):
+        for t in (*node.inputs, *node.outputs) if node.arithmetic is None else ():
+            if t == ABSENT:
+                continue
+            try:
+                require_sound_tensor(graph.tensors[t])
+            except GraphError as error:
+                found.setdefault(t, f"{graph.where(index)}: {error}")
+    worst = [t for t in found if not np.isfinite(cast(Affine, graph.tensors[t].quantisation).scale).all()]
+    return tuple(found[t] for t in worst or found)
 
 
 def targets_with(attribute: str) -> tuple[str, ...]:

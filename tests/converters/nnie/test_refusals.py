@@ -13,7 +13,7 @@ from tflq.converters.calibration.ranges import range_of
 from tflq.converters.nnie import NNIE
 from tflq.converters.settings import parse_settings
 from tflq.errors import GraphError, InputError, OptionError, UnsupportedError
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.graph import DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
 
 SETTINGS = parse_settings(NNIE.settings)
@@ -145,15 +145,6 @@ def test_weights_that_are_not_finite(value: float) -> None:
     y = b.add("conv_2d", inputs, (1, 4, 4, 3), DType.FLOAT32, padding="same", stride_h=1, stride_w=1)
     with pytest.raises(UnsupportedError, match=r"weights 'filter': the largest magnitude is (inf|nan)"):
         NNIE.quantise(with_ranges(b.build([y])), SETTINGS)
-
-
-def test_scales_of_zero() -> None:
-    b = GraphBuilder()
-    q = Affine.per_tensor(np.float32(0))
-    x = b.input("x", (1, 4), DType.INT8, q)
-    graph = b.build([b.add("relu", [x], (1, 4), DType.INT8, q)])
-    with pytest.raises(UnsupportedError, match="tensor 'x' has scale 0"):
-        NNIE.quantise(graph, SETTINGS)
 
 
 def test_infinity_at_run_time() -> None:

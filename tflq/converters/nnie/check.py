@@ -15,8 +15,6 @@ from tflq.converters.passes.requirements import float_network
 from tflq.converters.passes.take_in import fold_pad
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
-from tflq.interpreter.execution.deferred import placed
-from tflq.interpreter.operands.sound_scales import require_sound_scales
 from tflq.schemas.nnie import limits
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
@@ -54,11 +52,6 @@ def prepared(graph: Graph) -> Graph:
 def problems_of(graph: Graph) -> tuple[str, ...]:
     """Return one line for each operator that cannot be mapped, in order of the file."""
     try:
-        for index in range(len(graph.nodes)):
-            try:
-                require_sound_scales(graph.operands(index))
-            except GraphError as error:
-                raise placed(error, graph.where(index)) from None
         view = prepared(graph)
         network = caffe_network(view)
     except (GraphError, UnsupportedError) as error:

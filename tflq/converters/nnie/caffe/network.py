@@ -99,7 +99,8 @@ class _Walk:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.readers = graph.consumers()
-        self.batch = graph.tensors[graph.inputs[0]].shape[0] if graph.inputs else 1
+        first = graph.tensors[graph.inputs[0]].shape if graph.inputs else ()
+        self.batch = first[0] if first else 1
         self.layers: list[CaffeLayer] = []
         self.blobs: dict[int, str] = {}
         self.problems: dict[int, str] = {}
@@ -112,7 +113,10 @@ class _Walk:
         for number, t in enumerate(graph.inputs):
             name = self.names.fresh("data" if len(graph.inputs) == 1 else f"data{number}")
             self.blobs[t] = name
-            shape = {"shape": {"dim": caffe_shape(graph.tensors[t].shape)}}
+            try:
+                shape = {"shape": {"dim": caffe_shape(graph.tensors[t].shape)}}
+            except UnsupportedError as error:
+                raise UnsupportedError(f"input '{graph.tensors[t].name}': {error}") from None
             self.layers.append(CaffeLayer(name, "Input", (), (name,), {"input_param": shape}))
 
     def add(self, node: Node, suffix: str) -> None:
@@ -199,6 +203,8 @@ class _Walk:
 
 def layer_name(graph: Graph, node: Node) -> str:
     """Return the name of a node's layer: the first name of the tensor that it writes, without its output number."""
+    if not node.outputs:  # it writes a variable, or runs another subgraph for what that does
+        return plain_name(node.name, 0)
     t = node.outputs[0]
     return plain_name(graph.tensors[t].name, t)
 
