@@ -128,7 +128,7 @@ def test_refused_values(text: str) -> None:
     ("graph", "arguments", "message"),
     [
         (lambda: product_of_scales(0, 1), (), "has scale 0.0"),
-        (lambda: product_of_scales(1, 0), (), "weights 'w' have scale 0.0"),
+        (lambda: product_of_scales(1, 0), (), "tensor 'w' has scale 0.0"),
         (lambda: asymmetric_weights(3), (), "are asymmetric"),
         (lambda: asymmetric_weights(128), ("--set", "levels=1"), "levels=1: allowed are"),
         (lambda: infinite_weights(np.inf), (), "weights 'w' are inf at"),
