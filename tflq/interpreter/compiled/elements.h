@@ -182,6 +182,11 @@ INLINE ints from_reals(const struct layer *layer, ints bits)
     if (!layer->thresholds) {
         reals u = (reals)(bits & ~is_nan) * (float)layer->first_scale + (float)layer->offset;
         u = smaller(larger(u, all(-(float)layer->zero)), all(255 - (float)layer->zero));
+#ifdef DOT
+        if (!layer->is_away) {
+            return from_whole(rounded(u) + layer->zero, is_nan, layer);
+        }
+#endif
         u = layer->is_away ? u + (reals)(((ints)u & INT32_MIN) | (ints)all(BELOW_HALF)) : whole(u);
         return from_whole(__builtin_convertvector(u, ints) + layer->zero, is_nan, layer);
     }

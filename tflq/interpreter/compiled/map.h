@@ -125,12 +125,16 @@ INLINE ints mapped_any(const struct layer *layer, sums from, int32_t channel)
     return found;
 }
 
+/* Where real numbers are clamped that have no ends, as layers.py has it: sums times factors stay far below. */
+#define WIDEST_REAL 3e38f
+
 /* Real numbers of vectors of sums, as they are. */
 static __attribute__((noinline)) void store_reals(const struct map *map, const sums *from, int32_t outputs, int32_t channel,
                                                   char *arena, const int32_t *y_at)
 {
     const int32_t left = map->channels - channel;
     const doubles minimum = map->minimum - (doubles){0}, maximum = map->maximum - (doubles){0};
+    const int clamped = map->minimum > -WIDEST_REAL || map->maximum < WIDEST_REAL;
     doubles offset[2], scale[2], bias[2]; /* what is stored cannot change them: they stay in registers */
     UNROLL for (int h = 0; h < 2; h++) {
         const int64_t at = channel + h * LANES / 2;
@@ -144,8 +148,8 @@ static __attribute__((noinline)) void store_reals(const struct map *map, const s
         UNROLL for (int h = 0; h < 2; h++) {
             half_ints part;
             memcpy(&part, (const char *)&sum + h * sizeof part, sizeof part);
-            doubles u = (__builtin_convertvector(part, doubles) + offset[h]) * scale[h] + bias[h];
-            for (int c = 0; c < LANES / 2; c++) {
+            doubles u = (TO_DOUBLES(part) + offset[h]) * scale[h] + bias[h];
+            for (int c = 0; c < LANES / 2 && clamped; c++) {
                 u[c] = u[c] > minimum[c] ? u[c] : minimum[c];
                 u[c] = u[c] < maximum[c] ? u[c] : maximum[c];
             }

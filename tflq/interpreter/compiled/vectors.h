@@ -27,7 +27,7 @@ typedef int32_t half_ints __attribute__((vector_size(2 * LANES)));
 /* The one place where instructions are named. DOT: four products of unsigned and signed bytes, added to each lane; without
  * it dense layers multiply real numbers. LOOK_UP: bytes of a table of 128 by the lowest seven bits of each byte. Beside DOT:
  * V, whole numbers near to real ones and saturated halves and bytes of them; PERMUTE, lanes by their places; JOINED, vectors
- * from parts that lie apart. */
+ * from parts that lie apart; TO_DOUBLES, real numbers of half a vector. */
 #if !defined(WITHOUT_DOT) && LANES == 16 && defined(__AVX512VNNI__)
 #include <immintrin.h>
 #define DOT(sum, x, w) (ints) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
@@ -37,6 +37,7 @@ typedef int32_t half_ints __attribute__((vector_size(2 * LANES)));
 #define QUARTERS(at, apart) _mm256_inserti128_si256(_mm256_castsi128_si256(QUARTER(at)), QUARTER((at) + (apart)), 1)
 #define HALF(at) _mm256_loadu_si256((const __m256i *)(at))
 #define JOINED(low, high) (ints) _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
+#define TO_DOUBLES(x) (doubles) _mm512_cvtepi32_pd((__m256i)(x))
 typedef __m512i whole_vector;
 #ifdef __AVX512VBMI__
 #define LOOK_UP(low, high, x) _mm512_permutex2var_epi8(low, x, high)
@@ -47,6 +48,10 @@ typedef __m512i whole_vector;
 #define V(name) _mm256_##name
 #define PERMUTE(x, at) _mm256_permutevar8x32_epi32(x, at)
 typedef __m256i whole_vector;
+#endif
+
+#ifndef TO_DOUBLES
+#define TO_DOUBLES(x) __builtin_convertvector(x, doubles)
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
