@@ -51,6 +51,7 @@ _WIDTHS: Mapping[str, Mapping[str, str]] = {
     "16": {"activation_bits": "16", "weight_bits": "16", "bias_bits": "48", "lut_items_in_bits": "10"},
     "w4": {"weight_bits": "4"},
     "w12": {"weight_bits": "12"},
+    "a12": {"activation_bits": "12", "weight_bits": "12", "lut_items_in_bits": "10"},
     "w8a16": {"activation_bits": "16", "weight_bits": "8", "bias_bits": "48", "lut_items_in_bits": "10"},
 }
 

@@ -89,7 +89,8 @@ def _layer(graph: Graph, index: int, computed: Collection[int]) -> Layer:
     before: dict[str, Entry] = {
         key: Constant(t.data, stored_type(t)) for key, t in constants.items() if t.data is not None
     }
-    before.update({key: constant_of(data) for key, data in found.constants.items()})
+    names = dict.fromkeys(found.of_output, stored_type(outputs[0]))
+    before.update({k: Constant(v, names[k]) if k in names else constant_of(v) for k, v in found.constants.items()})
     scales = {} if layer.has_own_scales else _scales_of(constants)
     is_per_channel = any(isinstance(entry, Constant) for entry in scales.values())
     if is_per_channel:
@@ -124,7 +125,7 @@ def _framed(
 
 def edge_of(tensor: Tensor) -> Edge:
     """Return a tensor as the end of a layer."""
-    return Edge(tensor.name, tensor.shape, tensor.dtype.value)
+    return Edge(tensor.name, tensor.shape, stored_type(tensor))
 
 
 def stored_type(tensor: Tensor) -> str:

@@ -43,6 +43,7 @@ class Emitted:
         changed: keys of the float IR with a new value; None for one that goes.
         added: keys that a rewrite of the graph gave the layer.
         real_offsets: outputs whose zero point the Optimizer writes as 0.0.
+        of_output: which of the computed tensors have the element type of the first output.
     """
 
     constants: Mapping[str, Array] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Emitted:
     changed: Mapping[str, Value | None] = field(default_factory=dict)
     added: Mapping[str, Value] = field(default_factory=dict)
     real_offsets: tuple[int, ...] = ()
+    of_output: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def emitted_by(emission: Emission, layer: Lowered) -> Emitted:
         {key: value for one in each for key, value in one.changed.items()},
         {key: value for one in each for key, value in one.added.items()},
         tuple(place for one in each for place in one.real_offsets),
+        tuple(key for one in each for key in one.of_output),
     )
 
 
@@ -247,7 +250,9 @@ class Lut:
         entries = found.entries if isinstance(found, Table) else found
         if not isinstance(entries, np.ndarray):
             return Emitted()
-        return Emitted({self.key: entries.astype(self.dtype or layer.operands.output().dtype.storage)})
+        if self.dtype is not None:
+            return Emitted({self.key: entries.astype(self.dtype)})
+        return Emitted({self.key: entries.astype(layer.operands.output().dtype.storage)}, of_output=(self.key,))
 
     def read(self, file: FromFile) -> Params:
         """Return the entries."""

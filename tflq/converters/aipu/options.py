@@ -34,7 +34,7 @@ _KEPT_BITS = 32
 KNOWN = (
     Setting("activations", SYMMETRIC, "zero points on activations or none", (SYMMETRIC, ASYMMETRIC)),
     Setting("activation_range", FULL, "restricted leaves out the lowest quantized value", (FULL, RESTRICTED)),
-    Setting("activation_bits", 8, "width of a layer's output; 16 is always symmetric", (8, 16)),
+    Setting("activation_bits", 8, "width of a layer's output; 16 is always symmetric", (8, 12, 16)),
     Setting("weights", PER_TENSOR, "one scale a layer or one each channel", (PER_TENSOR, PER_CHANNEL)),
     Setting("weight_range", RESTRICTED, "restricted leaves out the lowest quantized value", (FULL, RESTRICTED)),
     Setting("weight_bits", 8, "width of weights", minimum=2, maximum=16),
@@ -144,12 +144,12 @@ def options_of(values: dict[str, Value]) -> LayerOptions:
     softmax = str(values["softmax"])
     return LayerOptions(
         values["activations"] == SYMMETRIC,
-        values["activation_range"] == RESTRICTED or (bits > 8 and values["activations"] == ASYMMETRIC),
+        values["activation_range"] == RESTRICTED or (bits >= 16 and values["activations"] == ASYMMETRIC),
         bits,
         values["weights"] == PER_CHANNEL,
         values["weight_range"] == RESTRICTED,
         int(values["weight_bits"]),
-        int(values["bias_bits"]) or (48 if bits > 8 else 32),
+        int(values["bias_bits"]) or (48 if bits >= 16 else 32),
         values["variant"] == WHITEPAPER,
         bool(values["unify_concat"]),
         int(values["multiplier_bits"]),

@@ -294,7 +294,7 @@ def config_text(settings: Settings, name: str) -> str:
     lines = {"graph": f"{name}.txt", "bin": f"{name}.bin", "model_name": name}
     for key, table in (("quantize_method_for_activation", _ACTIVATIONS), ("quantize_method_for_weight", _WEIGHTS)):
         lines[key] = next(k for k, v in table.items() if all(values[a] == b for a, b in _pairs(v)))
-    wide = int(values["activation_bits"]) > 8
+    wide = int(values["activation_bits"]) >= 16
     usual = {"bias_bits": ("0", "48" if wide else "32"), "multiplier_bits": ("0", ""), "remain_shift": ("-1", "")}
     for key in ("activation_bits", "weight_bits", "lut_items_in_bits", "bias_bits", "multiplier_bits", "remain_shift"):
         unset, default = usual.get(key, ("", ""))

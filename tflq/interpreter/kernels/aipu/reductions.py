@@ -40,7 +40,15 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     codes_of,
     find_multiplier,
 )
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_plain, is_signed, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import (
+    bits_of,
+    code_limits,
+    is_plain,
+    is_signed,
+    offset_of,
+    scale_of,
+    type_limits,
+)
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of, table_shift
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
@@ -151,7 +159,7 @@ def _roots(node: Node, operands: Operands) -> tuple[Multiplier, Table]:
         given, found = imported_numbers(node), imported_multiplier(node)
         if given is None or found is None:
             raise UnsupportedError(f"layer '{node.name}': L2 without its table or multiplier; give the whole file")
-        return found, Table(given, 0, table_shift(node, given, BITS), output.dtype.minimum, output.dtype.maximum)
+        return found, Table(given, 0, table_shift(node, given, BITS), *type_limits(output))
     if is_plain(x):
         raise UnsupportedError("L2 of whole numbers: the Optimizer stops there; allowed are real numbers")
     sums = internal_tensor(operands, 0)

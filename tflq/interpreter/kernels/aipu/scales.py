@@ -58,6 +58,14 @@ def code_limits(tensor: Tensor) -> tuple[int, int]:
     return tensor.dtype.minimum, tensor.dtype.maximum
 
 
+def type_limits(tensor: Tensor) -> tuple[int, int]:
+    """Return the smallest and the largest value of a tensor's element type, also of 4 and 12 bits."""
+    bits = bits_of(tensor)
+    if not is_signed(tensor):
+        return 0, (1 << bits) - 1
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
 def encode(real: Array, affine: Affine) -> Integers:
     """Return quantized values of real numbers: clamp(RNE(f32(s * x) - zp)); infinities reach the limits, NaN becomes 0.
 
@@ -86,7 +94,8 @@ def signed_width(tensor: Tensor) -> int:
 
 def magnitude_of(tensor: Tensor) -> int:
     """Return the largest |code| of a tensor's element type."""
-    return max(-tensor.dtype.minimum, tensor.dtype.maximum)
+    low, high = type_limits(tensor)
+    return max(-low, high)
 
 
 def constant_named(operands: Operands, key: str) -> Tensor | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of, type_limits
 from tflq.interpreter.numerics.fixed_point import Integers
 
 Single = NDArray[np.float32]
@@ -119,8 +119,8 @@ def table_of(
         repeats: as in `code_grid`.
         from_lowest: whether the first entry is that of the lowest quantized value, not of the type's.
     """
-    first = code_limits(x)[0] if from_lowest else x.dtype.minimum
-    low, high = output.dtype.minimum, output.dtype.maximum
+    first = (code_limits if from_lowest else type_limits)(x)[0]
+    low, high = type_limits(output)
     given = imported_numbers(node, key)
     if given is not None:
         return Table(given, first, table_shift(node, given, bits_of(x)), low, high)
