@@ -81,3 +81,30 @@ def test_a_bias_at_the_end_of_int32_is_taken(bias: int) -> None:
     x = Affine.per_tensor(np.float64(1), 0, 8)
     made = _quantised(np.ones((1, 1)), np.array([bias], np.float64), 0, np.ones(1), DType.INT8, x)
     assert made.bias.tolist() == [bias]
+
+
+AREA = np.array([1, 2], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "constant", "x", "y", "low", "high"),
+    [
+        ("mul", np.array(2, np.float32), (-1.0, 3.0), (-1.5, 5.0), -2.0, 6.0),
+        ("mul", np.array(-2, np.float32), (-1.0, 3.0), (-1.5, 5.0), -6.0, 2.0),
+        ("div", np.array(0.5, np.float32), (-1.0, 3.0), (-1.5, 5.0), -2.0, 6.0),
+        ("neg", None, (-1.0, 3.0), (-1.5, 5.0), -3.0, 1.0),
+        ("mean", AREA, (0.0, 4.0), (-1.0, 3.0), 0.0, 3.0),
+        ("mean", AREA, (-1.0, 4.0), (0.0, 3.0), -0.3, 3.0),
+        ("mean", AREA, (-1.0, 4.0), (-2.0, 3.0), -2.0, 3.0),
+    ],
+)
+def test_ranges_that_follow_the_input(
+    operator: str, constant: np.ndarray | None, x: tuple[float, float], y: tuple[float, float], low: float, high: float
+) -> None:
+    """docs/tpu_mlir.md, 3, steps 2 and 9: ForwardMulConst and KeepSignPattern of TPU-MLIR."""
+    options = {"keep_dims": True} if operator == "mean" else {"fused_activation_function": "none"}
+    given = [] if constant is None else [constant]
+    graph = quantised(unary(operator, {"x": x, "y": y}, *given, **options), ["asymmetric=true"])
+    (found,) = (graph.tensors[t].affine for t in graph.nodes[-1].inputs if graph.tensors[t].dtype.is_integer)
+    assert float(found.scale[0]) == pytest.approx((high - low) / 255, rel=1e-6)
+    assert int(found.zero_point[0]) == (0 if low == 0 else round(-128 - low / (high - low) * 255))

@@ -117,6 +117,8 @@ def test_a_bias_is_an_int32_of_32_bits() -> None:
     graph = quantised(convolution(np.array([1, -1, 0.3, 2]), np.array([0.1, 0.2])))
     (bias,) = (t for t in graph.tensors if t.name.endswith("_bias"))
     assert (bias.dtype, bias.affine.bits, bias.affine.signed) == (DType.INT32, 32, True)
+    real = bias.data * bias.affine.scale
+    assert np.all(np.abs(real - [0.1, 0.2]) <= bias.affine.scale / 2)
 
 
 def test_a_bias_beyond_32_bits() -> None:

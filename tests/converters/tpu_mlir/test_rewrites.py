@@ -11,6 +11,7 @@ from tests.converters.tpu_mlir.networks import FLOAT, quantised, ranged
 from tests.support.onnx_run import run_onnx
 from tflq.converters.onnx import model_bytes
 from tflq.converters.tpu_mlir.quantise import float_network
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, GraphBuilder
 from tflq.interpreter import Engine
 
@@ -57,7 +58,7 @@ class Network(GraphBuilder):
     ) -> int:
         old, (down, across) = self.shapes[x], (stride, stride) if isinstance(stride, int) else stride
         side = [(n - size) // s + 1 for n, s in zip(old[1:3], (down, across), strict=True)]
-        given = (self.reals(channels, size, size, old[3]), self.reals(channels) if bias else -1)
+        given = (self.reals(channels, size, size, old[3]), *((self.reals(channels),) if bias else ()))
         window = {**WHOLE, "stride_h": down, "stride_w": across, "fused_activation_function": clamp}
         return self.do("conv_2d", x, *given, shape=(1, *side, channels), **window)
 
@@ -67,13 +68,24 @@ def image(b: Network) -> int:
 
 
 def filters_in_a_row(
-    bias: tuple[bool, bool], stride: tuple[Stride, Stride] = (1, 1), size: int = 1, clamp: str = "none"
+    bias: tuple[bool, bool],
+    stride: tuple[Stride, Stride] = (1, 1),
+    sizes: tuple[int, int] = (1, 1),
+    channels: tuple[int, int] = (3, 5),
+    inputs: int = 4,
+    clamp: str = "none",
 ) -> Make:
     def make(b: Network) -> int:
-        first = b.conv(image(b), 3, size, bias[0], stride[0], clamp)
-        return b.conv(first, 5, 1, bias[1], stride[1])
+        first = b.conv(b.real("x", (1, 5, 6, inputs)), channels[0], sizes[0], bias[0], stride[0], clamp)
+        return b.conv(first, channels[1], sizes[1], bias[1], stride[1])
 
     return make
+
+
+def padded_filter(b: Network) -> int:
+    x = b.conv(image(b), 3)
+    given = b.reals(5, 3, 3, 3), b.reals(5)
+    return b.do("conv_2d", x, *given, shape=(1, 5, 6, 5), padding="same", stride_h=1, stride_w=1)
 
 
 def behind_a_filter(operator: str, constant: float | None, clamp: str = "none", depthwise: bool = False) -> Make:
@@ -100,11 +112,11 @@ def normalised(gamma: bool, beta: bool, swapped: bool = False, extra: bool = Fal
         mean = b.do("mean", x, axes, shape=single, keep_dims=True)
         variance = b.do("mean", b.do("squared_difference", x, mean), axes, shape=single, keep_dims=True)
         inverse = b.do("rsqrt", b.do("add", variance, b.number(1e-3)))
-        y = first = b.do("mul", b.do("sub", x, mean), inverse)
+        y = b.do("mul", b.do("sub", x, mean), inverse)
         for wanted, operator in ((gamma, "mul"), (beta, "add")):
             constant = b.reals(8) if wanted else 0
             y = b.do(operator, *((constant, y) if swapped else (y, constant)), shape=ROWS) if wanted else y
-        return b.do("add", b.do("relu", y), first) if extra else b.do("relu", y)
+        return b.do("add", b.do("relu", y), mean) if extra else b.do("relu", y)
 
     return make
 
@@ -162,6 +174,7 @@ def packed(axis: int) -> Make:
         x, y = b.real("x", (5, 6)), b.real("y", (5, 6))
         shape = [5, 6]
         shape.insert(axis, 2)
+        y = b.do("add", y, b.real("z", (5, 6)))
         return b.do("pack", x, y, shape=tuple(shape), axis=axis, values_count=2)
 
     return make
@@ -216,24 +229,46 @@ def weighing(low: int, high: int) -> Make:
     return make
 
 
+def behind_a_move(operator: str, mover: str, filtered: bool) -> Make:
+    """A layer whose range goes back, behind one that moves what a filter or the network gives."""
+
+    def make(b: Network) -> int:
+        x = b.conv(image(b), 4) if filtered else image(b)
+        moved, shape = {
+            "reshape": (b.whole(1, 30, 1, 4), (1, 30, 1, 4)),
+            "transpose": (b.whole(0, 2, 1, 3), (1, 6, 5, 4)),
+            "depth_to_space": (None, (1, 10, 12, 1)),
+        }[mover]
+        options = {"block_size": 2} if moved is None else {}
+        y = b.do(mover, x, *(() if moved is None else (moved,)), shape=shape, **options)
+        if operator == "concatenation":
+            z = b.do("add", b.real("y", shape), b.real("z", shape))
+            return b.do("concatenation", y, z, shape=(*shape[:3], 2 * shape[3]), axis=3)
+        return b.do(operator, y, **({"alpha": 0.25} if operator == "leaky_relu" else {}))
+
+    return make
+
+
 BOTH = [(False, False), (False, True), (True, False), (True, True)]
 NETWORKS: dict[str, Make] = {
     **{f"filters of one pixel, biases {bias}": filters_in_a_row(bias) for bias in BOTH},
-    "a filter of one pixel behind a stride": filters_in_a_row((True, True), (2, 1)),
-    "a filter of one pixel behind a stride down": filters_in_a_row((True, True), ((2, 1), 1)),
-    "a filter of one pixel behind a stride across": filters_in_a_row((True, True), ((1, 2), 1)),
+    **{f"a filter behind one of one pixel, biases {bias}": filters_in_a_row(bias, sizes=(1, 3)) for bias in BOTH},
+    "a filter with a stride behind one of one pixel": filters_in_a_row((True, True), (1, (2, 1)), (1, 2)),
+    "a padded filter behind one of one pixel": padded_filter,
+    "many filters behind few of one pixel": filters_in_a_row((True, True), channels=(1, 200), inputs=64),
+    "filters behind few of one pixel": filters_in_a_row((True, True), channels=(1, 20), inputs=64),
     "a filter of one pixel with a stride": filters_in_a_row((True, True), (1, 2)),
-    "a filter of one pixel behind another": filters_in_a_row((True, True), size=3),
+    "a filter of one pixel behind another": filters_in_a_row((True, True), sizes=(3, 1)),
     "filters of one pixel with a rectifier": filters_in_a_row((True, True), clamp="relu"),
     **{f"{o} a channel behind a filter": behind_a_filter(o, None) for o in ("add", "mul", "div")},
     **{f"{o} a channel behind a depthwise": behind_a_filter(o, None, depthwise=True) for o in ("add", "mul", "div")},
     **{f"{o} a channel behind a rectifier": behind_a_filter(o, None, "relu") for o in ("add", "mul", "div")},
     **{f"{o} {n} behind {c}": behind_a_filter(o, n, c)
        for o in ("mul", "div") for n in (0.75, -1.5) for c in ("none", "relu")},
-    **{f"normalised, gamma {g}, beta {b}": normalised(g, b) for g, b in BOTH},
+    **{f"normalised, gamma {g}, beta {b}": normalised(g, b) for g, b in BOTH if g or not b},
     "normalised, constants first": normalised(True, True, swapped=True),
     "normalised, read inside": normalised(True, True, extra=True),
-    **{f"normalised by Keras, gamma {g}, negated {n}": normalised_by_keras(g, n) for g, n in BOTH},
+    **{f"normalised by Keras, negated {n}": normalised_by_keras(True, n) for n in (False, True)},
     "two mirrored axes": mirrored,
     "three mirrored axes": mirrored_thrice,
     "rows of length 1": unary("l2_normalization", ROWS),
@@ -255,15 +290,20 @@ NETWORKS: dict[str, Make] = {
     "one slope": slopes((1,), 0.25),
     "slopes": slopes((4,), -1.0),
     **{f"{o} with {c}": with_a_clamp(o, c) for o in ("add", "sub", "mul") for c in ("relu", "relu6")},
+    **{f"{o} behind {m}, filtered {f}": behind_a_move(o, m, f)
+       for o in ("relu", "leaky_relu", "concatenation") for m in ("reshape", "transpose", "depth_to_space")
+       for f in (False, True)},
     "whole weights": weighing(-128, 128),
     "whole weights beyond 8 bits": weighing(-300, 300),
 }  # fmt: skip
 FILTERS = {
     **{f"filters of one pixel, biases {bias}": 1 for bias in BOTH},
-    "a filter of one pixel behind a stride": 2,
-    "a filter of one pixel behind a stride down": 2,
-    "a filter of one pixel behind a stride across": 2,
-    "a filter of one pixel with a stride": 2,
+    **{f"a filter behind one of one pixel, biases {bias}": 1 for bias in BOTH},
+    "a filter of one pixel with a stride": 1,
+    "a filter with a stride behind one of one pixel": 1,
+    "filters behind few of one pixel": 1,
+    "many filters behind few of one pixel": 2,
+    "a padded filter behind one of one pixel": 2,
     "a filter of one pixel behind another": 2,
     "filters of one pixel with a rectifier": 2,
 }
@@ -295,7 +335,11 @@ def test_what_is_written_computes_what_the_model_does(name: str) -> None:
 def test_what_is_quantised_computes_nearly_what_the_model_does(name: str, mode: str) -> None:
     graph, inputs, wanted = built(name)
     sets, layers = SCHEMES[mode]
-    (found,) = Engine(quantised(graph, sets, layers), "tpu_mlir").run(inputs).values()
+    engine = Engine(quantised(graph, sets, layers), "tpu_mlir")
+    computed = [t for node in engine.graph.nodes for t in node.outputs]
+    values = engine.run(inputs, computed)
+    assert [values[t].shape[1:] for t in computed] == [engine.graph.tensors[t].shape for t in computed]
+    found = values[engine.graph.outputs[0]]
     assert np.abs(found - wanted).max() <= FAR * np.abs(wanted).max()
 
 
@@ -304,3 +348,21 @@ def test_filters_that_become_one(name: str, count: int) -> None:
     """As TPU-MLIR's lowered graphs have them (scripts/peer tpu-mlir on these networks)."""
     graph = quantised(built(name)[0])
     assert [n.operator for n in graph.nodes].count("conv_2d") == count
+
+
+@pytest.mark.parametrize(("stride", "window"), [((2, 1), (2, 2)), ((1, 2), (2, 2)), ((1, 1), (1, 2)), ((1, 1), (2, 1))])
+def test_filters_that_the_tool_merges_wrongly_are_refused(stride: Stride, window: tuple[int, int]) -> None:
+    """It ends there, or takes the window for square."""
+    b = Network()
+    x = b.conv(image(b), 3, stride=stride)
+    sides = [n - w + 1 for n, w in zip(b.shapes[x][1:3], window, strict=True)]
+    y = b.do("conv_2d", x, b.reals(5, *window, 3), b.reals(5), shape=(1, *sides, 5), **WHOLE)
+    with pytest.raises(UnsupportedError, match="put an activation between them"):
+        quantised(b.build([y]))
+
+
+@pytest.mark.parametrize("make", [normalised(False, True), *(normalised_by_keras(False, n) for n in (False, True))])
+def test_a_normalisation_with_beta_alone_is_refused(make: Make) -> None:
+    b = Network()
+    with pytest.raises(UnsupportedError, match="with beta and without gamma"):
+        quantised(b.build([make(b)]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from tflq.converters import onnx
 from tflq.converters.passes.patterns import constant_operand, fused_activation
 from tflq.converters.passes.requirements import collect_problems, no_mapping
@@ -117,6 +119,16 @@ def _prelu(graph: Graph, node: Node) -> str:
     return "" if graph.tensors[node.inputs[1]].is_constant else "the slopes are computed at run time"
 
 
+def _normalization(graph: Graph, node: Node) -> str:
+    gamma, beta = (graph.tensors[t].data for t in node.inputs[1:])
+    if gamma is None or beta is None or np.any(gamma != 1) or not np.any(beta):
+        return ""
+    return (
+        "a normalisation with beta and without gamma: TPU-MLIR adds beta in a layer of its own, whose integers are not "
+        "known; export it with a gamma that is not 1 everywhere, or keep it outside"
+    )
+
+
 def _heads(graph: Graph, node: Node) -> str:
     """Softmax of four axes between products of reshaped products: heads of attention."""
     if len(graph.tensors[node.inputs[0]].shape) != 4 or _origin(graph, node.inputs[0], ("mul",)) != "batch_matmul":
@@ -166,6 +178,7 @@ _RULES: dict[str, Callable[[Graph, Node], str]] = {
     "depthwise_conv_2d": _filter,
     "fully_connected": _filter,
     "prelu": _prelu,
+    "layer_normalization": _normalization,
     "softmax": _heads,
     "relu": _rectifier,
     "relu6": _rectifier,

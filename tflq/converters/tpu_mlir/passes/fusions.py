@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,10 @@ from tflq.converters.tpu_mlir.passes.forms import (
 )
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
+from tflq.interpreter.operands.windows import window_of_node
 
 Reals = NDArray[np.float32]
+MOST_GROWTH = 20
 CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
 
 
@@ -98,31 +101,46 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def merge_pointwise(graph: Graph) -> Graph:
-    """Return the graph with two convolutions of 1x1 in a row as one, w = w2 w1 and b = w2 b1 + b2, in float32.
+    """Return the graph with a convolution of 1x1 in the one behind it, w = w2 w1 and b = b2 + w2 b1, in float32.
 
-    Stride 1, no activation between, and nothing else reads what is between.
+    Neither is padded or grouped, no activation between, and nothing else reads what is between; where the merged
+    weights are more than 20 times the two, both stay.
+
+    Source: docs/tpu_mlir.md, 4
+
+    Raises:
+        UnsupportedError: a stride of the first, which TPU-MLIR loses; a window of the second that is not square.
     """
     result, gone = graph.copy(), set[int]()
     for index in range(len(graph.nodes)):
         node = result.nodes[index]
-        writer = result.producers().get(node.inputs[0]) if _is_pointwise(result, node) else None
-        if writer is None or not _is_pointwise(result, result.nodes[writer]):
+        writer = result.producers().get(node.inputs[0]) if _is_plain(result, node) else None
+        if writer is None or not _is_plain(result, result.nodes[writer]):
             continue
         host = result.nodes[writer]
-        if fused_activation(host) != "none" or only_reader(result, node.inputs[0]) is None:
-            continue
         (w1, b1), (w2, b2) = (filter_parameters(result, n) for n in (host, node))
-        rows = w2.reshape(len(w2), -1)
-        weights = _in_order(rows, w1.reshape(len(w1), -1)).reshape(len(w2), 1, 1, -1)
-        first = None if b1 is None else _in_order(rows, b1[:, None])[:, 0]
+        if w1.shape[1:3] != (1, 1) or fused_activation(host) != "none" or only_reader(result, node.inputs[0]) is None:
+            continue
+        outputs, inputs, window = len(w2), w1.shape[3], w2.shape[1:3]
+        if outputs * inputs * prod(window) > MOST_GROWTH * (w2.size + w1.size):
+            continue
+        sides = (result.tensors[t].shape[1:3] for t in (host.inputs[0], node.inputs[0]))
+        if len(set(sides)) > 1 or window[0] != window[1]:
+            raise UnsupportedError(
+                f"target tpu-mlir: {node.operator} {node.name}: the convolution of one pixel in front has a stride, or "
+                f"its own window is not square; TPU-MLIR merges the two wrongly: put an activation between them"
+            )
+        weights = _in_order(w2.reshape(-1, w2.shape[3]), w1.reshape(len(w1), -1))
+        terms = w2.transpose(0, 3, 1, 2).reshape(outputs, -1)  # input channels first, then rows and columns
+        first = None if b1 is None else _in_order(terms, np.repeat(b1, prod(window))[:, None])[:, 0]
         bias = b2 if first is None else first if b2 is None else first + b2
         name = result.tensors[node.inputs[1]].name
-        inputs = (
+        given = (
             host.inputs[0],
-            result.add_tensor(constant(name, weights.astype(np.float32))),
+            result.add_tensor(constant(name, weights.reshape(outputs, *window, inputs))),
             ABSENT if bias is None else result.add_tensor(constant(f"{name}_bias", bias.astype(np.float32))),
         )
-        result.nodes[index] = replace(node, inputs=inputs)
+        result.nodes[index] = replace(node, inputs=given)
         gone.add(writer)
     return without_nodes(result, gone)
 
@@ -135,12 +153,12 @@ def _in_order(rows: Reals, columns: Reals) -> Reals:
     return total
 
 
-def _is_pointwise(graph: Graph, node: Node) -> bool:
-    if node.operator != "conv_2d" or not all(graph.tensors[t].is_constant for t in node.inputs[1:] if t != ABSENT):
+def _is_plain(graph: Graph, node: Node) -> bool:
+    """Whether it is a convolution without groups and padding."""
+    if node.operator != "conv_2d":
         return False
-    shape, x = graph.tensors[node.inputs[1]].shape, graph.tensors[node.inputs[0]].shape
-    strides = (node.attributes.integer("stride_h"), node.attributes.integer("stride_w"))
-    return shape[1:3] == (1, 1) and strides == (1, 1) and shape[3] == x[3]
+    x, weights = (graph.tensors[t].shape for t in node.inputs[:2])
+    return weights[3] == x[3] and not any(window_of_node(node, x, weights).padding)
 
 
 def filter_parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
@@ -176,7 +194,10 @@ def fold_factors(graph: Graph) -> Graph:
 
 
 def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | None:
-    """Return float32 c, d of a node x * c + d, one number for each channel, or one in all for a product without d."""
+    """Return c, d of a node x * c + d, one float32 for each channel, or one in all for a product without d.
+
+    A quotient with one number is a product with its inverse in float64.
+    """
     if node.operator == "neg":
         return np.array([-1], np.float32), None
     if node.operator not in ("add", "mul", "div") or form_of(graph, node) not in (Form.CHANNEL, Form.SCALAR):
@@ -189,7 +210,7 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | 
     if node.operator == "div":
         if is_constant_first(graph, node) or not np.all(value):
             return None
-        value = np.float32(1) / value
+        value = np.float32(1) / value if value.size > 1 else 1 / value.astype(np.float64)
     return value, None
 
 
@@ -202,12 +223,7 @@ def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
     if graph.nodes[writer].operator not in (*CONVOLUTIONS, *(("fully_connected",) if is_number else ())):
         return None
     host = graph.nodes[writer]
-    given = [t for t in host.inputs[1:] if t != ABSENT]
-    return (
-        writer
-        if (fused_activation(host) != "none") == is_rectified and all(graph.tensors[t].is_constant for t in given)
-        else None
-    )
+    return writer if (fused_activation(host) != "none") == is_rectified else None
 
 
 def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | None) -> Node:

@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is_constant_first, is_pool, scalar_of
+from tflq.converters.tpu_mlir.passes.forms import (
+    COMPARISONS,
+    Form,
+    form_of,
+    is_channels_last,
+    is_constant_first,
+    is_pool,
+    scalar_of,
+)
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of
@@ -119,6 +127,20 @@ class _Unification:
         changes = [self._set(t, span) for t in tensors]
         return any(changes)
 
+    def _take_back(self, t: int, span: Span, reader: Node) -> bool:
+        """As `_set`, also for what t is moved from, whoever reads that."""
+        changed, writer = self._set(t, span), self._writers.get(t)
+        if changed and writer is not None and self._is_one_move(self.graph.nodes[writer], reader):
+            self._set(self._data(self.graph.nodes[writer]), span)
+        return changed
+
+    def _is_one_move(self, node: Node, reader: Node) -> bool:
+        """Whether TPU-MLIR has one layer for it: an image that is reshaped is permuted, too, before or behind."""
+        if node.operator not in RESHAPES or node.operator == "transpose":
+            return node.operator in ("transpose", "depth_to_space")
+        sides = (self.graph.tensors[t].shape for t in (self._data(node), *node.outputs))
+        return (is_channels_last(node) and is_channels_last(reader)) or all(len(shape) != 4 for shape in sides)
+
     def _give(self, t: int, span: Span | None) -> bool:
         """As `_set`, also for tensors without a line."""
         if span is None or self.spans.get(t) == span:
@@ -184,7 +206,8 @@ class _Unification:
             return self._set(t, found[0])
         if node.operator == "concatenation" and len({s.is_unsigned for s in (*found, self.spans[t])}) > 1:
             return False
-        return self._set_all(inputs, self.spans[t])
+        changes = [self._take_back(x, self.spans[t], node) for x in inputs]
+        return any(changes)
 
     def take_output(self, node: Node) -> bool:
         """Step 6: the only input of a rectifier, a maximum over windows and the like has the output's range."""
@@ -193,7 +216,7 @@ class _Unification:
         x, y = self._data(node), self.spans.get(node.outputs[0])
         if y is None or x not in self.spans or not self._alone(x):
             return False
-        return self._set(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y)
+        return self._take_back(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y, node)
 
     def sum_of_products(self, node: Node) -> bool:
         """Step 7: two products that are added, each alone, have the range of the sum."""
