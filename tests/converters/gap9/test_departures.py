@@ -17,6 +17,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder, Model
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.gap9.curves import KERNELS
+from tflq.interpreter.kernels.gap9.elementwise import SumParams
 
 
 @pytest.mark.parametrize(
@@ -160,6 +161,21 @@ def _pool_and_relu6(kind: str) -> Model:
     net = Net()
     x = net.conv(net.x, (0.0, 6.4), activation="relu")
     return net.model(net.conv(net.pool(x, (0.0, 6.4), kind), (-1.0, 1.0)), net.conv(x, (-2.0, 2.0)))
+
+
+def test_a_bias_of_add_beyond_16_bits() -> None:
+    """NNTool, run on the network, has -34843 + 2^16."""
+    net = Net()
+    a, b = net.conv(net.x, (-220.0, 170.0)), net.conv(net.x, (-600.0, 500.0), (3, 3))
+    total = net.add("add", [a, b], (1, 8, 8, 4), (0.0, 6.0), fused_activation_function="relu6")
+    model = net.model(*(net.conv(t, (-1.0, 1.0)) for t in (total, a, b)))
+    with pytest.raises(UnsupportedError, match="a bias of -34843, 16 bits end at 32767"):
+        lower(quantised(model, "gap9-ne16"), "gap9")
+    graph = lower(quantised(model, "gap9-ne16", ["numerics=nntool"]), "gap9")
+    params = next(n.params for n in graph.nodes if n.name == "ADD_0_2")
+    assert isinstance(params, SumParams)
+    assert params.bias == 30693
+    assert "wraps in 16 bits" in departures_of(graph)["ADD_0_2"]
 
 
 @pytest.mark.parametrize(("top", "shifts"), [(1.0, True), (4.0, False)])

@@ -10,6 +10,7 @@ from tflq.converters.gap9.emit.generators import Generator, generators_of
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.twins import behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
+from tflq.interpreter.kernels.gap9.elementwise import SumParams
 from tflq.interpreter.kernels.gap9.expressions.kernel import ExpressionParams
 from tflq.interpreter.kernels.gap9.rounding import shift_between
 
@@ -57,7 +58,8 @@ def _hard_swish(graph: Graph, node: Node) -> str:
 def _sub(graph: Graph, node: Node) -> str:
     types = [graph.tensors[t].quantisation for t in node.inputs]
     shifted = any(isinstance(q, Affine) and q.zero_point.any() for q in types)
-    return "NNTool keeps + on both zero points (17.5)" if shifted else ""
+    kept = "NNTool keeps + on both zero points (17.5)" if shifted else ""
+    return "; ".join(filter(None, (kept, _wrapping_bias(node))))
 
 
 def _quantize(graph: Graph, node: Node) -> str:
@@ -96,7 +98,12 @@ def _filter(_graph: Graph, node: Node) -> str:
 def _add(graph: Graph, node: Node) -> str:
     twin, wide = taken_for_another(graph, node), _filter_beside_a_product(graph, node)
     other = f"'{wide}' in front of it may write other bits in NNTool (17.18)" if wide else ""
-    return "; ".join(filter(None, (twin, other)))
+    return "; ".join(filter(None, (twin, other, _wrapping_bias(node))))
+
+
+def _wrapping_bias(node: Node) -> str:
+    wraps = isinstance(node.params, SumParams) and node.params.wraps
+    return "NNTool's bias wraps in 16 bits (17.6)" if wraps else ""
 
 
 def _filter_beside_a_product(graph: Graph, node: Node) -> str:

@@ -35,6 +35,7 @@ class SumParams:
         mul_bias: M2, N2 about S_other / S_y.
         bias: added at the end, from the zero points.
         stored: smallest and largest quantized value, type of the output.
+        wraps: whether the bias is what 16 bits keep of it, as NNTool stores it.
         table: all pairs of 8-bit quantized values, None for wider ones.
     """
 
@@ -44,6 +45,7 @@ class SumParams:
     mul_bias: MulBias
     bias: int
     stored: Stored
+    wraps: bool = False
     table: Array | None = None
 
     def terms(self, first: Integers, second: Integers) -> tuple[Integers, Integers]:
@@ -84,12 +86,12 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
 
     Args:
         node: its attribute `sub` is "exact" (default), or "nntool": + stays on both zero points of a Sub, as the
-            vendor's tool does it (wrong for unsigned types).
+            vendor's tool does it (wrong for unsigned types). With `numerics` "nntool" the bias wraps in 16 bits.
         operands: two inputs and the output, in GAP9's types.
         sign: of the second operand.
 
     Raises:
-        UnsupportedError: a bias beyond 16 bits, or a ratio of scales without M and N.
+        UnsupportedError: a bias beyond 16 bits that does not wrap, or a ratio of scales without M and N.
     """
     tensors = (operands.input(0), operands.input(1))
     types = tuple(t.affine for t in tensors)
@@ -99,14 +101,14 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
     scaled = 1 if scales[1] > scales[0] else 0
     s_s, s_o, s_y = scales[scaled], scales[1 - scaled], float(y.scale[0])
     bias = _bias(types, y, scaled, 1 if node.attributes.text("sub", "exact") == "nntool" else sign)
-    params = SumParams(
-        sign,
-        scaled,
-        mul_bias(s_s / s_o),
-        mul_bias(s_o / s_y),
-        bias,
-        Stored.of(output),
-    )
+    stored_bias = (bias + _LARGEST_BIAS + 1) % (2 * _LARGEST_BIAS + 2) - _LARGEST_BIAS - 1
+    if stored_bias != bias and node.attributes.text("numerics", "exact") != "nntool":
+        raise UnsupportedError(
+            f"the zero points add up to a bias of {bias}, 16 bits end at {_LARGEST_BIAS}: the scales of the "
+            f"operands and the output differ too much ({s_s / s_o:.4g}, {s_o / s_y:.4g}); widen the range of the output"
+        )
+    ratios = mul_bias(s_s / s_o), mul_bias(s_o / s_y)
+    params = SumParams(sign, scaled, *ratios, stored_bias, Stored.of(output), stored_bias != bias)
     return replace(params, table=_table(params, *tensors, output))
 
 
@@ -148,13 +150,7 @@ def _bias(types: tuple[Affine, ...], y: Affine, scaled: int, sign: int) -> int:
     other = 1 - scaled
     s_s, s_o, s_y = (float(a.scale[0]) for a in (types[scaled], types[other], y))
     shifted = signs[other] * zero_points[other] + (s_s / s_o) * (signs[scaled] * zero_points[scaled])
-    bias = float(np.round(int(y.zero_point[0]) - (s_o / s_y) * shifted))
-    if abs(bias) > _LARGEST_BIAS:
-        raise UnsupportedError(
-            f"the zero points add up to a bias of {bias:.0f}, 16 bits end at {_LARGEST_BIAS}: the scales of the "
-            f"operands and the output differ too much ({s_s / s_o:.4g}, {s_o / s_y:.4g}); widen the range of the output"
-        )
-    return int(bias)
+    return int(np.round(int(y.zero_point[0]) - (s_o / s_y) * shifted))
 
 
 PairParams = SumParams | ProductOfTensors
