@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tflq.converters.aipu.descriptor import Layer, Row, Source, all_values, like, plain
-from tflq.converters.aipu.emitted import Computed, Emitted, Lowered
+from tflq.converters.aipu.emitted import TYPED, Computed, Emitted, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.translation import Translation
-from tflq.graph import Attributes, Graph, Node
+from tflq.graph import Array, Attributes, Graph, Node
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.accumulate import window_of
+from tflq.interpreter.kernels.aipu.grid_sample import FRACTIONS, PIXELS, SHIFTS, GridSampleParams
 from tflq.interpreter.kernels.aipu.resize import WEIGHT_BITS, ResizeParams
 
 
@@ -61,7 +64,29 @@ def _map_resize(work: Translation, node: Node) -> None:
     work.append(node, "resize", {}, Attributes(keys))
 
 
+def _emit_grid_sample(layer: Lowered) -> Emitted:
+    """Tables of x and y where there are any; M and N, F of each axis."""
+    params = layer.node.params
+    assert isinstance(params, GridSampleParams)
+    axes, is_table = len(params.sizes), bool(params.pixels)
+    constants: dict[str, Array] = {}
+    if is_table:
+        constants = {key: t.astype(np.uint16) for key, t in zip(FRACTIONS, params.parts, strict=True)}
+        constants |= {key: t.astype(np.int16) for key, t in zip(PIXELS, params.pixels, strict=True)}
+    keys = factor_keys(TYPED, params.rescale.split(), "uint8" if is_table else "uint16")
+    shifts = {key: int(f) for key, f in zip(SHIFTS[:axes], params.fractions, strict=True)}
+    return Emitted(constants, {**keys, **shifts})
+
+
+def _read_grid_sample(file: FromFile) -> Params:
+    found = {key: file.constants[key] for key in (*PIXELS, *FRACTIONS) if key in file.constants}
+    shifts = {key: numbers for key in SHIFTS if (numbers := file.numbers(key)) is not None}
+    rescale = file.multiplier()
+    return {**found, **shifts, **({} if rescale is None else {"rescale": rescale})}
+
+
 LAYERS = {
+    "grid_sample": Layer("GridSample", types=all_values, emitted=(Computed(_emit_grid_sample, _read_grid_sample),)),
     "max_pooling_with_arg_max": Layer(
         "MaxPoolingWithArgMax", types=lambda _, o, __: (like(o.input(0)), plain(32, True))
     ),
@@ -90,6 +115,9 @@ DOCS = (
         restriction="no antialias; NEAREST from TFLite without align_corners"),
     Row("4.78", "UpsampleByIndex", "quantized values put where indices say, -zp elsewhere, the later of two wins",
         "g m"),
+    Row("-", "(grid sample)", "a + ((b - a) * t >> F) along x, y, z at q = clamp16(((g + zp_g) * M >> N) + (n - 1) * "
+        "2^(F - 1)), pixel q >> F, t the rest; grids of 8 bits by tables", "v", layer="GridSample",
+        restriction="no REFLECTION; grids of 8 bits signed, of images; test_grid_sample.py"),
     Row("-", "(global pool)", "as Pooling, over the whole image", "v", layer="GlobalPool",
         restriction="test_more_layers.py"),
 )

@@ -12,8 +12,8 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        "basic_lstm bounding_box count detection_output logical lrn max_roi_pool nms proposal pyramid_roi_align resize "
-        "roi_align",
+        "basic_lstm bounding_box count detection_output grid_sample logical lrn max_roi_pool nms proposal "
+        "pyramid_roi_align resize roi_align",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",

@@ -30,7 +30,7 @@ ARITHMETIC = Arithmetic(
             pairs="add concat div eltwise logical mul pow scatter_elements scatter_nd squared_difference sub where",
             recurrent="basic_lstm gru_v1 gru_v3",
             spreads="cumulate group_norm instance_norm layer_norm lrn moments normalization reduce segment_reduce",
-            windows="global_pool pooling resize",
+            windows="global_pool grid_sample pooling resize",
         ),
     },
 )

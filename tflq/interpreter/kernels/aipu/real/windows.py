@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.image import padded, patches
+from tflq.interpreter.kernels.aipu.grid_sample import METHODS, PADDINGS, denormalised, mixed, pixels_at
 from tflq.interpreter.kernels.aipu.pooling import AVERAGE, MAXIMUM, window_of
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Reals, kernels
 from tflq.interpreter.kernels.aipu.resize import BILINEAR, NEAREST, around, nearest, require_modes
@@ -49,8 +52,36 @@ def _resize(node: Node, operands: Operands) -> Compute:
     return compute
 
 
+def _grid_sample(node: Node, operands: Operands) -> Compute:
+    """Places in float32, pixels mixed along x, y, z."""
+    is_nearest = require_choice(node, "method", METHODS) == "NEAREST"
+    has_border = require_choice(node, "padding_mode", PADDINGS) == "BORDER"
+    sizes, aligned = operands.input(0).shape[-2:0:-1], node.attributes.boolean("align_corners", False)
+
+    def of_image(image: Reals, grid: Reals) -> Array:
+        places = [denormalised(grid[..., axis], n, aligned) for axis, n in enumerate(sizes)]
+        if is_nearest:
+            places = [np.rint(p) for p in places]
+        whole = [np.floor(p).astype(np.int64) for p in places]
+        parts = [(p - w).astype(np.float32)[..., None] for p, w in zip(places, whole, strict=True)]
+        read = partial(pixels_at, image, sizes, None if has_border else 0)
+
+        def mix(a: Reals, b: Reals, axis: int) -> Reals:
+            return (a + (b - a) * parts[axis]).astype(np.float32)
+
+        return read(whole[::-1]) if is_nearest else mixed(read, whole, mix)
+
+    def compute(x: Reals, grid: Reals) -> Array:
+        x, grid = (np.broadcast_to(v, (max(len(x), len(grid)), *v.shape[1:])) for v in (x, grid))
+        pairs = zip(x, grid, strict=True)
+        return np.stack([np.stack([of_image(*pair) for pair in zip(a, b, strict=True)]) for a, b in pairs])
+
+    return compute
+
+
 KERNELS = kernels(
     {
+        "grid_sample": (_grid_sample, "pixels at places, the nearest or mixed by distance"),
         "global_pool": (_pooling, "mean or maximum of the whole image"),
         "pooling": (_pooling, "mean or maximum of each window"),
         "resize": (_resize, "the nearest pixel, or the mean of four weighted by distance"),
