@@ -23,6 +23,7 @@ from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 
 Reals = NDArray[np.float32]
+Factors = NDArray[np.float32] | NDArray[np.float64]
 MOST_GROWTH = 20
 CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
 
@@ -193,7 +194,7 @@ def fold_factors(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
-def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | None:
+def _scale_and_offset(graph: Graph, node: Node) -> tuple[Factors, Reals | None] | None:
     """Return c, d of a node x * c + d, one float32 for each channel, or one in all for a product without d.
 
     A quotient with one number is a product with its inverse in float64.
@@ -210,7 +211,7 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Reals, Reals | None] | 
     if node.operator == "div":
         if is_constant_first(graph, node) or not np.all(value):
             return None
-        value = np.float32(1) / value if value.size > 1 else 1 / value.astype(np.float64)
+        return (np.float32(1) / value if value.size > 1 else 1 / value.astype(np.float64)), None
     return value, None
 
 
@@ -226,7 +227,7 @@ def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
     return writer if (fused_activation(host) != "none") == is_rectified else None
 
 
-def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | None) -> Node:
+def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Reals | None) -> Node:
     """Return the convolution with w * c and b * c + d in place of w and b."""
     weights = graph.tensors[host.inputs[1]]
     assert weights.data is not None
@@ -246,7 +247,7 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Reals, offset: Reals | 
     return replace(host, inputs=inputs, outputs=node.outputs, attributes=attributes, name=node.name)
 
 
-def _depthwise(graph: Graph, node: Node, scale: Reals, offset: Reals | None) -> Node:
+def _depthwise(graph: Graph, node: Node, scale: Factors, offset: Reals | None) -> Node:
     position = constant_operand(graph, node)
     assert position is not None
     if is_channels_last(node):
