@@ -14,7 +14,7 @@ SAFE_SHIFT = 8
 """Unions of 15-bit coordinates, times a threshold of 8 bits, fit 31 bits."""
 
 
-def kept_by_kernel(boxes: np.ndarray, scores: np.ndarray, overlap: float, shift: int) -> list[int]:
+def kept_by_kernel(boxes: np.ndarray, scores: np.ndarray, overlap: float, shift: int, least: float = 0.0) -> list[int]:
     count = len(boxes)
     builder = GraphBuilder()
     plain, unit = affine_of(np.float32(1), 0, 16, False), affine_of(np.float32(ONE), 0, 16)
@@ -29,6 +29,7 @@ def kept_by_kernel(boxes: np.ndarray, scores: np.ndarray, overlap: float, shift:
         builder.tensor("indices", (1, count), DType.UINT16, plain),
     ]
     keys = {"method": "HARD", "max_output_size": count, "iou_threshold": overlap, "areas_shift": shift}
+    keys |= {"score_threshold": least / 65535} if least else {}
     builder.node("nms", [x, sizes, classes, ranks], outputs, 1, None, **keys)
     graph = builder.build(outputs)
     run = Engine(graph, "aipu").run([boxes[None, None].astype(np.int16), scores[None, None].astype(np.uint16)])
@@ -38,10 +39,10 @@ def kept_by_kernel(boxes: np.ndarray, scores: np.ndarray, overlap: float, shift:
     return rows
 
 
-def kept_by_tensorflow(boxes: np.ndarray, scores: np.ndarray, overlap: float) -> list[int]:
+def kept_by_tensorflow(boxes: np.ndarray, scores: np.ndarray, overlap: float, least: float = -np.inf) -> list[int]:
     tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed (tflq[tensorflow])")
     values = (boxes.astype(np.float32), scores.astype(np.float32))
-    return [int(i) for i in tf.image.non_max_suppression(*values, len(boxes), overlap).numpy()]
+    return [int(i) for i in tf.image.non_max_suppression(*values, len(boxes), overlap, least).numpy()]
 
 
 def overlaps(boxes: np.ndarray) -> np.ndarray:
@@ -100,3 +101,9 @@ def test_a_small_box_beside_large_ones_is_not_lost() -> None:
 def test_equal_scores_stay_in_order() -> None:
     boxes = np.array([[0, 0, 1000, 1000], [0, 0, 1000, 1010], [5000, 5000, 6000, 6000]])
     assert kept_by_kernel(boxes, np.array([7, 7, 7]), 0.5, SAFE_SHIFT) == [0, 2]
+
+
+def test_a_score_at_the_threshold_is_dropped() -> None:
+    boxes = np.array([[i * 2000, 0, i * 2000 + 1000, 1000] for i in range(5)])
+    scores = np.array([400, 301, 300, 299, 500])
+    assert kept_by_kernel(boxes, scores, 0.5, SAFE_SHIFT, 300) == kept_by_tensorflow(boxes, scores, 0.5, 300.0)
