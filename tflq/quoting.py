@@ -12,8 +12,11 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
+
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+"""What `json_text` writes."""
 
 LONGEST_FILE_NAME = 100
 """Characters of a name that files are called after: file systems stop at 255 bytes with what is added to it."""

@@ -17,7 +17,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.convert import write_template
 from tflq.api.options import Progress, SampleSource, TargetOptions
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples_or_calibration
 from tflq.api.target import choose_target
 from tflq.api.trials import JudgeOptions, Span
@@ -29,6 +29,7 @@ from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.backward import Backward, BackwardSearch, Rules
 from tflq.precision.strategy import follow
+from tflq.quoting import Json
 
 DEFAULT_SAMPLES = 32
 

@@ -17,7 +17,7 @@ from tflq.analysis.junit import Case, write_junit
 from tflq.api.frozen_run import FrozenRun, run_from_json
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, TargetOptions, silent
 from tflq.api.read_model import read_model
-from tflq.api.result import Json, Result, TableResult, picked
+from tflq.api.result import Result, TableResult, picked
 from tflq.api.run import tensor_names
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
@@ -25,6 +25,7 @@ from tflq.api.verify import DEFAULT_SAMPLES
 from tflq.errors import InputError
 from tflq.files import write_bytes
 from tflq.interpreter.execution.engine import State
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tflq.api.calibrate import calibrate, refuse_calibration_without_target
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged
-from tflq.api.result import Json, PageResult, TableResult, paired_report
+from tflq.api.result import PageResult, TableResult, paired_report
 from tflq.api.run_record import recorded
 from tflq.api.target import ALL, choose_targets, complete, refuse_settings_without_target
 from tflq.api.trials import Span
@@ -41,6 +41,7 @@ from tflq.converters.targets import Target
 from tflq.errors import UsageError
 from tflq.graph import Model
 from tflq.precision.recover.aside import taken
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.bench import bench_page, with_figures_of
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tflq.api.result import Json, picked
+from tflq.api.result import picked
 from tflq.benchmarks.accuracy import Accuracy
 from tflq.benchmarks.anomaly import Detection
 from tflq.benchmarks.board import Comparison
 from tflq.benchmarks.rows import Row
 from tflq.benchmarks.truth import Judged
 from tflq.benchmarks.wake_words import WakeWords
+from tflq.quoting import Json
 
 
 def row_report(row: Row) -> dict[str, Json]:

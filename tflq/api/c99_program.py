@@ -11,10 +11,10 @@ import numpy as np
 from tflq.analysis.c99.program import Program, program_of
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
-from tflq.api.result import Json, TableResult
+from tflq.api.result import TableResult
 from tflq.files import output_folder
 from tflq.interpreter.execution.values import concatenate
-from tflq.quoting import json_text
+from tflq.quoting import Json, json_text
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tflq.api.cause import explain_line, with_cause
 from tflq.api.options import CalibrationOptions, Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
 from tflq.api.recovered_layers import RecoveredLayer, recovered_layers
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side, read_beside
@@ -24,6 +24,7 @@ from tflq.api.target import complete
 from tflq.errors import UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.comparison import comparison_page, verdict
 from tflq.report.diagnosis import diagnosis_section

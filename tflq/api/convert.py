@@ -19,7 +19,7 @@ from tflq.api.options import CalibrationOptions, Progress, SampleOptions, Sample
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recover import RecoverOptions, recover_ranged, require_named
 from tflq.api.recovered_layers import METADATA
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.samples import samples_or_calibration
 from tflq.api.target import calibration_of, choose_target, complete, fits_weights
@@ -33,6 +33,7 @@ from tflq.errors import OptionError, UsageError
 from tflq.files import output_folder, write_bytes
 from tflq.graph import ABSENT, Affine, Graph, Logarithmic, Model, Node
 from tflq.precision.recover import RealSamples
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.conversion import all_targets_page, conversion_page
 

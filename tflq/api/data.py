@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.api.options import Progress, silent
-from tflq.api.result import Json, TableResult
+from tflq.api.result import TableResult
 from tflq.benchmarks.datasets.build import build
 from tflq.benchmarks.datasets.published import SETS, PublishedSet, fetch_clips, fetch_file, find_set
 from tflq.benchmarks.fetch import Outcome
+from tflq.quoting import Json
 
 FOLDER = "datasets"
 

@@ -13,7 +13,7 @@ from tflq.analysis.similarity import largest_output_change
 from tflq.api.convert import compared_report
 from tflq.api.options import TargetOptions
 from tflq.api.read_model import read_model
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.target import choose_target
 from tflq.api.verify import VerifyResult, verify
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, measure
@@ -21,6 +21,7 @@ from tflq.benchmarks.demo_data import demo_model_path, demo_samples
 from tflq.converters.targets import target_names
 from tflq.errors import MissingExtraError
 from tflq.graph import Model
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

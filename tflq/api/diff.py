@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tflq.analysis.model_difference import Finding, model_differences
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

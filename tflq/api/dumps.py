@@ -10,10 +10,11 @@ from tflq.analysis.dumps.options import DumpOptions
 from tflq.analysis.dumps.understanding import Reading, Understood
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.sides import Quantising, parse_side, read_beside
 from tflq.api.target import complete
 from tflq.errors import UsageError
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

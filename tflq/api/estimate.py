@@ -9,10 +9,11 @@ from tflq.analysis.executions import quantised
 from tflq.api.calibrate import calibrate
 from tflq.api.options import CalibrationOptions, Progress, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import choose_target, complete
 from tflq.converters.estimate import Estimate, Figure, LayerEstimate, without_model
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.estimate import estimate_page
 

@@ -17,12 +17,13 @@ from tflq.analysis.explain import Explainer, Explanation, SideBySide, Step, expl
 from tflq.api.options import CalibrationOptions, Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import recovered_layers
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.sides import Quantising, Side, parse_side
 from tflq.api.target import complete
 from tflq.errors import InputError, OptionError, TflqError, UsageError
 from tflq.graph import Model
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

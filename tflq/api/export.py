@@ -11,12 +11,13 @@ from tflq.analysis.vectors import LayerVectors, collect, files_of, selected_laye
 from tflq.api.c99_program import ProgramResult, write_program
 from tflq.api.options import CalibrationOptions, SampleSource, TargetOptions, changed
 from tflq.api.read_model import ModelSource, name_of, read_model
-from tflq.api.result import Json, TableResult
+from tflq.api.result import TableResult
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_execution, complete
 from tflq.errors import UsageError
 from tflq.files import output_folder
 from tflq.interpreter.execution.engine import State
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflq.api.options import Progress, silent
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.benchmarks.fetch import Outcome, fetch
 from tflq.benchmarks.reference_models import BASE_URL, COMMIT, REFERENCE_MODELS, ReferenceModel, reference_models
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tflq.api.calibrate import calibrate
 from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_model
 from tflq.api.recovered_layers import METADATA
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span
@@ -46,6 +46,7 @@ from tflq.precision.recover.aside import split, split_numbers, taken
 from tflq.precision.recover.cost import Cost
 from tflq.precision.recover.journal import JournalFile
 from tflq.precision.recover.objectives import objective_of
+from tflq.quoting import Json
 
 _RANDOM_SAMPLES = 200
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tflq.errors import MissingExtraError
-from tflq.quoting import json_text
+from tflq.quoting import Json, json_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tflq.analysis.significance import Paired
     from tflq.api.run_record import RunRecord
     from tflq.report import Page
-
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
 
 class Result(ABC):

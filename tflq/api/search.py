@@ -14,7 +14,7 @@ from tflq.api.backward import BackwardOptions, BackwardResult, backward
 from tflq.api.estimate import figure
 from tflq.api.options import Progress, SampleOptions, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, PageResult, TableResult, paired_report, picked
+from tflq.api.result import PageResult, TableResult, paired_report, picked
 from tflq.api.run_record import recorded
 from tflq.api.sensitivity import layer_report, result_report
 from tflq.api.target import complete
@@ -31,6 +31,7 @@ from tflq.precision.problem import Problem
 from tflq.precision.recover import RecoverySettings
 from tflq.precision.search import Point, PrecisionSearch
 from tflq.precision.trial import Requirement, Result
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.precision import result_text, search_page
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from tflq.api.options import Progress, SampleSource, TargetOptions, changed, silent
 from tflq.api.read_model import ModelSource, name_of
-from tflq.api.result import Json, PageResult, TableResult, picked
+from tflq.api.result import PageResult, TableResult, picked
 from tflq.api.run_record import recorded
 from tflq.api.target import complete
 from tflq.api.trials import TrialOptions, open_evaluator, read_subject
 from tflq.converters.precision import LayerWidths
 from tflq.precision import sensitivity as precision
 from tflq.precision.trial import Result
+from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.precision import sensitivity_page
 

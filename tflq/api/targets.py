@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.converters.settings import Setting
 from tflq.converters.targets import Target, find_target, target_names
+from tflq.quoting import Json
 
 
 @dataclass(frozen=True)

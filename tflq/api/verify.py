@@ -15,10 +15,11 @@ from tflq.analysis.verify import Judged, verify_parts
 from tflq.analysis.wide_multipliers import WideMultiplier, wide_multipliers
 from tflq.api.options import Progress, SampleOptions, SampleSource, changed, silent
 from tflq.api.read_model import ModelSource, name_of, read_with_content
-from tflq.api.result import Json, TableResult, picked
+from tflq.api.result import TableResult, picked
 from tflq.api.samples import samples as choose_samples
 from tflq.converters.tflite import model_to_bytes
 from tflq.interpreter.execution.engine import State
+from tflq.quoting import Json
 
 DEFAULT_SAMPLES = 100
 

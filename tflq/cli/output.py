@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tflq import units
-from tflq.api.result import Json as Json
 from tflq.api.result import Result, plain
 from tflq.cli.fit import GAP, fitted
 from tflq.cli.in_force import WIDE
 from tflq.cli.progress import progress as progress
+from tflq.quoting import Json as Json
 from tflq.quoting import json_text, shown
 from tflq.units import number as number
 from tflq.units import size as size

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tflq.api.options import SampleOptions, changed
-from tflq.api.result import Json
 from tflq.api.run import RunOptions, RunResult, run
 from tflq.cli import output
 from tflq.cli.groups import SectionedCommand
@@ -26,6 +25,7 @@ from tflq.cli.options import (
     target_options,
 )
 from tflq.cli.outputs import writing
+from tflq.quoting import Json
 
 if TYPE_CHECKING:
     from tflq.graph import Array

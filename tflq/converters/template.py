@@ -20,14 +20,13 @@ from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import FormatError
 from tflq.files import read_bytes
 from tflq.graph import Graph, Tensor
-from tflq.quoting import json_text
+from tflq.quoting import Json, json_text
 
 VERSION = 1
 _MARK = "tflq_template"
 _KEYS = {_MARK, "target", "settings", "inputs", "layers"}
 _LAYER_KEYS = {"index", "operator", "name", "settings", "ranges", "just_for_display"}
 
-Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Figures = Mapping[str, Mapping[str, float]]
 """Name of a model's tensor -> figures to show beside its layer."""
 

@@ -101,7 +101,7 @@ def test_a_stream_keeps_state_and_independent_samples_do_not(oracle):
 
 def test_state_must_be_chosen():
     model = counter_model()
-    with pytest.raises(OptionError, match="choose state 'independent'"):
+    with pytest.raises(OptionError, match="choose state=independent"):
         Engine(model.main, graphs=model.graphs).run([np.zeros((2, 1, 2), np.float32)])
 
 

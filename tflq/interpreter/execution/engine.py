@@ -137,8 +137,8 @@ class Engine:
             raise OptionError(f"chunks of {chunk_size} samples; 1 or more are needed")
         if self._has_state and samples > 1 and self._state is None:
             raise OptionError(
-                f"the model keeps state and there are {samples} samples: choose state 'independent' (fresh for each "
-                f"sample) or 'stream' (samples are successive invocations)"
+                f"the model keeps state and there are {samples} samples: choose state=independent (fresh for each "
+                f"sample) or state=stream (samples are successive invocations); on the command line --state"
             )
         kept = tuple(dict.fromkeys(self.graph.outputs if keep is None else keep))
         steps = self._program.steps(kept, alone=bool(self.listeners))
