@@ -256,6 +256,20 @@ def behind_zeros(depthwise: bool, clamp: str = "none") -> Make:
     return make
 
 
+def between_blocks(down: int, across: int) -> Make:
+    """A dilated filter as TensorFlow wrote it: between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+
+    def make(b: Network) -> int:
+        blocks, pads = b.whole(down, across), b.whole([down, down], [across, across])
+        count, sides = down * across, [(6 + 2 * n) // n for n in (down, across)]
+        x = b.do("space_to_batch_nd", b.real("x", (1, 6, 6, 4)), blocks, pads, shape=(count, *sides, 4))
+        shape = (count, *(n - 2 for n in sides), 3)
+        y = b.do("conv_2d", x, b.reals(3, 3, 3, 4), b.reals(3), shape=shape, **WHOLE)
+        return b.do("batch_to_space_nd", y, blocks, b.whole([0, 0], [0, 0]), shape=(1, 6, 6, 3))
+
+    return make
+
+
 def written_prelu(swapped: bool) -> Make:
     """relu(x) + c * -relu(-x), as Keras writes PRELU."""
 
@@ -293,6 +307,7 @@ NETWORKS: dict[str, Make] = {
     "a depthwise behind zeros": behind_zeros(True, "relu"),
     "a written slope": written_prelu(False),
     "a written slope, swapped": written_prelu(True),
+    **{f"a filter between blocks of {h} x {w}": between_blocks(h, w) for h, w in ((2, 2), (1, 2), (3, 1), (2, 3))},
     "two mirrored axes": mirrored,
     "three mirrored axes": mirrored_thrice,
     "rows of length 1": unary("l2_normalization", ROWS),
