@@ -8,6 +8,7 @@ import pytest
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_nets import Net
 from tests.support.gap9_types import check, check_type, convert, names, output_of
+from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.constants import constants_of
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType, GraphBuilder
@@ -227,3 +228,47 @@ def test_a_reader_of_a_graph_input_that_was_asked_does_not_follow_it() -> None:
     check(graph, "CONV_2D_0_2_qin0", "uint8", 1 / 32, 128)
     check(graph, "CONV_2D_0_2", "int8", 1 / 32, 0)
     check(graph, "CONCATENATION_0_3", "int8", 1 / 32, 0)
+
+
+def test_edges_with_quantize_nodes_of_the_first_decision_come_last() -> None:
+    """NNTool, run on the network: the Quantize node stands in front of the sum, not of the padded convolution."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 1.06), activation="relu6")
+    y = net.unary("logistic", net.conv(x, (-3.0, 5.0), (3, 3)), (0.0, 1.0))
+    total = net.binary("add", x, net.conv(y, (-4.0, 9.8)), (0.0, 9.8), "relu")
+    graph = convert(net, net.conv(total, (-1.0, 1.0)), SQ8)
+    check(graph, "CONV_2D_0_0_activation", "int8", 1.06 / 127, 0)
+    check(graph, "ADD_0_4_fusion_qin0", "int8", 6 / 127, 0)
+    assert "CONV_2D_0_1_fusion_qin0" not in names(graph)
+
+
+def test_a_fusion_that_is_asked_again_for_nothing_takes_back() -> None:
+    """NNTool, run on the network: x + x reads uint8, the fusion's member writes int8; no Quantize node stands there."""
+    net = Net()
+    x = net.unary("leaky_relu", net.conv(net.x, (-1.2, 0.9)), (-0.12, 0.93), alpha=0.1)
+    y = net.conv(net.x, (-8.0, 7.9))
+    twice, total = net.binary("add", x, x, (-0.24, 1.87)), net.binary("add", x, y, (-8.5, 8.6))
+    products = net.binary("mul", total, twice, (-8.5, 8.6)), net.binary("mul", y, twice, (-9.6, 7.0))
+    model = net.model(net.conv(products[0], WIDE), net.conv(products[1], WIDE))
+    graph = lower(quantised(model, NE16), "gap9")
+    check(graph, "ADD_0_3", "uint8", 2.11 / 255, 29)
+    check(graph, "ADD_0_4_qin0", "int8", 0.93 / 127, 0)
+    check(graph, "MUL_0_5_qin1", "int8", 1.87 / 127, 0)
+    assert "17.14" in departures_of(graph)["CONV_2D_0_0"]
+    with pytest.raises(UnsupportedError, match=r"17\.14.*numerics=exact converts it"):
+        quantised(model, NE16, ["numerics=nntool"])
+
+
+def test_a_filter_on_ne16_does_not_follow_int8_inside_a_fusion() -> None:
+    """M and N as NNTool has them, run on the network: the product asks the sigmoid for int8."""
+    net = Net()
+    x = net.unary("logistic", net.conv(net.x, (-30.0, 30.0)), (0.0, 0.99609375))
+    rectified = net.conv(x, (0.0, 3.7), activation="relu")
+    product = net.binary("mul", net.conv(net.x, (-3.0, 3.0)), x, (-3.0, 3.0))
+    model = net.model(net.conv(rectified, (-2.0, 2.0)), net.conv(product, (-2.0, 2.0)))
+    graph = lower(quantised(model, NE16, ["numerics=nntool"]), "gap9")
+    check(graph, "CONV_2D_0_2_fusion_qin0", "uint8", 1 / 255, 0)
+    constants = constants_of(graph)
+    assert constants["CONV_2D_0_2/multiplier"].tolist() == [177, 83, 245, 85]
+    assert constants["CONV_2D_0_2/shift"].tolist() == [16, 15, 17, 15]
+    assert "CONV_2D_0_2" not in departures_of(graph)

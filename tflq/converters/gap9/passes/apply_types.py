@@ -7,7 +7,7 @@ from dataclasses import replace
 from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.types.network import GRAPH_OUTPUT
-from tflq.converters.gap9.types.plan import TypePlan
+from tflq.converters.gap9.types.plan import TAKEN, TypePlan
 from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.rewrite import with_attributes, with_input
@@ -17,8 +17,6 @@ from tflq.interpreter.kernels.gap9.rounding import code_type
 _DEPARTURE = "NNTool computes M and N for the type in front of the Quantize node, not for the one behind it (17.7)"
 
 _WORDS = "NNTool gives the pool and the ReLU behind it int8, and takes it for int16 (17.9)"
-
-_TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 
 
 def apply_types(graph: Graph, plan: TypePlan) -> Graph:
@@ -34,7 +32,7 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
     sources = {}
     for index, affine in plan.outside.items():
         outside = {"outside_scale": float(affine.scale[0]), "outside_zero_point": int(affine.zero_point[0])}
-        result.nodes[index] = with_attributes(result.nodes[index], departure=_TAKEN, **outside)
+        result.nodes[index] = with_attributes(result.nodes[index], departure=TAKEN, **outside)
         last = next(unit.outputs[0] for unit in plan.units if unit.nodes[0] == index)
         sources[last] = outside
     _insert_conversions(result, plan)

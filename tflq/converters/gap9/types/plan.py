@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
+from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.passes.constants import quantise_layer
 from tflq.converters.gap9.passes.slices import UNUSED
 from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
@@ -23,9 +24,12 @@ from tflq.graph.quantisation import FloatArray
 
 InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number)."""
+EdgePlace = tuple[int, int, int]
+"""(tensor, consumer, position) of an edge."""
 _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
+TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
@@ -42,7 +46,7 @@ class TypePlan:
         inside: filter -> the type of input that NNTool computes its M and N for, where that is another one.
         outside: filter of a fusion -> the type that NNTool's readers take its result for, where its members write
             another one; with numerics=nntool alone.
-        failing: pool -> why NNTool does not compute it so together with the ReLU behind it.
+        failing: first node of a fusion -> why NNTool does not compute the fusion so.
     """
 
     units: tuple[Unit, ...]
@@ -68,9 +72,8 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     flat = _flattening(graph)
     units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
     network = _network(graph, units, flat, options, positive)
-    decided = network.resolved
-    order = resolve_forward(network, graph.inputs, lambda u: _open_constants(graph, units[u], decided[u], options))
-    eliminate(network, order)
+    _moved_last(network, _first_conversions(graph, units, flat, options, positive))
+    _decide(graph, units, network, options)
     types: dict[int, Affine] = {}
     conversions: dict[InputPlace, Affine] = {}
     alone: set[InputPlace] = set()
@@ -95,6 +98,41 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     return TypePlan(tuple(units), types, conversions, frozenset(alone), _inside(units, network), outside, failing)
 
 
+def _decide(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> None:
+    decided = network.resolved
+    order = resolve_forward(network, graph.inputs, lambda u: _open_constants(graph, units[u], decided[u], options))
+    eliminate(network, order)
+
+
+def _first_conversions(
+    graph: Graph,
+    units: list[Unit],
+    flat: Mapping[int, int],
+    options: Mapping[str, LayerOptions],
+    positive: frozenset[int],
+) -> frozenset[EdgePlace]:
+    """Return the edges on which NNTool puts Quantize nodes when it fuses: it then decides types for SQ8, 8 bits."""
+    software = [replace(unit, engine=SQ8 if unit.engine else "") for unit in units]
+    narrow = {
+        name: replace(
+            o, use_ne16=False, feature_bits=8, weight_bits=8, softmax_out_8bits=False, allow_asymmetric_out=False
+        )
+        for name, o in options.items()
+    }
+    network = _network(graph, software, flat, narrow, positive)
+    try:
+        _decide(graph, software, network, narrow)
+    except UnsupportedError:
+        return frozenset()
+    return frozenset((e.tensor, e.consumer, e.position) for e in network.edges() if e.in_conflict)
+
+
+def _moved_last(network: Network, conversions: frozenset[EdgePlace]) -> None:
+    """NNTool removes those nodes before it decides types again, which puts their edges behind a tensor's others."""
+    for edges in network.edges_out.values():
+        edges.sort(key=lambda e: (e.tensor, e.consumer, e.position) in conversions)
+
+
 def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
     found = {}
     for number, edges in enumerate(network.edges_in):
@@ -105,22 +143,19 @@ def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
 
 
 def _outside(graph: Graph, units: list[Unit], network: Network) -> dict[int, Affine]:
-    """What NNTool's members of a fusion were asked for in vain, they write all the same.
+    """With numerics=nntool: filter of a fusion that `_taken_for_another` -> the type that its readers take.
 
     Raises:
-        UnsupportedError: with numerics=nntool, where such a result is read without a Quantize node.
+        UnsupportedError: such a result is read without a Quantize node.
     """
     found = {}
-    for number, inner in network.inner.items():
+    for number in _taken_for_another(units, network):
         unit, stated = units[number], network.resolved[number].outputs[0]
-        first = graph.nodes[unit.nodes[0]]
-        written = inner.outputs[0]
-        if not unit.is_filter or len(unit.nodes) == 1 or written.agrees(stated):
-            continue
-        if first.attributes.text("numerics", "exact") != "nntool":
+        if graph.nodes[unit.nodes[0]].attributes.text("numerics", "exact") != "nntool":
             continue
         readers = network.edges_out[unit.outputs[0]]
-        if written.codes != stated.codes or not all(edge.in_conflict for edge in readers):
+        same_codes = network.inner[number].outputs[0].codes == stated.codes
+        if not same_codes or not all(edge.in_conflict for edge in readers):
             raise UnsupportedError(
                 f"{graph.where(unit.nodes[0])}: NNTool's fusion writes another type than its readers take it for "
                 "(17.14), which is reproduced in front of Quantize nodes alone; numerics=exact converts it"
@@ -129,13 +164,27 @@ def _outside(graph: Graph, units: list[Unit], network: Network) -> dict[int, Aff
     return found
 
 
+def _taken_for_another(units: list[Unit], network: Network) -> list[int]:
+    """Return the fusions that begin with a filter whose members write, in NNTool, what they were asked for in vain."""
+    return [
+        number
+        for number, inner in network.inner.items()
+        if units[number].is_filter
+        and len(units[number].nodes) > 1
+        and not inner.outputs[0].agrees(network.resolved[number].outputs[0])
+    ]
+
+
 def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> dict[int, str]:
-    """Pools with a ReLU behind them that get unsigned types: NNTool's fusion of the two has a signed kernel alone.
+    """Fusions that NNTool does not compute rightly as they are typed.
+
+    A filter's whose readers take it for another type. Pools with a ReLU behind them that get unsigned types: NNTool's
+    fusion of the two has a signed kernel alone.
 
     Raises:
         UnsupportedError: with numerics=nntool.
     """
-    found = {}
+    found = {units[number].nodes[0]: TAKEN for number in _taken_for_another(units, network)}
     for number, unit in enumerate(units):
         written = network.resolved[number].outputs[0].codes
         if unit.operator not in POOLS or len(unit.nodes) == 1 or written.signed:

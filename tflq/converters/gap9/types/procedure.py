@@ -132,11 +132,15 @@ class _Attempt:
         if edge.producer == GRAPH_INPUT:
             self._graph_input(edge, way | {unit})
             return
+        again = unit in self.asked
         self.asked.add(unit)
         self._settle_constants(unit)
-        found = self._resolve(unit, self._demands(unit))
+        demands = self._demands(unit)
+        found = self._resolve(unit, demands)
         if found is not None:
             self._set(unit, found)
+        elif again and demands[0] is None:
+            self._take_back(unit)
         self._go_down(unit, edge, way | {unit})
         self._go_up(unit, None, way | {unit})
 
@@ -174,12 +178,16 @@ class _Attempt:
         network = self.network
         self._settle_constants(unit)
         if unit in self.asked:
-            network.resolved[unit] = self.before[unit]
-            self._publish(unit)
+            self._take_back(unit)
             self._go_down(unit, None, way)
         found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
         if found is not None and not found.inputs[0].agrees(network.inner[unit].inputs[0]):
             network.inner[unit] = found
+
+    def _take_back(self, unit: int) -> None:
+        """Let a fusion write again what it wrote before the attempt; its members keep what they were asked for."""
+        self.network.resolved[unit] = self.before[unit]
+        self._publish(unit)
 
     def _demands(self, unit: int) -> list[Choice | None]:
         tensors = self.network.tensors_out[unit]

@@ -97,10 +97,12 @@ class Resolver:
 
         NNTool's flaw: its M and N then fit another input than the one that comes (docs/gap9.md, 17). Only a filter that
         writes by itself what it writes in the fusion does so: with a ReLU or pool, not with a ReLU6 or curve (None).
+        Nor does one that cannot take what comes: a filter on NE16 where int8 does.
         """
         nobody = (None,) * len(before.members[0].outputs)
         found = self._one(0, arrived, nobody)
-        if not found.outputs[0].agrees(before.members[0].outputs[0]):
+        takes = found.inputs[0].agrees(arrived[0])
+        if not takes or not found.outputs[0].agrees(before.members[0].outputs[0]):
             return None
         return Resolved((Decision(found.inputs, before.members[0].outputs), *before.members[1:]))
 
