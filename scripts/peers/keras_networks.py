@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -313,6 +313,9 @@ FAMILIES: tuple[Callable[[Drawer, Value], Value], ...] = (
     dense_blocks, shuffled, normalised_inputs, transformer, dilated, weighted,
 )  # fmt: skip
 
+ATTEMPTS = 10
+"""Draws of a network before a campaign ends."""
+
 
 def draw(rng: np.random.Generator, family: Callable[[Drawer, Value], Value]) -> Any:  # noqa: ANN401 - a Keras model
     """A Keras model with random weights and statistics."""
@@ -352,10 +355,23 @@ def converted(model: Any, rng: np.random.Generator, is_quantised: bool) -> bytes
 def random_networks(count: int, seed: int, folder: Path) -> Iterator[tuple[str, Path, None]]:
     """Name, file and no samples of each network; every third one is int8."""
     for index in range(count):
-        rng = np.random.default_rng([seed, index])
-        keras().utils.clear_session()
         family = FAMILIES[index % len(FAMILIES)]
         name = f"{family.__name__}_{seed}_{index}"
         path = folder / f"{name}.tflite"
-        path.write_bytes(converted(draw(rng, family), rng, index % 3 == 2))
+        path.write_bytes(_drawn(family, [seed, index], index % 3 == 2))
         yield name, path, None
+
+
+def _drawn(family: Callable[[Drawer, Value], Value], seed: list[int], is_quantised: bool) -> bytes:
+    """A file of a family; the next draw's where TFLiteConverter refuses one (int8 MAXIMUM beside a sigmoid).
+
+    Raises:
+        RuntimeError: it refuses all of them.
+    """
+    for attempt in range(ATTEMPTS):
+        rng = np.random.default_rng([*seed, attempt] if attempt else seed)
+        keras().utils.clear_session()
+        network = draw(rng, family)
+        with suppress(RuntimeError):  # its own lines have said why
+            return converted(network, rng, is_quantised)
+    raise RuntimeError(f"TFLiteConverter refuses {ATTEMPTS} networks of family {family.__name__}, seed {seed}")

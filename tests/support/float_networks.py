@@ -242,6 +242,47 @@ def behind_a_move(operator: str, mover: str, filtered: bool) -> Make:
     return make
 
 
+def behind_zeros(depthwise: bool, clamp: str = "none") -> Make:
+    """A filter behind zeros of four widths."""
+
+    def make(b: Network) -> int:
+        pads = b.whole([0, 0], [1, 2], [0, 3], [0, 0])
+        x = b.do("pad", image(b), pads, shape=(1, 8, 9, 4))
+        if not depthwise:
+            return b.conv(x, 3, 3, clamp=clamp)
+        given = (b.reals(1, 3, 3, 4), b.reals(4))
+        return b.do("depthwise_conv_2d", x, *given, shape=(1, 6, 7, 4), **WHOLE, fused_activation_function=clamp)
+
+    return make
+
+
+def between_blocks(down: int, across: int) -> Make:
+    """A dilated filter as TensorFlow wrote it: between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+
+    def make(b: Network) -> int:
+        blocks, pads = b.whole(down, across), b.whole([down, down], [across, across])
+        count, sides = down * across, [(6 + 2 * n) // n for n in (down, across)]
+        x = b.do("space_to_batch_nd", b.real("x", (1, 6, 6, 4)), blocks, pads, shape=(count, *sides, 4))
+        shape = (count, *(n - 2 for n in sides), 3)
+        y = b.do("conv_2d", x, b.reals(3, 3, 3, 4), b.reals(3), shape=shape, **WHOLE)
+        return b.do("batch_to_space_nd", y, blocks, b.whole([0, 0], [0, 0]), shape=(1, 6, 6, 3))
+
+    return make
+
+
+def written_prelu(swapped: bool) -> Make:
+    """relu(x) + c * -relu(-x), as Keras writes PRELU."""
+
+    def make(b: Network) -> int:
+        x = b.conv(image(b), 4)
+        inner = b.do("neg", b.do("relu", b.do("neg", x)))
+        slope = b.reals(4, least=0.25)
+        terms = b.do("relu", x), b.do("mul", *((slope, inner) if swapped else (inner, slope)), shape=b.shapes[x])
+        return b.do("add", *(terms[::-1] if swapped else terms))
+
+    return make
+
+
 BOTH = [(False, False), (False, True), (True, False), (True, True)]
 NETWORKS: dict[str, Make] = {
     **{f"filters of one pixel, biases {bias}": filters_in_a_row(bias) for bias in BOTH},
@@ -262,6 +303,11 @@ NETWORKS: dict[str, Make] = {
     "normalised, constants first": normalised(True, True, swapped=True),
     "normalised, read inside": normalised(True, True, extra=True),
     **{f"normalised by Keras, negated {n}": normalised_by_keras(True, n) for n in (False, True)},
+    "a filter behind zeros": behind_zeros(False),
+    "a depthwise behind zeros": behind_zeros(True, "relu"),
+    "a written slope": written_prelu(False),
+    "a written slope, swapped": written_prelu(True),
+    **{f"a filter between blocks of {h} x {w}": between_blocks(h, w) for h, w in ((2, 2), (1, 2), (3, 1), (2, 3))},
     "two mirrored axes": mirrored,
     "three mirrored axes": mirrored_thrice,
     "rows of length 1": unary("l2_normalization", ROWS),

@@ -13,6 +13,9 @@ import pytest
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
 from tests.support.gap9_read_back import read_graph
+from tflq.converters.gap9.passes.choose_engines import NE16, SQ8
+from tflq.converters.gap9.passes.recurrent import cell_maximum
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.targets import find_target
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
@@ -139,3 +142,17 @@ def test_a_cell_needs_a_range() -> None:
 def test_wide_features_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="features of 16 bits"):
         quantised(case("ne16")[3], "gap9-ne16", ["feature_bits=16"])
+
+
+@pytest.mark.parametrize(
+    ("clip", "reach", "ne16", "sq8"),
+    [(0.0, 0.5, 1, 0.5), (0.0, 3, 3, 3), (0.0, 90, 64, 64), (70.0, 1, 64, 64), (2.0, 9, 2, 2)],
+)
+def test_the_largest_cell(clip: float, reach: float, ne16: float, sq8: float) -> None:
+    """docs/gap9.md, 13: cell_clip, else max|cell| (NE16: at least 1), at most 64."""
+    source = read_model(data_path("golden", "gap9", "lstm.tflite")).main.copy()
+    node = next(n for n in source.nodes if n.operator == "unidirectional_sequence_lstm")
+    state = node.inputs[19]
+    source.tensors[state] = replace(source.tensors[state], range=limits(-reach, reach / 2))
+    for engine, wanted in ((NE16, ne16), (SQ8, sq8)):
+        assert cell_maximum(source, with_attributes(node, cell_clip=clip, engine=engine)) == wanted

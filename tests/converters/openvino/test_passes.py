@@ -227,6 +227,7 @@ def test_a_files_zero_points_stay_where_they_may(zero_point: int) -> None:
     (node,) = (n for n in made.nodes if n.operator == "fully_connected")
     stored, source = made.tensors[node.inputs[1]], graph.tensors[graph.nodes[0].inputs[1]]
     assert np.array_equal(dequantise(stored.data, stored.affine), dequantise(source.data, source.affine))
+    assert (stored.dtype, stored.affine.bits) == (DType.INT8, 8)
     assert node.attributes.text("engine") == ("f32" if zero_point != 128 else "u8/i8")
 
 

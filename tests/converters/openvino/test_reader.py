@@ -136,6 +136,29 @@ def test_constants_of_fewer_axes_are_spread_as_numpy_does(shape: tuple[int, ...]
     assert np.array_equal(Engine(graph, "float").run([x])[graph.outputs[0]], x + value)
 
 
+@pytest.mark.parametrize(
+    ("stored", "kind"), [(np.int32, "i64"), (np.int64, "i32"), (np.float32, "i64"), (np.float32, "i32")]
+)
+def test_a_constant_shape_may_be_converted(stored: type, kind: str) -> None:
+    b = Builder("converted")
+    x = np.arange(24, dtype=np.float32).reshape(1, 1, 24)
+    shape = b.add("Convert", "c", [b.constant("s", np.array([4, 6], stored))], (2,), kind, destination_type=kind)
+    b.result("y", b.add("Reshape", "r", [b.parameter("x", (1, 24)), shape], (4, 6), special_zero="false"))
+    graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
+    assert np.array_equal(Engine(graph, "float").run([x])[graph.outputs[0]], x.reshape(1, 4, 6))
+
+
+@pytest.mark.parametrize("stored", [np.int8, np.uint8, np.float32])
+def test_a_constant_operand_may_be_converted(stored: type) -> None:
+    b = Builder("converted")
+    x, c = np.ones((1, 1, 6), np.float32), np.array([[3, 1, 4, 1, 5, 9]], stored)
+    operand = b.add("Convert", "c", [b.constant("s", c)], (1, 6), "f32", destination_type="f32")
+    y = b.add("Add", "a", [b.parameter("x", (1, 6)), operand], (1, 6), auto_broadcast="numpy")
+    b.result("y", y)
+    graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
+    assert np.array_equal(Engine(graph, "float").run([x])[graph.outputs[0]], x + c)
+
+
 def test_one_group_is_a_convolution() -> None:
     """Also of one channel: the same operator, so the same settings reach it, and the same numbers."""
     rng = np.random.default_rng(8)

@@ -159,6 +159,15 @@ def test_slopes() -> None:
     assert "alpha is -0.5; slopes from 0 are known" in refused(unary("leaky_relu", ONE, alpha=-0.5))
 
 
+@pytest.mark.parametrize(("largest", "is_taken"), [(127.9, True), (128.0, False), (2.0**-25, True), (2.0**-26, False)])
+def test_slopes_beyond_8_bits_and_a_shift(largest: float, is_taken: bool) -> None:
+    graph = unary("prelu", ONE, np.float32([-largest, largest / 2]))
+    if is_taken:
+        lower(quantised(graph), "tpu_mlir")
+    else:
+        assert "the largest slope is" in refused(graph)
+
+
 def test_strides_of_pools() -> None:
     b = GraphBuilder("pool")
     x = b.input("x", (1, 40, 40, 1), FLOAT)

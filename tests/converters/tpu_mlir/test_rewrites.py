@@ -26,6 +26,7 @@ from tflq.interpreter import Engine
 
 SCHEMES = {"float16": ([], ["*:mode=F16"]), "symmetric": ([], []), "asymmetric": (["asymmetric=true"], [])}
 """Settings of the whole network, and of layers."""
+NORM = "layer_normalization"
 FAR = 0.025
 """Three steps of 1/127: what the drawn networks may lose in 8 bits, of their largest result."""
 
@@ -88,3 +89,19 @@ def test_a_normalisation_with_beta_alone_is_refused(make: Make) -> None:
     b = Network()
     with pytest.raises(UnsupportedError, match="with beta and without gamma"):
         quantised(b.build([make(b)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "operator"),
+    [("a written slope", "prelu"), ("a written slope, swapped", "prelu"), ("normalised, gamma True, beta True", NORM),
+     ("normalised, constants first", NORM), ("normalised by Keras, negated True", NORM), ("softsign", "softsign"),
+     ("squares of a difference", "mul"), ("rows of length 1", "div")],
+)  # fmt: skip
+def test_forms_that_are_one_layer(name: str, operator: str) -> None:
+    graph = quantised(built(name)[0])
+    assert [n.operator for n in graph.nodes].count(operator) == 1
+
+
+@pytest.mark.parametrize("name", ["normalised, read inside"])
+def test_forms_that_are_read_inside_stay(name: str) -> None:
+    assert "pow" in [n.operator for n in quantised(built(name)[0]).nodes]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, floor, tanh
 
@@ -18,7 +19,7 @@ from tflq.interpreter.kernels.gap9.expressions.tree import Symbol
 from tflq.interpreter.kernels.gap9.expressions.values import Value
 from tflq.interpreter.kernels.gap9.linear import Rescaling
 from tflq.interpreter.kernels.gap9.mul_bias import mul_bias, multiplier_bits
-from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
+from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up, shift_between
 from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import exp_q15, sigmoid_q15, tanh_q15
 from tflq.interpreter.numerics.requantise import requantise
@@ -160,3 +161,13 @@ def test_the_bounds_of_a_product_hold_every_product(scales: tuple[float, float])
     assert found.bounds[0] <= every.min()
     assert found.bounds[1] >= every.max()
     assert found.unit * 2.0**found.q == scales[0] * scales[1]
+
+
+@pytest.mark.parametrize(("off", "shift"), [(0.0, 8), (0.9e-4, 8), (-0.9e-4, 8), (1.1e-4, 0), (-1.1e-4, 0)])
+def test_two_widths_whose_scales_count_as_one(off: float, shift: int) -> None:
+    """|S_8 - 256 S_16| <= 1e-4, zero points 0, both signed (docs/gap9.md, 17.17)."""
+    wide = Affine.per_tensor(np.float64(0.5 / 256), 0, 16, signed=True)
+    narrow = Affine.per_tensor(np.float64(0.5 + off), 0, 8, signed=True)
+    assert (shift_between(narrow, wide), shift_between(wide, narrow)) == (shift, -shift)
+    for other in (replace(narrow, zero_point=np.array([1])), replace(narrow, signed=False)):
+        assert (shift_between(other, wide), shift_between(wide, other)) == (0, 0)

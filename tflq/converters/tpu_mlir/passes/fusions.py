@@ -19,7 +19,7 @@ from tflq.converters.tpu_mlir.passes.forms import (
     scalar_of,
 )
 from tflq.errors import UnsupportedError
-from tflq.graph import ABSENT, Array, Graph, Node
+from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 
 Reals = NDArray[np.float32]
@@ -205,7 +205,7 @@ def _scale_and_offset(graph: Graph, node: Node) -> tuple[Factors, Reals | None] 
         return None
     operand = constant_of(graph, node)
     assert operand is not None
-    value: Array = operand[0].reshape(-1)
+    value = operand[0].reshape(-1)
     if node.operator == "add":
         return (np.ones_like(value), value) if form_of(graph, node) is Form.CHANNEL else None
     if node.operator == "div":
