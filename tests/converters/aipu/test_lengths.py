@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.support.aipu_layers import MODES, Output, float_layer, run_layer
+from tflq.cli import main
 from tflq.converters.aipu import AIPU
 from tflq.converters.aipu.translate import translate
 from tflq.converters.settings import parse_settings
+from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
-from tflq.graph import DType, Graph, GraphBuilder, Range
+from tflq.graph import DType, Graph, GraphBuilder, Model, Range
 from tflq.interpreter import Engine, lower
 
 LARGEST = 5.913592338562012
@@ -100,6 +103,22 @@ def test_a_limit_beyond_32_bits_goes() -> None:
     """The Optimizer's Eltwise would compute 0 with it."""
     assert [node.operator for node in translate(_normalised(), "m").nodes] == ["reduce", "reciprocal", "mul"]
     assert "eltwise" in [node.operator for node in translate(_normalised(100.0), "m").nodes]
+
+
+def test_convert_names_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = np.random.default_rng(3).uniform(0.5, 2, (6, 1, 6)).astype(np.float32)
+    np.save(tmp_path / "x.npy", samples)
+    words = "left out, because no value reaches its limit; the Optimizer, whose 32 bits do not hold the limit, computes"
+    for limit, settings, is_named in (
+        (1e12, [], True),
+        (1e12, ["-s", "parser_faults=true"], False),
+        (100.0, [], False),
+    ):
+        (tmp_path / "m.tflite").write_bytes(model_to_bytes(Model([_normalised(limit)])))
+        command = ["convert", str(tmp_path / "m.tflite"), "-t", "aipu", "--calibrate", str(tmp_path / "x.npy")]
+        assert main([*command, *settings, "--force", "-o", str(tmp_path / "a")]) == 0
+        shown = " ".join("".join(capsys.readouterr()).split())
+        assert shown.count(words) == is_named
 
 
 def test_two_roots_of_one_square() -> None:

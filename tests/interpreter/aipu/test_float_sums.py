@@ -9,8 +9,9 @@ from tflq.graph import Array, DType, Graph
 from tflq.graph.builder import GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.accumulate import Window
+from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS, float_products, float_transposed
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS, float_products, float_transposed, sums_of_weights
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
@@ -49,6 +50,32 @@ def test_products_are_added_in_order(
     wanted = [[_in_order(x[i].tolist(), y[:, j].tolist(), is_fused) for j in range(columns)] for i in range(rows)]
     assert found.astype(np.int64).tolist() == wanted
     assert np.any(found != x @ y)
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted"),
+    [
+        (29, [-30479148, -40256116, -28560804]),
+        (100, [-161786912, -158704992, -150763696]),
+        (1157, [-1519615616, -1589867008, -1547167360]),
+        (5001, [-6786393088, -7030480896, -6864824832]),
+        (40003, [-55465803776, -55165308928, -55419949056]),
+    ],
+)
+def test_sums_of_weights_are_the_tools(size: int, wanted: list[int]) -> None:
+    """What PyTorch 2.13 gives for (w * zp).sum(dim=1), the Optimizer's expression; not the rounded exact sum."""
+    weights = np.random.default_rng(size).integers(-2047, 2048, (3, size)) + 900
+    found = sums_of_weights(-1531, weights)
+    assert found.dtype == np.float32
+    assert found.astype(np.int64).tolist() == wanted
+    assert np.any(found != (weights * -1531).sum(axis=1).astype(np.float32))
+    assert sums_of_weights(0, weights).tolist() == [0, 0, 0]
+
+
+def test_a_short_sum_of_weights() -> None:
+    """Fewer than 8 numbers: four chains of one, the others added to the first; PyTorch 2.13 gives the same."""
+    rows = np.float32([[16777216, 1, 1, 1, 1, 1, 1], [1, 1, 1, 16777216, 1, 1, 1], [1, 16777216, 1, 1, 1, 1, 1]])
+    assert cascade_sums(rows).astype(np.int64).tolist() == [16777216, 16777222, 16777220]
 
 
 def test_taps_are_added_last_to_first_and_then_the_bias() -> None:

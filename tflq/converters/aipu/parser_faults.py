@@ -6,7 +6,7 @@ layers; with `parser_faults=true` it makes the Parser's files.
 
 It keeps a minimum or maximum by a number that 32 bits do not hold, as Keras' UnitNormalization writes it. The Optimizer
 brings both sides to one scale, in which nothing is left of the other side: the result is 0. tflq leaves such a layer
-out, which nothing reaches; with `parser_faults=true` it stays.
+out, which nothing reaches, and names it; with `parser_faults=true` it stays.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import DType, Graph
 
@@ -26,6 +27,10 @@ _FOLDED = {"sub": ("", 0.0), "squared_difference": ("_pow", 0.0), "div": ("", 1.
 """Operator -> what the Constant's name ends in, and its value."""
 
 LIMITS = ("minimum", "maximum")
+_LEFT_OUT = (
+    "left out, because no value reaches its limit; the Optimizer, whose 32 bits do not hold the limit, computes 0: "
+    f"{PARSER_FAULTS}=true gives its files"
+)
 _SQUARED = ("mul",)
 _SPLITS = ("split", "split_v")
 
@@ -46,8 +51,9 @@ def with_faults(source: Graph) -> tuple[Graph, dict[int, tuple[str, float]]]:
     return result, folded
 
 
-def without_unreached_limits(layers: Layers) -> None:
-    """Take away minima and maxima by constants beyond 32 bits."""
+def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
+    """Take away minima and maxima by constants beyond 32 bits, and return the names of those that something read."""
+    gone: list[str] = []
     for node in list(layers.nodes.values()):
         sides = [layers.constant(t) for t in node.inputs] if node.operator in LIMITS else []
         for place, side in enumerate(sides):
@@ -55,14 +61,17 @@ def without_unreached_limits(layers: Layers) -> None:
             if side is None or layers.shape(other) != layers.shape(node.outputs[0]):
                 continue
             limits = np.asarray(side, np.float64) * (1 if node.operator == "minimum" else -1)
-            if (limits > DType.INT32.maximum).all():
+            if (limits > DType.INT32.maximum).all() and layers.uses(node.outputs[0]):
                 layers.redirect(node.outputs[0], other)
+                gone.append(node.name)
     layers.prune()
+    return tuple(gone)
 
 
 def departures(graph: Graph) -> Mapping[str, str]:
-    """Return the layers of a quantised graph of which the Parser makes others: name -> what it makes."""
-    found: dict[str, str] = {}
+    """Return the layers of which the tools make others than a quantised graph has: name -> what they make."""
+    left_out = graph.extra.left_out if isinstance(graph.extra, Origin) else ()
+    found = dict.fromkeys(left_out, _LEFT_OUT)
     for node in (graph.nodes[index] for index in _of_one_split(graph)):
         method = str(node.attributes.get("method", node.operator)).lower()
         if method in (*_SQUARED, *_FOLDED):

@@ -48,8 +48,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
             work.places[t] = work.layer_of_constant(work.name_of(t), known[t])
     layers = work.layers
     layers.outputs = [work.operand(t) for t in source.outputs]
-    if not faults:
-        without_unreached_limits(layers)
+    left_out = () if faults else without_unreached_limits(layers)
     run_parser(layers)
     order = layers.order()
     inputs = [work.places[t] for t in source.inputs]
@@ -63,6 +62,7 @@ def translate(source: Graph, name: str, faults: bool = False) -> Graph:
         tuple(order),
         {tensor: t for tensor, t in sources.items() if tensor in present},
         {layer: node for layer, node in layers.settings.items() if layer in layers.nodes and node},
+        left_out=left_out,
     )
     validate(graph, "Compass layers")
     return graph

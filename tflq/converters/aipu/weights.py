@@ -13,6 +13,7 @@ import numpy as np
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import symmetric_scale
 from tflq.graph import Affine, DType, Tensor
+from tflq.interpreter.kernels.aipu.float_sums import sums_of_weights
 from tflq.interpreter.kernels.aipu.linear import filter_ratios
 from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shifts
 from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, reciprocal, scale_of
@@ -48,17 +49,16 @@ def scaled_weights(
 
 
 def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOptions) -> Tensor:
-    """Return b_q = clamp(clamp(RNE(s_x * s_w * b)) + zp_x * sum(w_q)), one for each output channel.
+    """Return b_q = clamp(clamp(RNE(s_x * s_w * b)) + sum(zp_x * w_q)), one for each output channel.
 
     Of these the hardware may keep its effective bits only: k = ceil(max(log2(max / lmax), log2(min / lmin))) with the
     limits of that width; the low k bits become 0. Source: Compass Optimizer, ops/conv.py, clear_lower_bits_for_bias.
     """
     s = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
     affine = affine_of(s, 0, options.bias_bits)
-    codes = np.asarray(weights.data, np.int64)
-    sums = offset_of(x) * codes.reshape(codes.shape[0], -1).sum(axis=1)
-    # The Optimizer adds in float32: biases beyond 2^24 lose bits.
-    folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums.astype(np.float32)).astype(np.float64)
+    # The Optimizer adds in float32: sums and biases beyond 2^24 lose bits.
+    sums = sums_of_weights(offset_of(x), np.asarray(weights.data))
+    folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums).astype(np.float64)
     limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
     return _constant(biases, cleared(limited, options.bias_effective_bits), affine)
 

@@ -12,7 +12,10 @@ convolves: without a stride and where the stride divides the kernel, one fused s
 and then the columns, last to first without a stride, else first to last; any other stride: one fused sum over all taps,
 first to last. The bias is added last.
 
-Source: Compass Optimizer, ops/matmul.py, deconv.py; PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
+What zp_x adds to each output is PyTorch's own sum (accumulate/cascade.py), in biases and in ConvTranspose's forward.
+
+Source: Compass Optimizer, ops/matmul.py, deconv.py, conv.py (compute_input_zp_mul_reduce_weight); PyTorch,
+aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from itertools import groupby
 import numpy as np
 
 from tflq.graph import Array, Node
+from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
 from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.transposed import Slices, Transposed
@@ -41,6 +45,12 @@ _Tap = tuple[int, int, Slices, Slices]
 def sums_of(node: Node) -> str:
     """Return the library whose sums a layer has; none where they are exact."""
     return library_of(node) if node.attributes.boolean(FLOAT_SUMS, False) else ""
+
+
+def sums_of_weights(zp: int, weights: Array) -> Floats:
+    """Return the sums of zp * w of each output, in float32: whole numbers [O, ...] -> float32[O]."""
+    rows = weights.reshape(weights.shape[0], -1).astype(np.float32)
+    return cascade_sums(rows * np.float32(zp)) if zp else np.zeros(len(rows), np.float32)
 
 
 def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Floats:

@@ -36,7 +36,7 @@ from tflq.interpreter.accumulate.transposed import (
     prepare_transposed,
 )
 from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
-from tflq.interpreter.kernels.aipu.float_sums import float_transposed, sums_of
+from tflq.interpreter.kernels.aipu.float_sums import float_transposed, sums_of, sums_of_weights
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import (
     Multiplier,
@@ -151,7 +151,7 @@ class ConvTransposeParams:
         filter: weights [O, KH, KW, C] and rule.
         prepared: the packed weights, and the window.
         input_offset: zp_x.
-        folded: zp_x * sum(w), int64[O].
+        folded: zp_x * sum(w), int64[O]; with a library its own sum.
         library: whose float32 sums these are; none where they are exact.
     """
 
@@ -275,8 +275,10 @@ def lower_conv_transpose(node: Node, operands: Operands) -> ConvTransposeParams:
     weights, place = transposed_of(node, found.weights, output)
     zp = offset_of(x)
     prepared = prepare_transposed(weights, place, magnitude_of(x) + 2 * abs(zp))
-    folded = zp * weights.reshape(weights.shape[0], -1).sum(axis=1)
-    return ConvTransposeParams(found, prepared, zp, folded, sums_of(node))
+    library = sums_of(node)
+    exact: Integers = zp * weights.reshape(weights.shape[0], -1).sum(axis=1)
+    folded = sums_of_weights(zp, found.weights).astype(np.int64) if library else exact
+    return ConvTransposeParams(found, prepared, zp, folded, library)
 
 
 def run_conv_transpose(params: ConvTransposeParams, x: Array, *_constants: Array) -> tuple[Array, ...]:
