@@ -44,3 +44,14 @@ def test_a_table_is_read_from_the_lowest_value_of_its_bits(bits: int) -> None:
     read = AIPU.encode(X, graph.tensors[graph.inputs[0]]) * x.scale[0]
     step = 0 if bits < 12 else 5 * x.scale[0]
     assert np.abs(codes * y.scale[0] - np.tanh(read)).max() <= 0.51 * y.scale[0] + step + (1.0 / (1 << bits))
+
+
+@pytest.mark.parametrize(("bits", "kind"), [(8, "uint8"), (12, "aligned_uint12"), (16, "uint16")])
+def test_the_input_of_moments_has_a_multiplier_of_the_type_of_the_variance(bits: int, kind: str) -> None:
+    """As the Optimizer writes it for a layer norm with activations of each width."""
+    outputs = [Output((1, 1), (-1.0, 1.0)), Output((1, 1), (0.0, 4.0))]
+    graph = float_layer("moments", [X], outputs, axis=(1,), keepdims=True)
+    settings = parse_settings(AIPU.settings, [f"activation_bits={bits}"])
+    _, layer = network_of(lower(AIPU.quantise(graph, settings), AIPU.arithmetic)).layers
+    assert layer.entries["input_scale_type"] == kind
+    assert layer.tops[1].dtype == kind

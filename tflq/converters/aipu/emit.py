@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from tflq.converters.aipu.descriptor import ARITHMETIC
-from tflq.converters.aipu.emitted import Emitted, FromFile, Lowered, emitted_by
+from tflq.converters.aipu.emitted import Emitted, FromFile, Lowered, emitted_by, stored_type
 from tflq.converters.aipu.floating import float_layers
 from tflq.converters.aipu.operators import LAYERS
 from tflq.converters.aipu.options import REQUESTED
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.rewrites import CUT, MERGED
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, DType, Graph, Node, Tensor
+from tflq.graph import Array, DType, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter import lower
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, reciprocal, scale_of
@@ -22,7 +22,6 @@ from tflq.interpreter.kernels.aipu.unweighted import FUSED_MULTIPLIER
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.schemas.aipu import Constant, Edge, Entry, Layer, Network, Value
 
-_NIBBLE, _BYTE, _TWELVE = 4, 8, 12
 _UNWRITTEN = (*REQUESTED, CUT, FUSED_MULTIPLIER, MERGED)
 
 
@@ -126,15 +125,6 @@ def _framed(
 def edge_of(tensor: Tensor) -> Edge:
     """Return a tensor as the end of a layer."""
     return Edge(tensor.name, tensor.shape, stored_type(tensor))
-
-
-def stored_type(tensor: Tensor) -> str:
-    """Return the element type by its name in the IR: aligned_int4 up to 4 bits, aligned_int12 of 9 to 12."""
-    bits = tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
-    kind = "int" if tensor.dtype.is_signed else "uint"
-    if tensor.dtype.is_integer and (bits <= _NIBBLE or _BYTE < bits <= _TWELVE):
-        return f"aligned_{kind}{_NIBBLE if bits <= _NIBBLE else _TWELVE}"
-    return tensor.dtype.value
 
 
 def constant_of(data: Array, dtype: DType | None = None) -> Constant:

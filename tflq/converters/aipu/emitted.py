@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import Imported, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.tables import Table
@@ -21,6 +21,8 @@ from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.schemas.aipu import Value
 
 LARGEST_SHIFT = 127
+
+_NIBBLE, _BYTE, _TWELVE = 4, 8, 12
 
 LINEAR = ("scale_value", "shift_value", "shift_type", "scale_type")
 ADDITIVE = ("scale_value", "shift_value", "scale_type", "shift_type")
@@ -128,6 +130,15 @@ class FromFile(Imported):
             largest = n[np.argmax(np.abs(n))]
             raise UnsupportedError(f"layer '{self.name}': a shift of {largest}; allowed is +-{LARGEST_SHIFT}")
         return Multiplier(m, n)
+
+
+def stored_type(tensor: Tensor) -> str:
+    """Return the element type by its name in the IR: aligned_int4 up to 4 bits, aligned_int12 of 9 to 12."""
+    bits = tensor.affine.bits if isinstance(tensor.quantisation, Affine) else tensor.dtype.bits
+    kind = "int" if tensor.dtype.is_signed else "uint"
+    if tensor.dtype.is_integer and (bits <= _NIBBLE or _BYTE < bits <= _TWELVE):
+        return f"aligned_{kind}{_NIBBLE if bits <= _NIBBLE else _TWELVE}"
+    return tensor.dtype.value
 
 
 class Part(Protocol):

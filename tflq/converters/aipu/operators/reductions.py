@@ -26,10 +26,9 @@ from tflq.converters.aipu.passes.activations import as_written
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Node, Operands
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.normalization import ROOT_TABLE
 from tflq.interpreter.kernels.aipu.real.spreads import mean_squares_of, square_sums_of
-from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, is_signed, offset_of
+from tflq.interpreter.kernels.aipu.scales import code_limits, is_signed, offset_of
 
 _PASSING, _OF_TRUTH, _UNSIGNED = ("MIN", "MAX"), ("ANY", "ALL"), ("VARIANCE", "L1", "L2")
 
@@ -83,8 +82,8 @@ def _cumulate(node: Node) -> Sequence[ir.Part]:
 
 
 def _emit_moments(layer: ir.Lowered) -> ir.Emitted:
-    """The input's own multiplier is 1."""
-    kind = type_of_multiplier(bits_of(layer.operands.output(1)))
+    """The input's own multiplier is 1, of the variance's type."""
+    kind = ir.stored_type(layer.operands.output(1))
     return ir.Emitted(
         keys={"input_scale_value": 1, "input_scale_type": kind, "input_shift_value": 0, "input_shift_type": "int8"}
     )
