@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tflq.graph import Attributes, Node
 from tflq.interpreter.kernels.aipu import vector_functions as vectors
+from tflq.interpreter.kernels.aipu.curve import function_of
 
 Single = NDArray[np.float32]
 
@@ -70,6 +72,24 @@ def test_values_of_the_tool(
         found = function(np.array(arguments, np.float32))
     assert found.dtype == np.float32
     assert found.tolist() == np.array(wanted, np.float32).tolist()
+
+
+@pytest.mark.parametrize(
+    ("alpha", "arguments", "wanted"),
+    [
+        (0.2, (2.383283, -1.1818055, -1.3294463, -1.4707825), (0.97665656, 0.2636389, 0.23411074, 0.20584348)),
+        (0.166667, (2.619859, 1.8107798, 2.0103319, -0.98954386), (0.9366441, 0.8017973, 0.83505595, 0.33507568)),
+    ],
+)
+def test_hardsigmoid_rounds_product_and_sum(
+    alpha: float, arguments: tuple[float, ...], wanted: tuple[float, ...]
+) -> None:
+    keys = {"method": "HARDSIGMOID", "alpha": alpha, "beta": 0.5, "clip_min": 0.0, "clip_max": 1.0}
+    x = np.array(arguments, np.float32).astype(np.float64)
+    found = function_of(Node("activation", (0,), (1,), Attributes(keys), "y"))(x)
+    assert found.tolist() == np.array(wanted, np.float32).astype(np.float64).tolist()
+    once = (np.float64(np.float32(alpha)) * x + 0.5).astype(np.float32)
+    assert np.all(once != found)
 
 
 def test_powers_below_zero() -> None:
