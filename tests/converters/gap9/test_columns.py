@@ -124,3 +124,14 @@ def test_columns_of_both_searches(first: bool, second: bool, factor: int) -> Non
     """Factors that NNTool's weights showed behind a map of 9 x 11 x 8, which each of the two searches turned or not."""
     found = vendor_columns((1, 9, 11, 8), first, second)
     np.testing.assert_array_equal(found, np.append(np.arange(791) * factor % 791, 791))
+
+
+@pytest.mark.parametrize(("top", "warned"), [(5.99, True), (6.0, False), (5.0, False)])
+def test_a_quantize_node_of_the_loader_that_the_search_does_not_see(top: float, warned: bool) -> None:
+    """In one drawn network NNTool permutes them; its first graph has a Quantize node behind the pool's ReLU6."""
+    limits = (0.0, top)
+    net = Net(shape=(1, 10, 14, 4))
+    pool = net.pool(net.conv(net.x, limits, activation="relu6"), limits)
+    model = net.model(_dense(net, net.binary("add", pool, pool, (0.0, 12.0))), net.conv(pool, LIMITS))
+    found = departures_of(lower(quantised(model, "gap9-ne16"), "gap9"))
+    assert any("may permute its columns" in text for text in found.values()) is warned

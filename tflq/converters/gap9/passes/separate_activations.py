@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.gap9.operators import POOLS
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
-from tflq.graph import Attributes, Graph, Node, Tensor, pruned
+from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "sub", "mul", "div")
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
@@ -93,9 +93,14 @@ def _activation(node: Node, written: Tensor, is_last: bool) -> str | None:
     if fused != "none":
         return fused
     range_ = None if written.dtype.is_floating or is_last else written.range
-    if node.operator in _IMPLIED and range_ is not None and range_.minimum[0] == 0:
-        return "relu6" if np.round(range_.maximum[0]) == 6 else "relu"
-    return None
+    return implied_rectifier(range_) if node.operator in _IMPLIED and range_ is not None else None
+
+
+def implied_rectifier(range_: Range) -> str | None:
+    """Return the activation that the range of a layer without one implies: it begins at 0."""
+    if range_.minimum[0] != 0:
+        return None
+    return "relu6" if np.round(range_.maximum[0]) == 6 else "relu"
 
 
 def _bound(graph: Graph, bounds: dict[int, float], tensor: int) -> float | None:

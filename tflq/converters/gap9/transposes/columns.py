@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import layer_of
+from tflq.converters.gap9.affine_types import file_range
+from tflq.converters.gap9.operators import POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.global_pools import name_global_pools
+from tflq.converters.gap9.passes.separate_activations import implied_rectifier
 from tflq.converters.gap9.transposes.places import Shape
 from tflq.converters.gap9.transposes.search import Reached, search
 from tflq.converters.gap9.twins import behind_thin
@@ -28,9 +30,11 @@ _FAILURE = f"NNTool fails: {_SEARCH} through operators with other numbers of cha
 def find_columns(graph: Graph) -> Graph:
     """Return the file's graph with what NNTool's first search does to each fully connected layer (`columns`)."""
     result, found = graph.copy(), search(name_global_pools(graph))
+    hidden = any(_behind_a_hidden_node(graph, node) for node in graph.nodes)
     for index, node in enumerate(graph.nodes):
         if node.operator == _DENSE:
-            result.nodes[index] = with_attributes(node, columns=_state(graph, node, found))
+            state = _UNSURE if hidden and node.name in found else _state(graph, node, found)
+            result.nodes[index] = with_attributes(node, columns=state)
     return result
 
 
@@ -87,6 +91,19 @@ def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
     if not (reached.known and shape[0] == 1) and (reached.turned or not reached.fits or reached.moves):
         return _UNSURE
     return (_TURNED if reached.turned else _KEPT) if reached.fits else _FAILS
+
+
+def _behind_a_hidden_node(graph: Graph, node: Node) -> bool:
+    """Whether it is x + x of a pool whose range implies a ReLU6 but does not end at 6.
+
+    NNTool's loader puts a Quantize node between the two, which the search does not see here.
+    """
+    if node.operator != "add" or len(set(node.inputs)) != 1 or node.inputs[0] not in graph.producers():
+        return False
+    stated = file_range(graph.tensors[node.inputs[0]])
+    if graph.nodes[graph.producers()[node.inputs[0]]].operator not in POOLS or stated is None:
+        return False
+    return implied_rectifier(stated) == "relu6" and float(stated.maximum[0]) != 6
 
 
 def _departing(node: Node, text: str) -> Node:
