@@ -10,10 +10,13 @@ import pytest
 import tflq
 from tests.support.data import data_files, data_path
 from tflq.analysis.executions import Execution, for_target, real_values
+from tflq.analysis.oracle import Oracle
+from tflq.converters.calibration import ranges_from_quantisation
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
+from tflq.converters.tflite import model_to_bytes
 from tflq.errors import UnsupportedError
-from tflq.graph import Array
+from tflq.graph import Affine, Array, DType, GraphBuilder, Model
 
 FOLDER = ("cases", "float_io")
 QUANTISED = ("default", "int8_io", "uint8_io", "uint8_in_float_out", "qat_default", "qat_fake_quant_float")
@@ -53,6 +56,20 @@ def test_every_border_is_taken_without_calibration(target: str, name: str) -> No
 def test_a_tensor_without_a_range_is_refused(target: str) -> None:
     with pytest.raises(UnsupportedError, match="no range"):
         execution("float", target)
+
+
+@pytest.mark.parametrize("operator", ["gelu", "tanh", "leaky_relu"])
+def test_a_function_in_front_of_a_real_output_has_the_range_of_what_it_makes(operator: str, oracle: Oracle) -> None:
+    b = GraphBuilder()
+    x = b.input("x", (1, 256), DType.INT8, Affine.per_tensor(np.float32(0.03), 20))
+    real = b.add("dequantize", [x], (1, 256), DType.FLOAT32)
+    attributes = {"alpha": 0.2} if operator == "leaky_relu" else {}
+    graph = b.build([b.add(operator, [real], (1, 256), DType.FLOAT32, **attributes)])
+    codes = np.arange(-128, 128, dtype=np.int8).reshape(1, 1, 256)
+    theirs = oracle.run(model_to_bytes(Model([graph])), [codes]).tensors[graph.outputs[0]]
+    found = ranges_from_quantisation(graph).tensors[graph.outputs[0]].range
+    assert found is not None
+    assert np.allclose([found.minimum[0], found.maximum[0]], [theirs.min(), theirs.max()], rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("target", target_names())

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from tflq.converters.calibration.saved import Pairs, saved_ranges, saved_statistics
 from tflq.errors import InputError
-from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
+from tflq.graph import ABSENT, Affine, DType, Graph, Node, Operands, Range, Tensor
+from tflq.interpreter.registry import kernel
 from tflq.units import finite
 
 
@@ -33,7 +34,8 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
     The file's own range comes first; else scale * (lowest quantized value - zero point) and scale * (highest quantized
     value - zero point), computed in float64 and rounded once. A tensor of real numbers at a border has the range of the
     QUANTIZE that reads it, or of what the DEQUANTIZE that writes it reads: what TFLiteConverter writes by default, and
-    pairs of both on the tensors of quantisation-aware training. Other tensors stay as they are.
+    pairs of both on the tensors of quantisation-aware training. What TFLiteConverter leaves real in front of an output
+    (ELU, GELU) has the range of its function over that of its input. Other tensors stay as they are.
     """
     result = graph.copy()
     for t in computed_tensors(graph):
@@ -48,6 +50,9 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
             quantised.setdefault(node.outputs[0], []).append(node.inputs[0])
     for real, others in quantised.items():
         _share_range(result, real, others)
+    for node in result.nodes:
+        if node.operator in OF_ONE_NUMBER:
+            _follow_function(result, node)
     return result
 
 
@@ -58,6 +63,23 @@ def _share_range(graph: Graph, real: int, quantised: Sequence[int]) -> None:
         return
     if first is not None and all(graph.tensors[t].range == first for t in quantised):
         graph.tensors[real] = replace(tensor, range=first)
+
+
+OF_ONE_NUMBER = ("relu", "relu6", "leaky_relu", "elu", "gelu", "hard_swish", "logistic", "tanh", "exp")
+"""Functions of one number that are finite wherever their argument is, and never far between two neighbours of 256."""
+
+
+def _follow_function(graph: Graph, node: Node) -> None:
+    """Give a real result without a range that of its function over 256 numbers, as many as int8 has."""
+    x, y = (graph.tensors[t] for t in (node.inputs[0], node.outputs[0]))
+    if x.range is None or y.range is not None or (x.dtype, y.dtype) != (DType.FLOAT32, DType.FLOAT32):
+        return
+    numbers = np.linspace(x.range.minimum.min(), x.range.maximum.max(), 256, dtype=np.float32)[None]
+    function = kernel("float", node.operator)
+    operands = Operands((replace(x, shape=(256,)),), (replace(y, shape=(256,)),), node.name)
+    (found,) = function.run(function.lower(node, operands), numbers)
+    if np.isfinite(found).all():
+        graph.tensors[node.outputs[0]] = replace(y, range=range_of(float(found.min()), float(found.max())))
 
 
 def stated_range(tensor: Tensor) -> Range | None:
