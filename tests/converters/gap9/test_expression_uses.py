@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from tests.support.gap9_golden import quantised
+from tests.support.gap9_nets import Net
 from tests.support.gap9_read_back import read_graph
 from tflq import convert, explain
+from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.expressions.operators import NEEDING
 from tflq.converters.passes.rewrite import with_attributes
 from tflq.converters.targets import find_target
@@ -102,3 +104,25 @@ def test_written_files_run_in_tflite(tmp_path: Path) -> None:
     assert found.compared is not None
     assert not isinstance(found.compared, str)
     assert found.compared.output.largest_lsb <= 3
+
+
+@pytest.mark.parametrize("form", ["comes back", "asked above", "behind a move", "beside"])
+def test_quantize_nodes_that_the_matcher_may_take_in_another_way(form: str) -> None:
+    """NNTool, run on the four networks: the first differs, as does a drawn one (92502_48) of the second's form."""
+    graph = lower(quantised(beside_a_hard_swish(form), "gap9-sq8", ["expressions=true"], []), "gap9")
+    found = departures_of(graph)
+    assert any("in another way (22)" in text for text in found.values()) is (form in ("comes back", "asked above")), (
+        found
+    )
+
+
+def beside_a_hard_swish(form: str) -> Model:
+    """A hard swish and a MINIMUM read one input from 0 on."""
+    net = Net((0.0, 2.0))
+    x = net.join([net.x, net.x], (0.0, 2.0)) if form in ("behind a move", "asked above") else net.x
+    above = [net.unary("hard_swish", net.x, (0.0, 1.7))] if form == "asked above" else []
+    curve = net.unary("hard_swish", x, (0.0, 1.7))
+    if form == "comes back":
+        return net.model(net.add("minimum", [curve, x], net.shapes[x], (0.0, 1.7)))
+    other = net.builder.constant("c", np.full(net.shapes[x], 40, np.int8), Affine.per_tensor(np.float32(0.01), 0))
+    return net.model(*above, net.add("minimum", [x, other], net.shapes[x], (0.0, 0.5)), curve)

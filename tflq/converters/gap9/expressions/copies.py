@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from tflq.converters.gap9.expressions.operators import CANDIDATES, COPY
 from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, layer_of
-from tflq.converters.passes.rewrite import derived_tensor, redirect, with_input, without_nodes
+from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes, with_input, without_nodes
 from tflq.graph import Attributes, Graph, Node
 
+_OTHERWISE = "NNTool's matcher may take the Quantize node in front of it into an expression in another way (22)"
 _WANT_SYMMETRIC = ("softmax", "hard_swish")
 
 
 def with_copies(graph: Graph) -> Graph:
-    """Return the graph with a COPY in front of these readers, which takes part in groups."""
+    """Return the graph with a COPY in front of these readers, which takes part in groups.
+
+    NNTool may do otherwise where what is moved into the tensor has such a reader, too; the reader says so.
+    """
     result = graph.copy()
     result.nodes = []
     readers = graph.consumers()
@@ -29,16 +33,34 @@ def with_copies(graph: Graph) -> Graph:
         made = derived_tensor(result, source, f"{node.name}_qin0")
         attributes = Attributes({"layer": layer_of(node)})
         result.nodes.append(Node(COPY, (source,), (made,), attributes, f"{node.name}_qin0"))
-        result.nodes.append(with_input(node, 0, made))
+        reader = with_input(node, 0, made)
+        result.nodes.append(with_attributes(reader, departure=_OTHERWISE) if _asked_above(graph, source) else reader)
     return result
 
 
 def without_copies(graph: Graph) -> Graph:
-    """Return the graph without the copies that no expression has taken."""
+    """Return the graph without the copies that no expression has taken.
+
+    Their readers say that NNTool may have taken them.
+    """
     left = [index for index, node in enumerate(graph.nodes) if node.operator == COPY]
+    alone = {graph.nodes[index].outputs[0] for index in left}
+    for index, node in enumerate(graph.nodes):
+        if alone.intersection(node.inputs):
+            graph.nodes[index] = with_attributes(node, departure=_OTHERWISE)
     for index in left:
         redirect(graph, graph.nodes[index].outputs[0], graph.nodes[index].inputs[0])
     return without_nodes(graph, left)
+
+
+def _asked_above(graph: Graph, tensor: int) -> bool:
+    """Whether a softmax or a hard swish reads what is moved into the tensor."""
+    producer = graph.producers().get(tensor)
+    if producer is None or graph.nodes[producer].operator not in MOVES:
+        return False
+    moved = [t for t in graph.nodes[producer].inputs if t in graph.inputs or t in graph.producers()]
+    readers = (graph.nodes[i].operator for t in moved for i in graph.consumers().get(t, ()))
+    return not set(_WANT_SYMMETRIC).isdisjoint(readers) or any(_asked_above(graph, t) for t in moved)
 
 
 def _is_free(node: Node) -> bool:
