@@ -12,6 +12,7 @@ import pytest
 from tests.converters.tpu_mlir.networks import FLOAT, IMAGE, WINDOW, binary, quantised, ranged, run, unary
 from tests.support.command import tflq
 from tests.support.data import data_path
+from tests.support.float_networks import built
 from tests.support.tracked import ROOT
 from tflq.cli import main
 from tflq.converters.tpu_mlir.check import problems_of
@@ -272,3 +273,18 @@ def test_heads_of_attention_that_are_one_layer(is_biased_behind: bool) -> None:
     y = b.add("softmax", [scores], (1, 2, 4, 4), FLOAT, beta=1.0)
     problems = "; ".join(problems_of(b.build([y])))
     assert ("attention of several heads" in problems) is not is_biased_behind
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "words", "ways"),
+    [
+        ("softsign", "F16", "(softsign '", "mode=INT8, or keep"),
+        ("softsign", "F32", "(softsign '", "mode=INT8, or keep"),
+        ("normalised, gamma True, beta True", "F32", "(layer_normalization '", "mode=INT8 or F16, or keep"),
+    ],
+)
+def test_layers_without_a_rule_in_reals(name: str, mode: str, words: str, ways: str) -> None:
+    message = refused(built(name)[0], layers=(f"*:mode={mode}",))
+    assert message.startswith("operator ")
+    assert words in message
+    assert f"mode={mode}, in which its rule in TPU-MLIR is not known; give it {ways} it outside" in message

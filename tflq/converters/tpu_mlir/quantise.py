@@ -26,6 +26,7 @@ from tflq.converters.tpu_mlir.passes.fusions import (
     fuse_softsign,
     merge_pointwise,
 )
+from tflq.converters.tpu_mlir.passes.moves import moves_of
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
@@ -128,7 +129,7 @@ def quantise_network(
     fused = run_passes(marked(network, written), _PASSES)
     permuted = permutations(written)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
-    spans = spans_of(fused, own, options.whole.asymmetric)
+    spans = spans_of(fused, own, options.whole.asymmetric, moves_of(network, written))
     refuse_products(fused, spans, options)
     types = types_of(fused, spans, options.whole)
     result = assemble(fused, Ranges(names, permuted, spans, types), options)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.requirements import refuse
 from tflq.converters.settings import Options
 from tflq.converters.tpu_mlir.options import LayerOptions
 from tflq.converters.tpu_mlir.passes.assembly import ARITHMETIC, Assembly, Ranges, code_type, kind_of
@@ -16,6 +17,7 @@ from tflq.converters.tpu_mlir.passes.forms import PAIRS, Form, form_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Attributes, DType, Graph, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import round_half_away
+from tflq.interpreter.registry import has_kernel
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected", "transpose_conv")
 OWN_KERNELS = {
@@ -43,8 +45,10 @@ def assemble(
         options: of the target.
 
     Raises:
-        UnsupportedError: constants that have no integers; the message names the operator.
+        UnsupportedError: constants that have no integers; the message names the operator. Layers that are asked for in
+            reals and have no rule there, all at once.
     """
+    _refuse_unknown_reals(source, options)
     assembly = Assembly(source, ranges, options)
     graph = assembly.graph
     graph.name = source.name
@@ -57,6 +61,19 @@ def assemble(
             raise UnsupportedError(f"{source.where(index)}: {error}") from None
     graph.outputs = tuple(assembly.fetch(t, DType.FLOAT32, None, "") for t in source.outputs)
     return graph
+
+
+def _refuse_unknown_reals(graph: Graph, options: Options[LayerOptions]) -> None:
+    found = list[str]()
+    for index, node in enumerate(graph.nodes):
+        mode = options.of(node.name).mode
+        if mode != INT8 and node.operator not in OWN_KERNELS[mode] and not has_kernel("float", node.operator):
+            others = " or ".join(m for m in (INT8, F16) if m == INT8 or node.operator in OWN_KERNELS[m])
+            found.append(
+                f"{graph.where(index)}: mode={mode}, in which its rule in TPU-MLIR is not known; give it "
+                f"mode={others}, or keep it outside"
+            )
+    refuse(found)
 
 
 def _layer(assembly: Assembly, node: Node, engine: Engine) -> None:
@@ -157,7 +174,7 @@ def _padding_value(assembly: Assembly, node: Node) -> int:
 def _concatenation(assembly: Assembly, node: Node) -> None:
     """Inputs of another type than the output are rescaled first, by nodes of their own."""
     t = node.outputs[0]
-    name, affine = assembly.names[t], assembly.types[t]
+    name, affine = assembly.core(t), assembly.types[t]
     inputs = []
     for source in node.inputs:
         if not _is_computed(assembly, source):

@@ -16,11 +16,11 @@ from tflq.converters.tpu_mlir.passes.forms import (
     COMPARISONS,
     Form,
     form_of,
-    is_channels_last,
     is_constant_first,
     is_pool,
     scalar_of,
 )
+from tflq.converters.tpu_mlir.passes.moves import Moves
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node
 from tflq.schemas.tpu_mlir import operators_of
@@ -58,9 +58,9 @@ class Span(NamedTuple):
 Spans = dict[int, Span]
 
 
-def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> Spans:
-    """Return the range of each tensor that has a line, after unification."""
-    found = _Unification(graph, lines, asymmetric)
+def spans_of(graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> Spans:
+    """Return the range of each tensor that has a line, after unification; moves as `moves_of` has them."""
+    found = _Unification(graph, lines, asymmetric, moves)
     for step in (
         found.reshape,
         found.keep_sign,
@@ -104,8 +104,9 @@ def _is_by_threshold(graph: Graph, node: Node) -> bool:
 class _Unification:
     """The steps; each returns whether a node changed a range."""
 
-    def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool) -> None:
+    def __init__(self, graph: Graph, lines: Mapping[int, CalibrationLine], asymmetric: bool, moves: Moves) -> None:
         self.graph = graph
+        self._moves = moves
         self.spans = _first(graph, lines, asymmetric)
         self._readers = graph.consumers()
         self._writers = graph.producers()
@@ -127,19 +128,14 @@ class _Unification:
         changes = [self._set(t, span) for t in tensors]
         return any(changes)
 
-    def _take_back(self, t: int, span: Span, reader: Node) -> bool:
-        """As `_set`, also for what t is moved from, whoever reads that."""
+    def _take_back(self, t: int, span: Span) -> bool:
+        """As `_set`, also for what TPU-MLIR's one layer in front moves, whoever reads that."""
         changed, writer = self._set(t, span), self._writers.get(t)
-        if changed and writer is not None and self._is_one_move(self.graph.nodes[writer], reader):
+        if changed:
+            self._set_all(list(self._moves.get(t, ())), span)
+        if changed and writer is not None and self.graph.nodes[writer].operator == "depth_to_space":
             self._set(self._data(self.graph.nodes[writer]), span)
         return changed
-
-    def _is_one_move(self, node: Node, reader: Node) -> bool:
-        """Whether TPU-MLIR has one layer for it: an image that is reshaped is permuted, too, before or behind."""
-        if node.operator not in RESHAPES or node.operator == "transpose":
-            return node.operator in ("transpose", "depth_to_space")
-        sides = (self.graph.tensors[t].shape for t in (self._data(node), *node.outputs))
-        return (is_channels_last(node) and is_channels_last(reader)) or all(len(shape) != 4 for shape in sides)
 
     def _give(self, t: int, span: Span | None) -> bool:
         """As `_set`, also for tensors without a line."""
@@ -206,7 +202,7 @@ class _Unification:
             return self._set(t, found[0])
         if node.operator == "concatenation" and len({s.is_unsigned for s in (*found, self.spans[t])}) > 1:
             return False
-        changes = [self._take_back(x, self.spans[t], node) for x in inputs]
+        changes = [self._take_back(x, self.spans[t]) for x in inputs]
         return any(changes)
 
     def take_output(self, node: Node) -> bool:
@@ -216,7 +212,7 @@ class _Unification:
         x, y = self._data(node), self.spans.get(node.outputs[0])
         if y is None or x not in self.spans or not self._alone(x):
             return False
-        return self._take_back(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y, node)
+        return self._take_back(x, Span(self.spans[x].minimum, y.maximum) if node.operator in KEEPS_MINIMUM else y)
 
     def sum_of_products(self, node: Node) -> bool:
         """Step 7: two products that are added, each alone, have the range of the sum."""

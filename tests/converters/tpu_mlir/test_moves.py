@@ -1,0 +1,91 @@
+"""Ranges go back through what TPU-MLIR has as one layer; each case is as the live tool lowers it (scripts/peer)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.converters.tpu_mlir.networks import quantised
+from tests.support.float_networks import Network, image
+from tflq.graph import Graph, Range
+
+Move = tuple[int, ...] | str
+"""The shape that a reshape gives, or the order of a transposition, as digits."""
+Source = Callable[[Network], int]
+
+
+def filtered(channels: int) -> Source:
+    return lambda b: b.conv(image(b), channels)
+
+
+def summed(*shape: int) -> Source:
+    return lambda b: b.do("add", b.real("v", shape), b.real("w", shape))
+
+
+def moved(b: Network, x: int, move: Move) -> int:
+    if isinstance(move, tuple):
+        return b.do("reshape", x, b.whole(*move), shape=move)
+    order = [int(axis) for axis in move]
+    return b.do("transpose", x, b.whole(*order), shape=tuple(b.shapes[x][axis] for axis in order))
+
+
+def network(source: Source, moves: tuple[Move, ...], operator: str, shared: int = -1) -> tuple[Graph, str]:
+    """A source, what moves it, and a reader with another operand; also the source's name.
+
+    Ranges: 1 of the source and what is moved, 2 of what is read beside it, 3 of the result.
+    """
+    b = Network()
+    own = [source(b)]
+    for move in moves:
+        own.append(moved(b, own[-1], move))
+    shape = b.shapes[own[-1]]
+    axis = len(shape) - 1
+    other = b.do("add", b.real("y", shape), b.real("z", shape))
+    joined = shape if operator == "maximum" else (*shape[:axis], 2 * shape[axis])
+    options = {} if operator == "maximum" else {"axis": axis}
+    y = b.do(operator, own[-1], other, shape=joined, **options)
+    outputs = [y]
+    if shared >= 0:
+        outputs.append(b.do("add", own[shared], b.real("q", b.shapes[own[shared]])))
+    graph = b.build(outputs)
+    limits = {**dict.fromkeys(own, 1.0), other: 2.0, y: 3.0}
+    for t, tensor in enumerate(graph.tensors):
+        if not tensor.is_constant:
+            high = np.array([limits.get(t, 1.0)], np.float32)
+            graph.tensors[t] = replace(tensor, range=Range(-high, high))
+    return graph, graph.tensors[own[0]].name
+
+
+IMAGE = (1, 10, 3, 4)
+CASES: list[tuple[Source, tuple[Move, ...], int, bool]] = [
+    (filtered(4), (IMAGE,), -1, True),  # channels stay: one reshape
+    (filtered(4), ((1, 30, 1, 4),), -1, True),
+    (filtered(4), ((1, 10, 4, 3),), -1, False),  # they do not: permuted, reshaped, permuted
+    (filtered(4), ((1, 30, 4), IMAGE), -1, True),
+    (filtered(4), ((1, 10, 4, 3), (1, 3, 10, 4)), -1, True),
+    (filtered(4), ((1, 30, 4), "021"), -1, True),
+    (filtered(4), ((1, 30, 4), "021"), 1, False),  # read on the way
+    (filtered(4), ((1, 30, 4),), -1, False),  # permuted, reshaped
+    (filtered(1), ((1, 30, 1),), -1, True),  # of one channel nothing is permuted
+    (filtered(1), ((1, 5, 2, 3),), -1, False),
+    (filtered(4), ((1, 10, 12, 1),), -1, False),
+    (summed(1, 4, 30), ("021", IMAGE), -1, True),
+    (summed(1, 24), ((1, 4, 6), (1, 2, 12)), -1, True),
+    (summed(2, 5, 6, 4), ((2, 10, 3, 4),), -1, True),
+    (summed(2, 5, 6, 4), ((1, 20, 3, 4),), -1, False),
+    (summed(1, 4, 5, 6), ("0213", "0231"), -1, True),
+]
+
+
+@pytest.mark.parametrize("operator", ["concatenation", "maximum"])
+@pytest.mark.parametrize(("source", "moves", "shared", "is_one"), CASES)
+def test_ranges_go_back_through_one_layer(
+    source: Source, moves: tuple[Move, ...], shared: int, is_one: bool, operator: str
+) -> None:
+    graph, name = network(source, moves, operator, shared)
+    found = quantised(graph)
+    (scale,) = (t.affine.scale[0] for t in found.tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
+    assert scale == (3.0 if is_one else 1.0) / 127
