@@ -86,7 +86,7 @@ def test_the_model_is_computed_and_the_layer_named(operator: str) -> None:
 def test_others_read_both_outputs(operator: str) -> None:
     sides = [float_network_of(translate(_network(operator), "m", faults=f), "m") for f in (False, True)]
     assert [layer.bottoms for layer in sides[0].layers] == [layer.bottoms for layer in sides[1].layers]
-    assert AIPU.departures(_run(operator)[0]) == {}
+    assert not any("Split" in words for words in AIPU.departures(_run(operator)[0]).values())
 
 
 def test_convert_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

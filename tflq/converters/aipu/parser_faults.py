@@ -68,7 +68,7 @@ def without_unreached_limits(layers: Layers) -> tuple[str, ...]:
     return tuple(gone)
 
 
-def departures(graph: Graph) -> Mapping[str, str]:
+def faults_of(graph: Graph) -> Mapping[str, str]:
     """Return the layers of which the tools make others than a quantised graph has: name -> what they make."""
     left_out = graph.extra.left_out if isinstance(graph.extra, Origin) else ()
     found = dict.fromkeys(left_out, _LEFT_OUT)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from tflq.converters.aipu.check import problems_of
+from tflq.converters.aipu.departures import departures
 from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.converters.aipu.emit import network_of
 from tflq.converters.aipu.emit_float import float_network_of
@@ -23,7 +24,7 @@ from tflq.converters.aipu.options import (
     refuse_settings,
 )
 from tflq.converters.aipu.origin import Origin, uncalibrated
-from tflq.converters.aipu.parser_faults import PARSER_FAULTS, departures
+from tflq.converters.aipu.parser_faults import PARSER_FAULTS
 from tflq.converters.aipu.quantise import quantise_layers
 from tflq.converters.aipu.quantised import is_quantised_graph
 from tflq.converters.aipu.tool_config import config_text

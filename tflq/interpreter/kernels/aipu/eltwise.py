@@ -115,6 +115,15 @@ def imported_pair(node: Node) -> tuple[tuple[int, int], Multiplier] | None:
     return None if factors is None or found is None else ((int(factors[0]), int(factors[1])), found)
 
 
+def forgets_scale(method: str, a: Tensor, b: Tensor) -> bool:
+    """Whether the Optimizer forgets s_y: of all pairs at one scale but ADD, where both inputs have one type."""
+    return method != "ADD" and _of_one_type(a, b)
+
+
+def _of_one_type(a: Tensor, b: Tensor) -> bool:
+    return scale_of(a) == scale_of(b) and offset_of(a) == offset_of(b)
+
+
 def common_scale(
     method: str, a: Tensor, b: Tensor, output: Tensor, limit: int = LARGEST, bits: int = 0
 ) -> tuple[tuple[int, int], Multiplier]:
@@ -123,9 +132,8 @@ def common_scale(
     All in float32: where k are shrunk, the ratio is multiplied by the rounded quotient of the largest and the limit.
     """
     s_a, s_b, bits = scale_of(a), scale_of(b), bits or bits_of(output)
-    if s_a == s_b and offset_of(a) == offset_of(b):
-        # The Optimizer forgets s_y for all but ADD here.
-        return (1, 1), find_multiplier(scale_of(output) / s_a if method == "ADD" else 1.0, bits)
+    if _of_one_type(a, b):
+        return (1, 1), find_multiplier(1.0 if forgets_scale(method, a, b) else scale_of(output) / s_a, bits)
     of_a, of_b = find_multiplier(s_a, WIDEST + 1), find_multiplier(s_b, WIDEST + 1)
     shift = max(of_a.first_n, of_b.first_n)
     k0, k1 = (np.float32(f.first_m) * np.float32(2.0 ** (shift - f.first_n)) for f in (of_b, of_a))
