@@ -10,7 +10,7 @@ import pytest
 
 from tests.converters.tpu_mlir.networks import quantised
 from tests.support.float_networks import Network, image
-from tflq.graph import Graph, Range
+from tflq.graph import DType, Graph, Range
 
 Move = tuple[int, ...] | str
 """The shape that a reshape gives, or the order of a transposition, as digits."""
@@ -89,3 +89,20 @@ def test_ranges_go_back_through_one_layer(
     found = quantised(graph)
     (scale,) = (t.affine.scale[0] for t in found.tensors if t.name in (f"{name}_Conv", f"{name}_Add"))
     assert scale == (3.0 if is_one else 1.0) / 127
+
+
+def test_a_reshape_that_leaves_the_channels_moves_reals() -> None:
+    """In the live tool, too: named after what it reads, nothing is quantised between two differences in float32."""
+    b = Network()
+    x = b.do("sub", b.conv(image(b), 4), b.conv(b.real("y"), 4))
+    y = b.do("sub", moved(b, x, IMAGE), b.conv(b.real("z", IMAGE), 4))
+    graph = b.build([b.conv(y, 3)])
+    for t, tensor in enumerate(graph.tensors):
+        if not tensor.is_constant:
+            one = np.ones(1, np.float32)
+            graph.tensors[t] = replace(tensor, range=Range(-one, one))
+    found = quantised(graph, ["asymmetric=true"])
+    (node,) = (n for n in found.nodes if n.operator == "reshape")
+    read, made = (found.tensors[t] for t in (node.inputs[0], node.outputs[0]))
+    assert (read.dtype, made.dtype) == (DType.FLOAT32, DType.FLOAT32)
+    assert made.name == f"{graph.tensors[x].name}_Sub_r_Reshape"

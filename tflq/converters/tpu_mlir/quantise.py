@@ -26,7 +26,7 @@ from tflq.converters.tpu_mlir.passes.fusions import (
     fuse_softsign,
     merge_pointwise,
 )
-from tflq.converters.tpu_mlir.passes.moves import moves_of
+from tflq.converters.tpu_mlir.passes.moves import moves_of, reshaped_alone
 from tflq.converters.tpu_mlir.passes.types import lines_of, lines_of_table, read_table, refuse_products, types_of
 from tflq.converters.tpu_mlir.passes.unify import spans_of
 from tflq.converters.tpu_mlir.tables import CalibrationTable, permutations, tensor_names
@@ -125,9 +125,12 @@ def quantise_network(
         UnsupportedError, OptionError: as `quantise_graph`.
     """
     _refuse_modes_of_fused(network, options)
-    names = tensor_names(written)
+    names, alone = tensor_names(written), reshaped_alone(network, written)
+    names |= {t: f"{names[x]}_r_Reshape" for t, x in alone.items()}
     fused = run_passes(marked(network, written), _PASSES)
     permuted = permutations(written)
+    operands = {(t, x): name for (t, x), name in permuted.operands.items() if not {t, x} & alone.keys()}
+    permuted = replace(permuted, operands=operands)
     own = lines_of(fused, names) if table is None else lines_of_table(fused, names, permuted.cores, table)
     spans = spans_of(fused, own, options.whole.asymmetric, moves_of(network, written))
     refuse_products(fused, spans, options)

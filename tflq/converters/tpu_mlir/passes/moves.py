@@ -33,6 +33,20 @@ def moves_of(network: Graph, written: OnnxGraph) -> Moves:
     return found
 
 
+def reshaped_alone(network: Graph, written: OnnxGraph) -> dict[int, int]:
+    """Return what a reshape writes that leaves the channels -> what it reads: nothing is permuted around it.
+
+    TPU-MLIR moves reals or quantized values there as they are, in a layer called `<name of what it reads>_r_Reshape`.
+
+    Args:
+        network: the float graph.
+        written: the ONNX graph that goes with it.
+    """
+    chains = _Chains(network, written)
+    found = (chains.around(node.outputs[0]) for node in written.nodes)
+    return dict(pair for pair in found if pair is not None)
+
+
 class _Chains:
     """The ways back from a value through what moves it."""
 
@@ -56,6 +70,11 @@ class _Chains:
         """Return the tensors of the model in front of a value, up to the input of the layer that moves it."""
         passed = self._reshaped(value) or self._back(value, "Transpose")
         return tuple(self._own[v] for v in passed if v in self._own)
+
+    def around(self, value: str) -> tuple[int, int] | None:
+        """Return what a Reshape between two Transposes writes and what the first reads, where the channels stay."""
+        passed = self._around(value, is_last=True)
+        return (self._own[passed[0]], self._own[passed[-1]]) if passed and passed[0] in self._own else None
 
     def _back(self, value: str, op_type: str) -> list[str]:
         """Return the values in front of nodes of one kind in a row, each read once."""
