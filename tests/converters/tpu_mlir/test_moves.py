@@ -106,3 +106,15 @@ def test_a_reshape_that_leaves_the_channels_moves_reals() -> None:
     read, made = (found.tensors[t] for t in (node.inputs[0], node.outputs[0]))
     assert (read.dtype, made.dtype) == (DType.FLOAT32, DType.FLOAT32)
     assert made.name == f"{graph.tensors[x].name}_Sub_r_Reshape"
+
+
+def test_what_is_joined_to_itself_gives_its_range() -> None:
+    """As the live tool has it: the smaller of a logistic and itself has S = 1/255."""
+    b = Network()
+    s = b.do("logistic", image(b))
+    graph = b.build([b.do("minimum", s, s)])
+    for t, tensor in enumerate(graph.tensors):
+        graph.tensors[t] = replace(tensor, range=Range(np.zeros(1, np.float32), np.full(1, 0.9, np.float32)))
+    made = quantised(graph)
+    (found,) = (n for n in made.nodes if n.operator == "minimum")
+    assert made.tensors[found.outputs[0]].affine.scale[0] == 1 / 255

@@ -196,7 +196,11 @@ class _Unification:
         if node.operator not in JOINED or len(inputs) < len(node.inputs) or not all(x in self.spans for x in inputs):
             return False
         found = [self.spans[x] for x in inputs]
-        if t not in self.spans or not all(self._alone(x, "max_pool_2d") for x in inputs):
+        if t not in self.spans:
+            return False
+        if len(inputs) == 2 and inputs[0] == inputs[1] and len(set(self._readers[inputs[0]])) == 1:
+            return inputs[0] not in self.graph.outputs and self._set(t, found[0])  # joined to itself counts as alone
+        if not all(self._alone(x, "max_pool_2d") for x in inputs):
             return False
         if len(set(found)) == 1 and len(inputs) > 1:
             return self._set(t, found[0])
