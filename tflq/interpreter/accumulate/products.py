@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,9 +54,6 @@ def sequential_products(x: Floats, y: Floats) -> Floats:
 def fused_products(x: Floats, y: Floats) -> Floats:
     """Return x @ y of float32, each sum from 0 in the order of k, by fused multiply-add: total = f32(x * y + total).
 
-    A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps what a second rounding
-    to float32 needs to know.
-
     Args:
         x: [..., A, K].
         y: [..., K, B]; stacks broadcast.
@@ -62,11 +61,20 @@ def fused_products(x: Floats, y: Floats) -> Floats:
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     total = np.zeros(shape, np.float32)
     left, right = x.astype(np.float64), y.astype(np.float64)
+    for k in range(x.shape[-1]):
+        total = fused(left[..., :, k, None], right[..., None, k, :], total)
+    return total
+
+
+def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.float32) -> Floats:
+    """Return a * b + c of float32 numbers, of any type, rounded once to float32.
+
+    A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps what a second rounding
+    to float32 needs to know.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in range(x.shape[-1]):
-            total = _sum_to_odd(left[..., :, k, None] * right[..., None, k, :], total.astype(np.float64)).astype(
-                np.float32
-            )
+        product = a.astype(np.float64, copy=False) * b
+        total: Floats = _sum_to_odd(product, np.asarray(c, np.float64)).astype(np.float32)
     return total
 
 

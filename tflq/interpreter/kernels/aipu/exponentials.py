@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.accumulate.products import fused
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
-from tflq.interpreter.kernels.aipu.vector_functions import fused
 
 Single = NDArray[np.float32]
 

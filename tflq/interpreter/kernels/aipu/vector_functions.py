@@ -14,6 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.interpreter.accumulate.products import fused
+
 Single = NDArray[np.float32]
 Pair = tuple[Single, Single]
 
@@ -21,7 +23,6 @@ _LOG2_E = np.float32(1.442695040888963407)
 _LN2 = (np.float32(-0.693145751953125), np.float32(-1.428606765330187045e-06))
 _LN2_PAIR = (np.float32(0.69314718246459960938), np.float32(-1.904654323148236017e-09))
 _ONE, _TWO = np.float32(1), np.float32(2)
-
 
 _FAR = 300
 """An exponent behind which float32 is 0 or infinite."""
@@ -141,12 +142,6 @@ def elu(x: Single, alpha: float, gamma: float = 1.0) -> Single:
 def softsign(x: Single) -> Single:
     """Return x / (1 + |x|), each step rounded."""
     found: Single = x / _sum(_ONE, np.abs(x))
-    return found
-
-
-def fused(a: Single, b: Single | np.float32, c: Single | np.float32) -> Single:
-    """Return a * b + c of float32, rounded once."""
-    found: Single = (a.astype(np.float64) * b + c).astype(np.float32)
     return found
 
 
