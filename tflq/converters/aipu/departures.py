@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.converters.aipu.parser_faults import faults_of
-from tflq.graph import Affine, Graph
-from tflq.interpreter.kernels.aipu.eltwise import forgets_scale, method_of
+from tflq.graph import Graph
+from tflq.interpreter.kernels.aipu.eltwise import EltwiseParams, forgets_scale
 from tflq.interpreter.kernels.aipu.scales import scale_of
-
-_OF_TWO = ("eltwise", "sub", "maximum", "minimum")
 
 
 def departures(graph: Graph) -> Mapping[str, str]:
@@ -24,12 +22,11 @@ def _forgotten_scales(graph: Graph) -> Mapping[str, str]:
     """Name the differences and extremes whose results have another scale than the file says (specs: Eltwise)."""
     found = {}
     for node in graph.nodes:
-        tensors = [graph.tensors[t] for t in (*node.inputs[:2], node.outputs[0])]
-        if node.operator not in _OF_TWO or not all(isinstance(t.quantisation, Affine) for t in tensors):
+        if not isinstance(node.params, EltwiseParams) or node.params.method == "MUL":
             continue
-        a, b, output = tensors
+        a, b, output = (graph.tensors[t] for t in (*node.inputs[:2], node.outputs[0]))
         factor = float(scale_of(a)) / float(scale_of(output))
-        if factor != 1 and method_of(node) != "MUL" and forgets_scale(method_of(node), a, b):
+        if factor != 1 and forgets_scale(node.params.method, a, b):
             found[node.name] = (
                 f"both inputs have one type, at which the Optimizer forgets the output's scale: results are "
                 f"{factor:.3g} times what they should be; give one input another range (--ranges)"

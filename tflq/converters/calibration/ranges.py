@@ -51,7 +51,7 @@ def ranges_from_quantisation(graph: Graph) -> Graph:
     for real, others in quantised.items():
         _share_range(result, real, others)
     for node in result.nodes:
-        if node.operator in OF_ONE_NUMBER:
+        if node.operator in _OF_ONE_NUMBER:
             _follow_function(result, node)
     return result
 
@@ -65,7 +65,7 @@ def _share_range(graph: Graph, real: int, quantised: Sequence[int]) -> None:
         graph.tensors[real] = replace(tensor, range=first)
 
 
-OF_ONE_NUMBER = ("relu", "relu6", "leaky_relu", "elu", "gelu", "hard_swish", "logistic", "tanh", "exp")
+_OF_ONE_NUMBER = ("relu", "relu6", "leaky_relu", "elu", "gelu", "hard_swish", "logistic", "tanh", "exp")
 """Functions of one number that are finite wherever their argument is, and never far between two neighbours of 256."""
 
 

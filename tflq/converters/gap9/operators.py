@@ -1,7 +1,8 @@
-"""Which operators belong together on GAP9, and the file's operator that a node comes from."""
+"""Which operators belong together on GAP9, the file's operator that a node comes from, and what it says of NNTool."""
 
 from __future__ import annotations
 
+from tflq.converters.passes.rewrite import with_attributes
 from tflq.graph import Node
 
 FILTERS = ("conv_2d", "depthwise_conv_2d", "fully_connected")
@@ -38,3 +39,9 @@ MOVES = (
 def layer_of(node: Node) -> str:
     """Return the name of the file's operator that a node comes from: its own, or what made it."""
     return node.attributes.text("layer", node.name)
+
+
+def departing(node: Node, text: str) -> Node:
+    """Return the node that says, beside what it says already, where NNTool departs from it (attribute `departure`)."""
+    said = node.attributes.text("departure", "")
+    return node if text in said else with_attributes(node, departure="; ".join(filter(None, (said, text))))

@@ -24,6 +24,11 @@ def wrap_int32(x: ArrayLike) -> Integers:
     return np.asarray(x, np.int64).astype(np.int32).astype(np.int64)
 
 
+def wrap_int16(x: Integers) -> Integers:
+    """Keep the low 16 bits as two's complement: what an int16 holds after it overflowed."""
+    return x.astype(np.int16).astype(np.int64)
+
+
 @primitive("rounded", "norm({x}, {shift}), half up")
 def norm(x: ArrayLike, shift: ArrayLike) -> Integers:
     """Shift with rounding: n == 0 ? x : (x + 2^(n-1)) >> n, arithmetic; ties go up.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.graph import DType
-from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate
+from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate, wrap_int16
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.recording.primitive import note_table, primitive
@@ -111,12 +111,8 @@ def _half_sum(a: Integers) -> Integers:
 
 def _newton(half_denominator: Integers) -> Integers:
     """1 / half_denominator with two integer bits: three steps from 48/17 - 32/17 d; int16 registers wrap."""
-    x = _wrap(_48_OVER_17 + srdhm(half_denominator, _MINUS_32_OVER_17, 16))
+    x = wrap_int16(_48_OVER_17 + srdhm(half_denominator, _MINUS_32_OVER_17, 16))
     for _ in range(3):
-        rest = _wrap(_ONE_OF_TWO_BITS - srdhm(half_denominator, x, 16))
-        x = _wrap(x + saturate(srdhm(x, rest, 16) << 2, 16))
+        rest = wrap_int16(_ONE_OF_TWO_BITS - srdhm(half_denominator, x, 16))
+        x = wrap_int16(x + saturate(srdhm(x, rest, 16) << 2, 16))
     return x
-
-
-def _wrap(x: Integers) -> Integers:
-    return x.astype(np.int16).astype(np.int64)

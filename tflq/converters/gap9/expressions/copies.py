@@ -7,8 +7,8 @@ tensor, the softmax becomes a reader of the expression, which hands the tensor o
 from __future__ import annotations
 
 from tflq.converters.gap9.expressions.operators import CANDIDATES, COPY
-from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, layer_of
-from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes, with_input, without_nodes
+from tflq.converters.gap9.operators import FILTERS, MOVES, POOLS, RECTIFIERS, departing, layer_of
+from tflq.converters.passes.rewrite import derived_tensor, redirect, with_input, without_nodes
 from tflq.graph import Attributes, Graph, Node
 
 _OTHERWISE = "NNTool's matcher may take the Quantize node in front of it into an expression in another way (22)"
@@ -34,7 +34,7 @@ def with_copies(graph: Graph) -> Graph:
         attributes = Attributes({"layer": layer_of(node)})
         result.nodes.append(Node(COPY, (source,), (made,), attributes, f"{node.name}_qin0"))
         reader = with_input(node, 0, made)
-        result.nodes.append(with_attributes(reader, departure=_OTHERWISE) if _asked_above(graph, source) else reader)
+        result.nodes.append(departing(reader, _OTHERWISE) if _asked_above(graph, source) else reader)
     return result
 
 
@@ -47,7 +47,7 @@ def without_copies(graph: Graph) -> Graph:
     alone = {graph.nodes[index].outputs[0] for index in left}
     for index, node in enumerate(graph.nodes):
         if alone.intersection(node.inputs):
-            graph.nodes[index] = with_attributes(node, departure=_OTHERWISE)
+            graph.nodes[index] = departing(node, _OTHERWISE)
     for index in left:
         redirect(graph, graph.nodes[index].outputs[0], graph.nodes[index].inputs[0])
     return without_nodes(graph, left)

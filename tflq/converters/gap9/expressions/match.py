@@ -10,7 +10,7 @@ from tflq.converters.gap9.expressions.build import Expression
 from tflq.converters.gap9.expressions.copies import with_copies, without_copies
 from tflq.converters.gap9.expressions.groups import Group, groups_of
 from tflq.converters.gap9.expressions.operators import NEEDING, is_matching
-from tflq.converters.gap9.operators import FILTERS, POOLS, layer_of
+from tflq.converters.gap9.operators import FILTERS, POOLS, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import EXPRESSION
 from tflq.converters.gap9.twins import taken_for_another
@@ -126,8 +126,7 @@ def _with_filters(graph: Graph) -> Graph:
             for i in (*host, index):
                 graph.nodes[i] = with_attributes(graph.nodes[i], fusion=fusion)
         elif any(graph.nodes[i].operator in _HOSTS[:2] for t in node.outputs for i in graph.consumers().get(t, ())):
-            departure = "; ".join(filter(None, (node.attributes.text("departure", ""), _NO_ROWS)))
-            graph.nodes[index] = with_attributes(node, departure=departure)
+            graph.nodes[index] = departing(node, _NO_ROWS)
     return graph
 
 

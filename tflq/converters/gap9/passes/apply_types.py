@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS
+from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS, departing
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.types.network import GRAPH_OUTPUT
-from tflq.converters.gap9.types.plan import TAKEN, TypePlan
+from tflq.converters.gap9.types.plan import TypePlan
 from tflq.converters.passes.conversions import Conversions
 from tflq.converters.passes.patterns import computed_inputs
 from tflq.converters.passes.rewrite import with_attributes, with_input
@@ -26,13 +26,13 @@ def apply_types(graph: Graph, plan: TypePlan) -> Graph:
         result.tensors[tensor] = _typed(result.tensors[tensor], affine)
     for index, affine in plan.inside.items():
         inside = {"inside_scale": float(affine.scale[0]), "inside_zero_point": int(affine.zero_point[0])}
-        result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE, **inside)
+        result.nodes[index] = with_attributes(departing(result.nodes[index], _DEPARTURE), **inside)
     for index, reason in plan.failing.items():
-        result.nodes[index] = with_attributes(result.nodes[index], departure=reason)
+        result.nodes[index] = departing(result.nodes[index], reason)
     sources = {}
     for index, affine in plan.outside.items():
         outside = {"outside_scale": float(affine.scale[0]), "outside_zero_point": int(affine.zero_point[0])}
-        result.nodes[index] = with_attributes(result.nodes[index], departure=TAKEN, **outside)
+        result.nodes[index] = with_attributes(result.nodes[index], **outside)
         last = next(unit.outputs[0] for unit in plan.units if unit.nodes[0] == index)
         sources[last] = outside
     _insert_conversions(result, plan)
@@ -85,7 +85,7 @@ def _take_bytes_as_words(graph: Graph) -> None:
                 name = f"{node.attributes.text('fusion')}_words"
                 words = graph.add_tensor(replace(_typed(source, affine), name=name, data=None))
                 graph.nodes.append(_as_words(node, words, name, affine))
-                found = with_attributes(with_input(node, 0, words), departure=_WORDS)
+                found = departing(with_input(node, 0, words), _WORDS)
         graph.nodes.append(found)
 
 

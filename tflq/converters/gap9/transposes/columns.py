@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from tflq.converters.gap9.affine_types import file_range
-from tflq.converters.gap9.operators import POOLS, layer_of
+from tflq.converters.gap9.operators import POOLS, departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.global_pools import name_global_pools
 from tflq.converters.gap9.passes.separate_activations import implied_rectifier
 from tflq.converters.gap9.transposes.places import Shape
 from tflq.converters.gap9.transposes.search import Reached, search
 from tflq.converters.gap9.twins import behind_thin
-from tflq.converters.passes.rewrite import with_attributes, with_input
+from tflq.converters.passes.rewrite import constant, with_attributes, with_input
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, Node, Tensor
 
@@ -52,17 +51,17 @@ def permute_columns(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
         if node.operator != _DENSE or set(states) in ({_KEPT}, {_APART}):
             continue
         if _UNSURE in states or (_APART in states and _FAILS not in states):
-            result.nodes[index] = _departing(node, _MAY_BE)
+            result.nodes[index] = departing(node, _MAY_BE)
             continue
         as_vendor = options[layer_of(node)].numerics == "nntool"
         if _FAILS not in states:
-            result.nodes[index] = _departing(node, _PERMUTED)
+            result.nodes[index] = departing(node, _PERMUTED)
             if as_vendor:
                 _permute(result, index, found[node.name].shape, states)
         elif as_vendor:
             raise UnsupportedError(f"{graph.where(index)}: {_FAILURE}; numerics=exact converts it")
         else:
-            result.nodes[index] = _departing(node, _FAILURE)
+            result.nodes[index] = departing(node, _FAILURE)
     return result
 
 
@@ -98,16 +97,11 @@ def _behind_a_hidden_node(graph: Graph, node: Node) -> bool:
 
     NNTool's loader puts a Quantize node between the two, which the search does not see here.
     """
-    if node.operator != "add" or len(set(node.inputs)) != 1 or node.inputs[0] not in graph.producers():
-        return False
-    stated = file_range(graph.tensors[node.inputs[0]])
-    if graph.nodes[graph.producers()[node.inputs[0]]].operator not in POOLS or stated is None:
+    writer = graph.producers().get(node.inputs[0]) if node.operator == "add" and len(set(node.inputs)) == 1 else None
+    stated = file_range(graph.tensors[node.inputs[0]]) if writer is not None else None
+    if writer is None or stated is None or graph.nodes[writer].operator not in POOLS:
         return False
     return implied_rectifier(stated) == "relu6" and float(stated.maximum[0]) != 6
-
-
-def _departing(node: Node, text: str) -> Node:
-    return with_attributes(node, departure="; ".join(filter(None, (node.attributes.text("departure", ""), text))))
 
 
 def _permute(graph: Graph, index: int, shape: Shape, states: tuple[str, str]) -> None:
@@ -120,5 +114,4 @@ def _permute(graph: Graph, index: int, shape: Shape, states: tuple[str, str]) ->
 def _taken(weights: Tensor, order: Array) -> Tensor:
     assert weights.data is not None
     data = np.ascontiguousarray(weights.data[:, order])
-    data.setflags(write=False)
-    return replace(weights, data=data)
+    return constant(weights.name, data, weights.quantisation, weights.dtype, weights.range)

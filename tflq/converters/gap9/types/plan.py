@@ -29,7 +29,7 @@ EdgePlace = tuple[int, int, int]
 _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
-TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
+_TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
@@ -184,7 +184,7 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     Raises:
         UnsupportedError: with numerics=nntool.
     """
-    found = {units[number].nodes[0]: TAKEN for number in _taken_for_another(units, network)}
+    found = {units[number].nodes[0]: _TAKEN for number in _taken_for_another(units, network)}
     for number, unit in enumerate(units):
         written = network.resolved[number].outputs[0].codes
         if unit.operator not in POOLS or len(unit.nodes) == 1 or written.signed:

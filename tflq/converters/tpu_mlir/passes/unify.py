@@ -12,14 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tflq.converters.tpu_mlir.passes.forms import (
-    COMPARISONS,
-    Form,
-    form_of,
-    is_constant_first,
-    is_pool,
-    scalar_of,
-)
+from tflq.converters.tpu_mlir.passes.forms import COMPARISONS, Form, form_of, is_constant_first, is_pool, scalar_of
 from tflq.converters.tpu_mlir.passes.moves import Moves
 from tflq.converters.tpu_mlir.tables import CalibrationLine
 from tflq.graph import ABSENT, Graph, Node

@@ -15,7 +15,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.numerics.fixed_point import Integers, wrap_int16
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.registry import Kernel
@@ -101,7 +101,7 @@ def lower_sum(node: Node, operands: Operands, sign: int) -> SumParams:
     scaled = 1 if scales[1] > scales[0] else 0
     s_s, s_o, s_y = scales[scaled], scales[1 - scaled], float(y.scale[0])
     bias = _bias(types, y, scaled, 1 if node.attributes.text("sub", "exact") == "nntool" else sign)
-    stored_bias = (bias + _LARGEST_BIAS + 1) % (2 * _LARGEST_BIAS + 2) - _LARGEST_BIAS - 1
+    stored_bias = int(wrap_int16(np.asarray(bias)))
     if stored_bias != bias and node.attributes.text("numerics", "exact") != "nntool":
         raise UnsupportedError(
             f"the zero points add up to a bias of {bias}, 16 bits end at {_LARGEST_BIAS}: the scales of the "

@@ -22,6 +22,7 @@ from tflq.interpreter.numerics.fixed_point import (
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     saturate,
+    wrap_int16,
     wrap_int32,
 )
 from tflq.interpreter.numerics.integer_functions import inverse_square_root
@@ -77,7 +78,7 @@ def _step(layer: IntegerLstm, from_input: dict[str, Integers], hidden: Array, ce
     enter = gate("input") if "input" in gates else _ONE - forget
     kept = rounding_divide_by_pot(forget * cell, 15)
     added = rounding_divide_by_pot(enter * update, 30 + layer.cell_scale)
-    cell = saturate(_wrap_int16(kept) + _wrap_int16(added), 16)
+    cell = saturate(wrap_int16(kept) + wrap_int16(added), 16)
     if layer.cell_clip:
         cell = np.clip(cell, -layer.cell_clip, layer.cell_clip)
     squashed = look_up(layer.squash, cell.astype(np.int16)).astype(np.int64)
@@ -142,7 +143,3 @@ def _scaled(part: ScaledProduct, x: Array) -> Integers:
 
 def _truncated(x: Integers, divisor: int) -> Integers:
     return np.asarray(np.sign(x) * (np.abs(x) // divisor), np.int64)
-
-
-def _wrap_int16(x: Integers) -> Integers:
-    return x.astype(np.int16).astype(np.int64)
