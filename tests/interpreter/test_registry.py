@@ -96,9 +96,30 @@ def test_a_row_of_a_family_is_found_by_its_operator(calls: Calls) -> None:  # no
 
 def test_a_kernel_takes_its_summary_and_source_from_its_module() -> None:
     found = registry.kernel("tflite", "add_n")
-    assert found.summary == "the sum of all inputs in their order, which have one shape; int32 wraps."
+    assert found.summary == "the sum of all inputs in their order, which have one shape; int32 wraps"
     assert found.source == "TFLite kernels/add_n.cc"
     assert found.module == "tflq.interpreter.kernels.plain.add_n"
+
+
+def test_a_row_takes_what_it_does_not_say_from_the_entry_of_its_module(calls: Calls) -> None:  # noqa: F811
+    family = module("described", None, None)
+    sys.modules[family].__doc__ = """Rows.
+
+    TWICE_AS_OFTEN: 3x
+    TWICE: 2x, or
+    x + x. Source: docs/one.md,
+    docs/two.md.
+    HALF: 1 : 2. Source: docs/three.md.
+    """.replace("\n    ", "\n")
+    sys.modules[family].KERNELS = {  # type: ignore[attr-defined]
+        "twice": replace(DOUBLE, summary="", source=""), "half": replace(DOUBLE, summary=""),
+    }  # fmt: skip
+    for operator in ("twice", "half"):
+        registry.register_kernel(NAME, operator, family)
+    assert registry.kernel(NAME, "twice") == replace(
+        DOUBLE, summary="2x, or x + x", source="docs/one.md, docs/two.md", module=family
+    )
+    assert registry.kernel(NAME, "half") == replace(DOUBLE, summary="1 : 2", module=family)
 
 
 @dataclass(frozen=True)

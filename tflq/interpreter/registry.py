@@ -19,7 +19,8 @@ Where a kernel is found, as the table of an arithmetic says it:
 - a module of one operator: its functions `lower` and `run`, `samples_last` where it has one, the flags SHARED_RESULT,
   PER_SAMPLE and STATEFUL; the docstring's first line, behind "OPERATOR: ", is the summary, what follows "Source: " the
   source;
-- a module of a family: the operator's row in its `KERNELS`, a mapping operator -> Kernel;
+- a module of a family: the operator's row in its `KERNELS`, a mapping operator -> Kernel. What the row does not say,
+  the module's docstring does, in an entry "OPERATOR: summary. Source: source.";
 - a `Kernel` itself, for those that users register.
 
 Kernels of other packages are found through the entry-point group `tflq.kernels`: where an operator or an arithmetic is
@@ -29,6 +30,7 @@ a mapping arithmetic -> operator -> Kernel. `tflq.interpreter.kernel_files` load
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -245,15 +247,26 @@ def _found(operator: str, place: Place) -> Kernel:
     module = import_module(place)
     row: Kernel | None = getattr(module, "KERNELS", {}).get(operator)
     if row is not None:
-        return replace(row, module=place)
+        summary, source = _described(operator, module.__doc__ or "")
+        return replace(row, module=place, summary=row.summary or summary, source=row.source or source)
     if not (hasattr(module, "lower") and hasattr(module, "run")):
         raise TflqError(f"module {place} has neither a row for '{operator}' in KERNELS nor lower and run")
     return _of_module(module)
 
 
+def _described(operator: str, text: str) -> tuple[str, str]:
+    """Return the summary and the source in the entry that the docstring of a family has for an operator."""
+    for entry in re.split(r"\n(?=\n|[A-Z\d_]+: )", text):
+        name, _, words = " ".join(entry.split()).partition(": ")
+        summary, _, source = words.partition(" Source: ")
+        if name == operator.upper() and source:
+            return summary.rstrip("."), source.rstrip(".")
+    return "", ""
+
+
 def _of_module(module: ModuleType) -> Kernel:
     text = module.__doc__ or ""
-    first = text.partition("\n")[0]
+    first = text.partition("\n")[0].rstrip(".")
     name, _, rest = first.partition(": ")
     return Kernel(
         module.lower,

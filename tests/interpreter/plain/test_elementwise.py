@@ -13,7 +13,7 @@ from tests.support.types import FLOAT32, INT8, INT16
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.plain.stablehlo import INTEGERS
+from tflq.interpreter.kernels.plain.pairs import STABLEHLO_INTEGERS as INTEGERS
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 1e-40, 3e38, -3e38, 0.49999997, 8388609.0]
 

@@ -1,11 +1,13 @@
 """Where a maximum stands, and quantized values put back there: MaxPoolingWithArgMax, UpsampleByIndex (docs/aipu.md, 5).
 
-MaxPoolingWithArgMax: the largest quantized value of each window and where it stands.
-Padding never wins.
-Source: Compass Optimizer, ops/maxpooling_withargmax.py.
+MaxPoolingWithArgMax: the largest quantized value of each window and where it stands. Padding never wins.
 
 UpsampleByIndex: quantized values put where indices say, -zp elsewhere; the later of two wins.
-Source: Compass Optimizer, ops/upsamplebyindex.py.
+
+MAX_POOLING_WITH_ARG_MAX: the largest value of each window and where it stands. Source: Compass Optimizer,
+ops/maxpooling_withargmax.py; docs/aipu.md, 5.
+UPSAMPLE_BY_INDEX: values put where indices say, -zp elsewhere. Source: Compass Optimizer, ops/upsamplebyindex.py;
+docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -168,16 +170,6 @@ def run_upsample_by_index(params: UpsampleParams, values: Array, indices: Array)
 
 
 KERNELS = {
-    "max_pooling_with_arg_max": Kernel(
-        lower_max_pooling_with_arg_max,
-        run_max_pooling_with_arg_max,
-        "the largest value of each window and where it stands",
-        "Compass Optimizer, ops/maxpooling_withargmax.py; docs/aipu.md, 5",
-    ),
-    "upsample_by_index": Kernel(
-        lower_upsample_by_index,
-        run_upsample_by_index,
-        "values put where indices say, -zp elsewhere",
-        "Compass Optimizer, ops/upsamplebyindex.py; docs/aipu.md, 5",
-    ),
+    "max_pooling_with_arg_max": Kernel(lower_max_pooling_with_arg_max, run_max_pooling_with_arg_max),
+    "upsample_by_index": Kernel(lower_upsample_by_index, run_upsample_by_index),
 }

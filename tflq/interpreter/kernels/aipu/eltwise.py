@@ -6,11 +6,13 @@ bits; equal scales and zero points give k0 = k1 = 1. MUL: r = s_y / (s_a * s_b).
 sums of linear layers: RELU takes them through float32.
 Source: Compass Optimizer, ops/eltwise.py.
 
-SquaredDifference: both inputs on the smaller scale with 15 bits, then the square.
-x_i = RNE((q_i + zp_i) * M_i * 2^-N_i), r_i = s / s_i * 2^L, s the smaller scale, L as many bits as both leave free
-below 15; y = clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. Where an
-input needs b > 15 bits, s is divided by 2 (b - 15).
-Source: Compass Optimizer, ops/squared_difference.py.
+SquaredDifference: both inputs on the smaller scale with 15 bits, then the square. x_i = RNE((q_i + zp_i) * M_i *
+2^-N_i), r_i = s / s_i * 2^L, s the smaller scale, L as many bits as both leave free below 15; y =
+clamp(RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y), r = s_y / s^2 / 4^L; all M in 15 bits. Where an input needs b > 15
+bits, s is divided by 2 (b - 15).
+
+SQUARED_DIFFERENCE: RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/squared_difference.py;
+docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -201,10 +203,5 @@ KERNELS = {
             "Compass Optimizer, ops/eltwise.py; docs/aipu.md, 5",
         ),
     ),
-    "squared_difference": Kernel(
-        lower_squared_difference,
-        run_squared_difference,
-        "RNE(clamp32((x_0 - x_1)^2) * M * 2^-N) - zp_y",
-        "Compass Optimizer, ops/squared_difference.py; docs/aipu.md, 5",
-    ),
+    "squared_difference": Kernel(lower_squared_difference, run_squared_difference),
 }

@@ -3,16 +3,17 @@
 Reciprocal square roots of whole numbers by a table of 193 entries, interpolated.
 Source: Compass Optimizer, utils/math_utils.py, calculate_inverse_sqrt.
 
-Normalization L2: y = x / sqrt(sum of x^2), by a table of reciprocal roots.
-Q = sum of (x + zp_x)^2, G = isqrt(Q) in 15 bits, 2^31 / sqrt(Q) but for its shift g;
-y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p - g)) - zp_y), (M, N) of s_y, p the bits of
-(x + zp_x) * M beyond 16.
-Source: Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt.
+Normalization L2: y = x / sqrt(sum of x^2), by a table of reciprocal roots. Q = sum of (x + zp_x)^2, G = isqrt(Q) in 15
+bits, 2^31 / sqrt(Q) but for its shift g; y = clamp(RNE(clamp32(clamp16((x + zp_x) * M >> p) * G) * 2^-(N + 31 - p - g))
+- zp_y), (M, N) of s_y, p the bits of (x + zp_x) * M beyond 16.
 
-Moments: mean and variance over axes.
-m = clamp(RNE(mean of quantized values)), on the input's scale, zp included; v = trunc(mean of (q - m)^2);
-y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two halves of 16 bits.
-Source: Compass Optimizer, ops/moments.py.
+Moments: mean and variance over axes. m = clamp(RNE(mean of quantized values)), on the input's scale, zp included; v =
+trunc(mean of (q - m)^2); y_v = clamp(RNE(v * M * 2^-N) - zp_v), r = s_v / s_x^2. Beyond 8 bits v goes through M in two
+halves of 16 bits.
+
+NORMALIZATION: x / sqrt(sum of x^2), by a table of reciprocal roots. Source: Compass Optimizer, ops/lpnormalization.py;
+utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5.
+MOMENTS: mean and variance, RNE(v * M * 2^-N) - zp_v. Source: Compass Optimizer, ops/moments.py; docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -175,16 +176,6 @@ def _wide(params: MomentsParams, variance: Integers) -> Array:
 
 
 KERNELS = {
-    "normalization": Kernel(
-        lower_normalization,
-        run_normalization,
-        "x / sqrt(sum of x^2), by a table of reciprocal roots",
-        "Compass Optimizer, ops/lpnormalization.py; utils/math_utils.py, calculate_inverse_sqrt; docs/aipu.md, 5",
-    ),
-    "moments": Kernel(
-        lower_moments,
-        run_moments,
-        "mean and variance, RNE(v * M * 2^-N) - zp_v",
-        "Compass Optimizer, ops/moments.py; docs/aipu.md, 5",
-    ),
+    "normalization": Kernel(lower_normalization, run_normalization),
+    "moments": Kernel(lower_moments, run_moments),
 }

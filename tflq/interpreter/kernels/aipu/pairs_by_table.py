@@ -1,15 +1,17 @@
 """Pairs that tables compute: Div, Pow (docs/aipu.md, 5).
 
-Div by a table of reciprocals: y = RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y, x' = x + zp.
-t[i] = RNE(65535 / i), t[0] = 0: dividing by zero gives 0. Divisors of 16 bits read between the entries, which are few
-units large there: a quotient of 16 bits is no better than the entries are. r = s_y * s_b / (s_a * 65535).
-Source: Compass Optimizer, ops/div.py.
+Div by a table of reciprocals: y = RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y, x' = x + zp. t[i] = RNE(65535 / i),
+t[0] = 0: dividing by zero gives 0. Divisors of 16 bits read between the entries, which are few units large there: a
+quotient of 16 bits is no better than the entries are. r = s_y * s_b / (s_a * 65535).
 
-Pow: by one table where the exponent is one constant, else exp(p * log|x|) by two tables.
-L = RNE(s_L * log|x|), int16; q = clamp(RNE(L * (p + zp_p) * M * 2^-N)), int16, r = s_v / (s_p * s_L);
-y = t_exp(q) * sign(x + zp_x)^(p + zp_p). The scales of logarithm and product are symmetric, of the layer's
-intermediates. The table of one exponent stands under lut_log.
-Source: Compass Optimizer, ops/pow.py.
+Pow: by one table where the exponent is one constant, else exp(p * log|x|) by two tables. L = RNE(s_L * log|x|), int16;
+q = clamp(RNE(L * (p + zp_p) * M * 2^-N)), int16, r = s_v / (s_p * s_L); y = t_exp(q) * sign(x + zp_x)^(p + zp_p). The
+scales of logarithm and product are symmetric, of the layer's intermediates. The table of one exponent stands under
+lut_log.
+
+DIV: RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/div.py; docs/aipu.md, 5.
+POW: one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign. Source: Compass Optimizer, ops/pow.py;
+docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -152,16 +154,6 @@ def _sign_powers(signs: Integers, exponents: Integers) -> Integers:
 
 
 KERNELS = {
-    "div": Kernel(
-        lower_div,
-        run_div,
-        "RNE(sign(b') * a' * t(|b'|) * M * 2^-N) - zp_y",
-        "Compass Optimizer, ops/div.py; docs/aipu.md, 5",
-    ),
-    "pow": Kernel(
-        lower_pow,
-        run_pow,
-        "one table, or t_exp(RNE(t_log(x) * (p + zp_p) * M * 2^-N)) with its sign",
-        "Compass Optimizer, ops/pow.py; docs/aipu.md, 5",
-    ),
+    "div": Kernel(lower_div, run_div),
+    "pow": Kernel(lower_pow, run_pow),
 }

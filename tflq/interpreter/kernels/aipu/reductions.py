@@ -3,22 +3,25 @@
 Products that stay within 16 bits by halving, and the multipliers that make up for it.
 Source: Compass Optimizer, ops/cumulate.py and reduce.py, convert_less_mbit.
 
-Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of quantized values, ANY and ALL of truth values.
-VARIANCE: sum (q - RNE(mean of q))^2, r = s_y / s_x^2 / n in 15 bits.
-A product is halved, rounding down, until it fits 16 bits; M / 2^N is s_y / s_x^n.
-L1, L2: the sums of |x + zp_x| or (x + zp_x)^2 lose k bits, k = max(0, ceil(log2(largest sum of the sample)) - 16), and
-end at 65535; u = RNE(sum * M * 2^-(N - k)), r = s_y / s_x, of L2 s_q / s_x^2; L1: y = clamp(u - zp_y); L2:
-y = t(clamp(u)) by a table of roots, s_q the scale of the internal tensor of sums.
-Source: Compass Optimizer, ops/reduce.py.
+Reduce: SUM, MEAN and PROD by one multiplier, MIN and MAX of quantized values, ANY and ALL of truth values. VARIANCE:
+sum (q - RNE(mean of q))^2, r = s_y / s_x^2 / n in 15 bits. A product is halved, rounding down, until it fits 16 bits; M
+/ 2^N is s_y / s_x^n. L1, L2: the sums of |x + zp_x| or (x + zp_x)^2 lose k bits, k = max(0, ceil(log2(largest sum of
+the sample)) - 16), and end at 65535; u = RNE(sum * M * 2^-(N - k)), r = s_y / s_x, of L2 s_q / s_x^2; L1: y = clamp(u -
+zp_y); L2: y = t(clamp(u)) by a table of roots, s_q the scale of the internal tensor of sums.
 
-Cumulate: running sums or products along an axis, each with its own requantisation.
-SUM: y_k = clamp(RNE(sum_{j<=k} (x_j + zp_x) * M * 2^-N) - zp_y), r = s_y / s_x in 15 bits. PROD: the running product is
-halved, rounding down, until it fits 16 bits; step k has its own M and N, the k-th power of 1 / s_x times s_y.
-Source: Compass Optimizer, ops/cumulate.py.
+Cumulate: running sums or products along an axis, each with its own requantisation. SUM: y_k = clamp(RNE(sum_{j<=k} (x_j
++ zp_x) * M * 2^-N) - zp_y), r = s_y / s_x in 15 bits. PROD: the running product is halved, rounding down, until it fits
+16 bits; step k has its own M and N, the k-th power of 1 / s_x times s_y.
 
-SegmentReduce: sums of rows with the same number: y = clamp(RNE(sum(x + zp_x) * M * 2^-N) - zp_y).
-r = s_y / s_x in 15 bits.
-Source: Compass Optimizer, ops/segment_reduce.py.
+SegmentReduce: sums of rows with the same number: y = clamp(RNE(sum(x + zp_x) * M * 2^-N) - zp_y). r = s_y / s_x in 15
+bits.
+
+REDUCE: SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values.
+Source: Compass Optimizer, ops/reduce.py; docs/aipu.md, 5.
+CUMULATE: running sums or products, each with its own M / 2^N. Source: Compass Optimizer, ops/cumulate.py; docs/aipu.md,
+5.
+SEGMENT_REDUCE: RNE(sum of the rows of a segment * M * 2^-N) - zp_y. Source: Compass Optimizer, ops/segment_reduce.py;
+docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -307,22 +310,7 @@ def run_segment_reduce(params: SegmentParams, x: Array, segments: Array) -> tupl
 
 
 KERNELS = {
-    "reduce": Kernel(
-        lower_reduce,
-        run_reduce,
-        "SUM, MEAN, PROD, L1 by one multiplier, L2 by a table of roots; MIN, MAX of values; ANY, ALL of truth values",
-        "Compass Optimizer, ops/reduce.py; docs/aipu.md, 5",
-    ),
-    "cumulate": Kernel(
-        lower_cumulate,
-        run_cumulate,
-        "running sums or products, each with its own M / 2^N",
-        "Compass Optimizer, ops/cumulate.py; docs/aipu.md, 5",
-    ),
-    "segment_reduce": Kernel(
-        lower_segment_reduce,
-        run_segment_reduce,
-        "RNE(sum of the rows of a segment * M * 2^-N) - zp_y",
-        "Compass Optimizer, ops/segment_reduce.py; docs/aipu.md, 5",
-    ),
+    "reduce": Kernel(lower_reduce, run_reduce),
+    "cumulate": Kernel(lower_cumulate, run_cumulate),
+    "segment_reduce": Kernel(lower_segment_reduce, run_segment_reduce),
 }

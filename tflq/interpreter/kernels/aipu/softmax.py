@@ -1,15 +1,17 @@
 """Softmax and its logarithm (docs/aipu.md, 5).
 
-Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does.
-e = t[x - rowmax + 2^b - 1], S = sum e, (M, N) of s_y, L = 31 - ceil(log2 M);
-R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y).
-Where an axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the Optimizer divides with rounding instead.
-Source: Compass Optimizer, ops/softmax.py.
+Softmax by a table of exponentials (quantize_method=LUT), or as softmax_fast.py does. e = t[x - rowmax + 2^b - 1], S =
+sum e, (M, N) of s_y, L = 31 - ceil(log2 M); R = trunc(M * 2^L / S); y = clamp(RNE(e * R * 2^-(N + L)) - zp_y). Where an
+axis of fewer than 8 meets a multiple of 128 rows, at 8 bits, the Optimizer divides with rounding instead.
 
-LogSoftmax by a table of exponentials in float32.
-t[i] = exp((i - (2^b - 1)) / s_x); y = clamp(RNE(f32((x - max) * q0 - q1 * ln(sum_j t[2^b - 1 + x_j - max]))) - zp),
-q0 = s_y / s_x, q1 = s_y; the output's range is -16..0. Multiplier and shift of the IR are 1 and 0.
-Source: Compass Optimizer, ops/logsoftmax.py.
+LogSoftmax by a table of exponentials in float32. t[i] = exp((i - (2^b - 1)) / s_x); y = clamp(RNE(f32((x - max) * q0 -
+q1 * ln(sum_j t[2^b - 1 + x_j - max]))) - zp), q0 = s_y / s_x, q1 = s_y; the output's range is -16..0. Multiplier and
+shift of the IR are 1 and 0.
+
+SOFTMAX: RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y. Source: Compass Optimizer, ops/softmax.py; docs/aipu.md,
+5.
+LOG_SOFTMAX: RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y. Source: Compass Optimizer, ops/logsoftmax.py;
+docs/aipu.md, 5.
 """
 
 from __future__ import annotations
@@ -208,16 +210,6 @@ def _factors(node: Node, x: Tensor, output: Tensor) -> tuple[np.float32, np.floa
 
 
 KERNELS = {
-    "softmax": Kernel(
-        lower_softmax,
-        run_softmax,
-        "RNE(e * trunc(M * 2^L / sum e) * 2^-(N + L)) - zp_y",
-        "Compass Optimizer, ops/softmax.py; docs/aipu.md, 5",
-    ),
-    "log_softmax": Kernel(
-        lower_log_softmax,
-        run_log_softmax,
-        "RNE(f32((x - max) * q0 - q1 * ln(sum t))) - zp_y",
-        "Compass Optimizer, ops/logsoftmax.py; docs/aipu.md, 5",
-    ),
+    "softmax": Kernel(lower_softmax, run_softmax),
+    "log_softmax": Kernel(lower_log_softmax, run_log_softmax),
 }

@@ -1,6 +1,12 @@
 """ADD, SUB, MUL, DIV, SQUARED_DIFFERENCE and PRELU of reals, element by element, shapes broadcast.
 
 T[S or 1, *shape] twice -> T[S, *shape]; one IEEE operation each in the tensor's type. Equal to TFLite bit for bit.
+
+DIV: float32: x / y and a fused activation. Without an activation results are clamped to the finite numbers, so that 1 /
+0 is the largest one; 0 / 0 is NaN. Source: TFLite kernels/div.cc, internal/reference/div.h.
+SQUARED_DIFFERENCE: float32: d = f32(x - y); f32(d * d). Source: TFLite kernels/squared_difference.cc.
+PRELU: float32: x where x >= 0, else f32(x * alpha), alpha broadcast. Source: TFLite kernels/activations.cc
+(ApplyPrelu).
 """
 
 from __future__ import annotations
@@ -45,23 +51,7 @@ KERNELS = {
     "add": plain_pair("add", "x_1 + x_2 and a fused activation", _NUMBERS),
     "sub": plain_pair("sub", "x_1 - x_2 and a fused activation", (DType.FLOAT32, DType.INT32, DType.INT64)),
     "mul": plain_pair("mul", "x_1 * x_2 and a fused activation", (*_NUMBERS, DType.UINT32)),
-    "div": Kernel(
-        partial(lower_plain, "div", allowed=(DType.FLOAT32,)),
-        _run_div,
-        "float32: x / y and a fused activation. Without an activation results are clamped to the finite "
-        "numbers, so that 1 / 0 is the largest one; 0 / 0 is NaN",
-        "TFLite kernels/div.cc, internal/reference/div.h",
-    ),
-    "squared_difference": binary(
-        "float32: d = f32(x - y); f32(d * d)",
-        "TFLite kernels/squared_difference.cc",
-        (DType.FLOAT32,),
-        _squared_difference,
-    ),
-    "prelu": Kernel(
-        _lower_prelu,
-        _run_prelu,
-        "float32: x where x >= 0, else f32(x * alpha), alpha broadcast",
-        "TFLite kernels/activations.cc (ApplyPrelu)",
-    ),
+    "div": Kernel(partial(lower_plain, "div", allowed=(DType.FLOAT32,)), _run_div),
+    "squared_difference": binary((DType.FLOAT32,), _squared_difference),
+    "prelu": Kernel(_lower_prelu, _run_prelu),
 }

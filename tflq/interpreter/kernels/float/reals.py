@@ -1,4 +1,10 @@
-"""QUANTIZE and DEQUANTIZE where nothing is quantised: float32 in a model's float view, and float16 that is widened."""
+"""QUANTIZE and DEQUANTIZE where nothing is quantised: float32 in a model's float view, and float16 that is widened.
+
+QUANTIZE: in a model's float view: both sides are float32, and the values stay. Source: docs/calibration.md (the float
+view).
+DEQUANTIZE: float16 is widened to float32; in a model's float view both sides are float32. Source: TFLite
+kernels/dequantize.h.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +27,6 @@ def _run(params: Unary, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
 
 
 KERNELS = {
-    "quantize": Kernel(
-        lower_float32,
-        _run,
-        "in a model's float view: both sides are float32, and the values stay",
-        "docs/calibration.md (the float view)",
-    ),
-    "dequantize": Kernel(
-        _lower_widened,
-        _run,
-        "float16 is widened to float32; in a model's float view both sides are float32",
-        "TFLite kernels/dequantize.h",
-    ),
+    "quantize": Kernel(lower_float32, _run),
+    "dequantize": Kernel(_lower_widened, _run),
 }

@@ -3,7 +3,8 @@
 float32[S, *shape] -> float32[S, *shape without the axes, or with 1 there]. (TFLite splits a sum or product over all
 axes among its threads from 1024 elements a thread on; this is the result of one.)
 
-Source: TFLite kernels/reduce.cc, internal/reference/reduce.h (ReduceGeneric, Mean).
+MEAN: a float32 sum in the order of the elements, then one division. Source: TFLite kernels/internal/reference/reduce.h
+(Mean).
 """
 
 from __future__ import annotations
@@ -54,12 +55,7 @@ def _fold(summary: str, operation: np.ufunc) -> Kernel:
 
 
 KERNELS = {
-    "mean": Kernel(
-        lower_mean,
-        run_mean,
-        "a float32 sum in the order of the elements, then one division",
-        "TFLite kernels/internal/reference/reduce.h (Mean)",
-    ),
+    "mean": Kernel(lower_mean, run_mean),
     "sum": _fold("a float32 sum in the order of the elements", np.add),
     "reduce_prod": _fold("a float32 product in the order of the elements", np.multiply),
 }

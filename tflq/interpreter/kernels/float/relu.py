@@ -1,4 +1,8 @@
-"""The RELU family, LEAKY_RELU and HARD_SWISH of float32: float32[S, *shape] -> float32[S, *shape]."""
+"""The RELU family, LEAKY_RELU and HARD_SWISH of float32: float32[S, *shape] -> float32[S, *shape].
+
+LEAKY_RELU: x where x > 0, else f32(x * alpha). Equal to TFLite bit for bit. Source: TFLite
+kernels/internal/reference/leaky_relu.h.
+"""
 
 from __future__ import annotations
 
@@ -78,10 +82,5 @@ KERNELS = {
     "hard_swish": _row(
         "f32(f32(x * min(6, max(0, f32(x + 3)))) / 6)", "TFLite kernels/internal/reference/hard_swish.h", _hard_swish
     ),
-    "leaky_relu": Kernel(
-        _lower_leaky,
-        _run_leaky,
-        "x where x > 0, else f32(x * alpha). Equal to TFLite bit for bit",
-        "TFLite kernels/internal/reference/leaky_relu.h",
-    ),
+    "leaky_relu": Kernel(_lower_leaky, _run_leaky),
 }

@@ -1,4 +1,24 @@
-"""Functions of one tensor of reals, element by element: T[S, *shape] -> T[S, *shape]."""
+"""Functions of one tensor of reals, element by element: T[S, *shape] -> T[S, *shape].
+
+ABS: float32: |x|. Equal to TFLite bit for bit. Source: TFLite kernels/elementwise.cc.
+ELU: float32: x where x >= 0, else e^x - 1; within 1 unit in the last place of TFLite's. Source: TFLite
+kernels/internal/optimized/optimized_ops.h (Elu, on Eigen); there is no reference kernel.
+EXP: float32: e^x, computed in float64 and rounded once; within 1 unit in the last place of TFLite's. Source: TFLite
+kernels/exp.cc (the host's expf).
+GELU: float32 and float16: x Phi(x), or its approximation by tanh; within 2 units in the last place of the input of
+TFLite's. Source: TFLite kernels/internal/reference/gelu.h (on Eigen).
+LOG: float32: ln(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's. Source: TFLite
+kernels/elementwise.cc (the host's logf).
+LOGISTIC: float32, float16, bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else f32(1 / f32(1 + exp(-x))); within
+3 units in the last place of TFLite's. float16 and bfloat16 are computed in float32 and rounded once. Source: TFLite
+kernels/internal/reference/logistic.h.
+RSQRT: float32: f32(1 / f32(sqrt(x))). Equal to TFLite bit for bit. Source: TFLite kernels/elementwise.cc.
+SQRT: float32: sqrt(x), rounded correctly, NaN below 0. Equal to TFLite bit for bit. Source: TFLite
+kernels/elementwise.cc.
+TANH: TANH of float32, float16 and bfloat16, computed in float64 and rounded to float32, the latter two from there
+again. TFLite's is the host's tanhf, for which glibc states two units in the last place (7 % of its results are off by
+one): so far apart the two are at most. Source: TFLite kernels/activations.cc (TanhEval).
+"""
 
 from __future__ import annotations
 
@@ -55,63 +75,13 @@ def _logistic(dtype: DType, x: Array) -> Array:
 
 
 KERNELS = {
-    "abs": unary(
-        "float32: |x|. Equal to TFLite bit for bit",
-        "TFLite kernels/elementwise.cc",
-        _FLOAT32,
-        lambda _, x: np.asarray(np.abs(x)),
-    ),
-    "elu": unary(
-        "float32: x where x >= 0, else e^x - 1; within 1 unit in the last place of TFLite's",
-        "TFLite kernels/internal/optimized/optimized_ops.h (Elu, on Eigen); there is no reference kernel",
-        _FLOAT32,
-        _elu,
-    ),
-    "exp": unary(
-        "float32: e^x, computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
-        "TFLite kernels/exp.cc (the host's expf)",
-        _FLOAT32,
-        lambda _, x: transcendental.exp(x.astype(np.float32)),
-    ),
-    "gelu": Kernel(
-        _lower_gelu,
-        _run_gelu,
-        "float32 and float16: x Phi(x), or its approximation by tanh; within 2 units in the last place of the "
-        "input of TFLite's",
-        "TFLite kernels/internal/reference/gelu.h (on Eigen)",
-    ),
-    "log": unary(
-        "float32: ln(x), computed in float64 and rounded once; within 1 unit in the last place of TFLite's",
-        "TFLite kernels/elementwise.cc (the host's logf)",
-        _FLOAT32,
-        lambda _, x: transcendental.log(x.astype(np.float32)),
-    ),
-    "logistic": unary(
-        "float32, float16, bfloat16: 1 where x > 16.619047, exp(x) where x < -9, else "
-        "f32(1 / f32(1 + exp(-x))); within 3 units in the last place of TFLite's. float16 and bfloat16 are computed in "
-        "float32 and rounded once",
-        "TFLite kernels/internal/reference/logistic.h",
-        _REALS,
-        _logistic,
-    ),
-    "rsqrt": unary(
-        "float32: f32(1 / f32(sqrt(x))). Equal to TFLite bit for bit",
-        "TFLite kernels/elementwise.cc",
-        _FLOAT32,
-        lambda _, x: np.asarray(np.divide(np.float32(1), np.sqrt(x))),
-    ),
-    "sqrt": unary(
-        "float32: sqrt(x), rounded correctly, NaN below 0. Equal to TFLite bit for bit",
-        "TFLite kernels/elementwise.cc",
-        _FLOAT32,
-        lambda _, x: np.asarray(np.sqrt(x)),
-    ),
-    "tanh": unary(
-        "TANH of float32, float16 and bfloat16, computed in float64 and rounded to float32, the latter two from there "
-        "again. TFLite's is the host's tanhf, for which glibc states two units in the last place (7 % of its results "
-        "are off by one): so far apart the two are at most",
-        "TFLite kernels/activations.cc (TanhEval)",
-        _REALS,
-        lambda dtype, x: from_float32(dtype, transcendental.tanh(to_float32(dtype, x))),
-    ),
+    "abs": unary(_FLOAT32, lambda _, x: np.asarray(np.abs(x))),
+    "elu": unary(_FLOAT32, _elu),
+    "exp": unary(_FLOAT32, lambda _, x: transcendental.exp(x.astype(np.float32))),
+    "gelu": Kernel(_lower_gelu, _run_gelu),
+    "log": unary(_FLOAT32, lambda _, x: transcendental.log(x.astype(np.float32))),
+    "logistic": unary(_REALS, _logistic),
+    "rsqrt": unary(_FLOAT32, lambda _, x: np.asarray(np.divide(np.float32(1), np.sqrt(x)))),
+    "sqrt": unary(_FLOAT32, lambda _, x: np.asarray(np.sqrt(x))),
+    "tanh": unary(_REALS, lambda dtype, x: from_float32(dtype, transcendental.tanh(to_float32(dtype, x)))),
 }

@@ -2,8 +2,10 @@
 
 Padding of the transposed one is that of a convolution over the output, which must lead back to the input's size.
 
-Source: TFLite kernels/conv3d.cc, conv3d_transpose.cc, padding.h (ComputePadding3DValues); the sums are in
-accumulate/volumes.py.
+CONV_3D: float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]. Source:
+TFLite kernels/conv3d.cc.
+CONV_3D_TRANSPOSE: float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O].
+Source: TFLite kernels/conv3d_transpose.cc.
 """
 
 from __future__ import annotations
@@ -157,16 +159,6 @@ def _as_triple(values: list[int]) -> Triple:
 
 
 KERNELS = {
-    "conv_3d": Kernel(
-        _lower,
-        _run,
-        "float32: [S, N, D, H, W, C], weights [S or 1, KD, KH, KW, C, O], bias [O] -> [S, N, OD, OH, OW, O]",
-        "TFLite kernels/conv3d.cc",
-    ),
-    "conv_3d_transpose": Kernel(
-        _lower_transpose,
-        _run_transpose,
-        "float32: weights [S or 1, KD, KH, KW, O, C], x [S, N, D, H, W, C], bias [O] -> [S, N, OD, OH, OW, O]",
-        "TFLite kernels/conv3d_transpose.cc",
-    ),
+    "conv_3d": Kernel(_lower, _run),
+    "conv_3d_transpose": Kernel(_lower_transpose, _run_transpose),
 }

@@ -1,6 +1,8 @@
 """LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU and QUANTIZE in GAP9's arithmetic (docs/gap9.md, 9 and 11).
 
 Behind a 32-bit filter output a rule runs in blocks; alone on 8 bits it is a table.
+
+QUANTIZE: y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o). Source: docs/gap9.md, 9.
 """
 
 from __future__ import annotations
@@ -242,5 +244,5 @@ KERNELS = {
     "hard_swish": Kernel(_swish, run, "y = clip(norm(x * clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "hard_sigmoid": Kernel(_hard_sigmoid, run, "y = clip(norm(clip(x + 3, 0, 6) * M, N) + Z_y)", _SOURCE),
     "leaky_relu": Kernel(lower_leaky_relu, run, "y = clip((x > 0 ? x : norm(x * L, 7)) + Z_y)", _SOURCE),
-    "quantize": Kernel(lower_quantize, run_quantize, "y = clip(rnd((x - Z_i) * S_i / S_o) + Z_o)", "docs/gap9.md, 9"),
+    "quantize": Kernel(lower_quantize, run_quantize),
 }

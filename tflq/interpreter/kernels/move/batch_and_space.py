@@ -7,8 +7,10 @@ where integers of 8 or 16 bits stand for real numbers, else 0.
 BATCH_TO_SPACE_ND: uncropped[n, h * block_h + place // block_w, w * block_w + place % block_w, c] =
 input[place * N + n, h, w, c] with N batches of output, then a crop.
 
-Source: TFLite kernels/space_to_batch_nd.cc, batch_to_space_nd.cc and internal/reference/space_to_batch_nd.h,
-batch_to_space_nd.h.
+SPACE_TO_BATCH_ND: each place within blocks of the axes between the first and the last gets its own batch. Source:
+TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h.
+BATCH_TO_SPACE_ND: batches become the places within blocks of the axes between the first and the last, then a crop.
+Source: TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h.
 """
 
 from __future__ import annotations
@@ -105,16 +107,6 @@ def _run_batch(params: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]
 
 
 KERNELS = {
-    "space_to_batch_nd": Kernel(
-        _lower_space,
-        _run_space,
-        "each place within blocks of the axes between the first and the last gets its own batch",
-        "TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h",
-    ),
-    "batch_to_space_nd": Kernel(
-        _lower_batch,
-        _run_batch,
-        "batches become the places within blocks of the axes between the first and the last, then a crop",
-        "TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h",
-    ),
+    "space_to_batch_nd": Kernel(_lower_space, _run_space),
+    "batch_to_space_nd": Kernel(_lower_batch, _run_batch),
 }

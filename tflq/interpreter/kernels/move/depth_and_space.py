@@ -3,7 +3,10 @@
 DEPTH_TO_SPACE: output[n, h * block + y, w * block + x, c] = input[n, h, w, (y * block + x) * C + c] with C channels of
 output. SPACE_TO_DEPTH: output[n, h, w, (y * block + x) * C + c] = input[n, h * block + y, w * block + x, c].
 
-Source: TFLite kernels/depth_to_space.cc, space_to_depth.cc and internal/reference/depth_to_space.h, space_to_depth.h.
+DEPTH_TO_SPACE: channels become square blocks of height and width. Source: TFLite kernels/depth_to_space.cc,
+internal/reference/depth_to_space.h.
+SPACE_TO_DEPTH: square blocks of height and width become channels. Source: TFLite kernels/space_to_depth.cc,
+internal/reference/space_to_depth.h.
 """
 
 from __future__ import annotations
@@ -73,16 +76,6 @@ def _run_space(params: BlockSize, x: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "depth_to_space": Kernel(
-        _lower_depth,
-        _run_depth,
-        "channels become square blocks of height and width",
-        "TFLite kernels/depth_to_space.cc, internal/reference/depth_to_space.h",
-    ),
-    "space_to_depth": Kernel(
-        _lower_space,
-        _run_space,
-        "square blocks of height and width become channels",
-        "TFLite kernels/space_to_depth.cc, internal/reference/space_to_depth.h",
-    ),
+    "depth_to_space": Kernel(_lower_depth, _run_depth),
+    "space_to_depth": Kernel(_lower_space, _run_space),
 }

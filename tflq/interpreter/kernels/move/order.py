@@ -3,7 +3,8 @@
 TRANSPOSE: input 1 names, for each axis of the output, the input's. REVERSE_V2: the input backwards along the axes that
 input 1 lists, which must be neighbours.
 
-Source: TFLite kernels/transpose.cc, reverse.cc.
+TRANSPOSE: the axes in another order. Source: TFLite kernels/transpose.cc.
+REVERSE_V2: the input backwards along some axes. Source: TFLite kernels/reverse.cc.
 """
 
 from __future__ import annotations
@@ -91,8 +92,6 @@ def _run_reverse(params: ReverseV2, x: Array, *_axes: Array) -> tuple[Array, ...
 
 
 KERNELS = {
-    "transpose": Kernel(_lower_transpose, _run_transpose, "the axes in another order", "TFLite kernels/transpose.cc"),
-    "reverse_v2": Kernel(
-        _lower_reverse, _run_reverse, "the input backwards along some axes", "TFLite kernels/reverse.cc"
-    ),
+    "transpose": Kernel(_lower_transpose, _run_transpose),
+    "reverse_v2": Kernel(_lower_reverse, _run_reverse),
 }

@@ -3,7 +3,9 @@
 PAD's are the output's zero point where integers stand for real numbers, else 0. PADV2's are the value in input 2, which
 must share the output's scale and zero point; without it PADV2 is PAD.
 
-Source: TFLite kernels/pad.cc.
+PAD: more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one. Source:
+TFLite kernels/pad.cc.
+PADV2: as PAD, with a value of its own in input 2. Source: TFLite kernels/pad.cc.
 """
 
 from __future__ import annotations
@@ -104,11 +106,6 @@ def _paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
 
 
 KERNELS = {
-    "pad": Kernel(
-        _lower_with_value,
-        _run,
-        "more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one",
-        "TFLite kernels/pad.cc",
-    ),
-    "padv2": Kernel(_lower_with_value, _run, "as PAD, with a value of its own in input 2", "TFLite kernels/pad.cc"),
+    "pad": Kernel(_lower_with_value, _run),
+    "padv2": Kernel(_lower_with_value, _run),
 }

@@ -1,9 +1,9 @@
 """BROADCAST_TO, TILE and FILL: elements repeated along axes.
 
-BROADCAST_TO repeats along axes of length 1, and along new ones in front, up to the shape in input 1; TILE along each
-axis, as often as input 1 says. FILL has one value everywhere, in the shape that input 0 gives.
-
-Source: TFLite kernels/broadcast_to.cc, tile.cc, fill.cc.
+BROADCAST_TO: repeated along axes of length 1, and along new ones in front, up to the shape in input 1. Source: TFLite
+kernels/broadcast_to.cc.
+TILE: the input repeated along each axis, as often as input 1 says. Source: TFLite kernels/tile.cc.
+FILL: one value everywhere, in the shape that input 0 gives. Source: TFLite kernels/fill.cc.
 """
 
 from __future__ import annotations
@@ -114,16 +114,7 @@ def _run_fill(params: Spread, _shape: Array | None, value: Array) -> tuple[Array
 
 
 KERNELS = {
-    "broadcast_to": Kernel(
-        _lower_broadcast_to,
-        _run_broadcast_to,
-        "repeated along axes of length 1, and along new ones in front, up to the shape in input 1",
-        "TFLite kernels/broadcast_to.cc",
-    ),
-    "tile": Kernel(
-        _lower_tile, _run_tile, "the input repeated along each axis, as often as input 1 says", "TFLite kernels/tile.cc"
-    ),
-    "fill": Kernel(
-        _lower_fill, _run_fill, "one value everywhere, in the shape that input 0 gives", "TFLite kernels/fill.cc"
-    ),
+    "broadcast_to": Kernel(_lower_broadcast_to, _run_broadcast_to),
+    "tile": Kernel(_lower_tile, _run_tile),
+    "fill": Kernel(_lower_fill, _run_fill),
 }

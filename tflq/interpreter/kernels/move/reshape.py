@@ -1,10 +1,11 @@
 """RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements in another shape.
 
 RESHAPE's comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
-one -1 takes what is left. SQUEEZE drops axes of length 1: those that squeeze_dims names, or all. EXPAND_DIMS adds one,
-before the axis that input 1 names.
+one -1 takes what is left. EXPAND_DIMS adds one, before the axis that input 1 names.
 
-Source: TFLite kernels/reshape.cc, squeeze.cc, expand_dims.cc and internal/reshape_utils.h.
+RESHAPE: the same elements in another shape. Source: TFLite kernels/reshape.cc, internal/reshape_utils.h.
+SQUEEZE: without axes of length 1: those that squeeze_dims names, or all. Source: TFLite kernels/squeeze.cc.
+EXPAND_DIMS: one more axis of length 1, before the axis that input 1 names. Source: TFLite kernels/expand_dims.cc.
 """
 
 from __future__ import annotations
@@ -115,22 +116,7 @@ def _run_expand(params: ExpandDims, x: Array, *_axis: Array) -> tuple[Array, ...
 
 
 KERNELS = {
-    "reshape": Kernel(
-        _lower_reshape,
-        _run,
-        "the same elements in another shape",
-        "TFLite kernels/reshape.cc, internal/reshape_utils.h",
-    ),
-    "squeeze": Kernel(
-        _lower_squeeze,
-        _run,
-        "without axes of length 1: those that squeeze_dims names, or all",
-        "TFLite kernels/squeeze.cc",
-    ),
-    "expand_dims": Kernel(
-        _lower_expand,
-        _run_expand,
-        "one more axis of length 1, before the axis that input 1 names",
-        "TFLite kernels/expand_dims.cc",
-    ),
+    "reshape": Kernel(_lower_reshape, _run),
+    "squeeze": Kernel(_lower_squeeze, _run),
+    "expand_dims": Kernel(_lower_expand, _run_expand),
 }

@@ -1,11 +1,12 @@
 """SCATTER_ND and SPARSE_TO_DENSE: elements at places that indices name.
 
-SCATTER_ND: zeros of the shape in input 2, plus each update at the coordinates in the last axis of input 0. Sums of
-integers wrap; of bools they are true where one is. SPARSE_TO_DENSE: default_value everywhere but at the places that the
-indices name; the last of equal indices wins.
+Coordinates stand in the last axis of the indices. Sums of integers wrap; of bools they are true where one is. Of equal
+indices of SPARSE_TO_DENSE the last wins.
 
-Source: TFLite kernels/scatter_nd.cc, sparse_to_dense.cc and internal/reference/reference_ops.h (ScatterNd,
-SparseToDense).
+SCATTER_ND: zeros of the shape in input 2, plus each update at the coordinates in input 0. Source: TFLite
+kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd).
+SPARSE_TO_DENSE: default_value everywhere but at the places that the indices name. Source: TFLite
+kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense).
 """
 
 from __future__ import annotations
@@ -123,16 +124,6 @@ def _run_dense(
 
 
 KERNELS = {
-    "scatter_nd": Kernel(
-        _lower_scatter,
-        _run_scatter,
-        "zeros of the shape in input 2, plus each update at the coordinates in input 0",
-        "TFLite kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd)",
-    ),
-    "sparse_to_dense": Kernel(
-        _lower_dense,
-        _run_dense,
-        "default_value everywhere but at the places that the indices name",
-        "TFLite kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense)",
-    ),
+    "scatter_nd": Kernel(_lower_scatter, _run_scatter),
+    "sparse_to_dense": Kernel(_lower_dense, _run_dense),
 }

@@ -1,6 +1,7 @@
 """SHAPE and RANK: the input's own shape, and the number of its axes, as data shared by all samples.
 
-Source: TFLite kernels/shape.cc, rank.cc.
+SHAPE: the input's own shape as data. Source: TFLite kernels/shape.cc.
+RANK: the number of the input's axes as data. Source: TFLite kernels/rank.cc.
 """
 
 from __future__ import annotations
@@ -66,10 +67,6 @@ def _run_rank(params: Rank, *_operands: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "shape": Kernel(
-        _lower_shape, _run_shape, "the input's own shape as data", "TFLite kernels/shape.cc", shared_result=True
-    ),
-    "rank": Kernel(
-        _lower_rank, _run_rank, "the number of the input's axes as data", "TFLite kernels/rank.cc", shared_result=True
-    ),
+    "shape": Kernel(_lower_shape, _run_shape, shared_result=True),
+    "rank": Kernel(_lower_rank, _run_rank, shared_result=True),
 }

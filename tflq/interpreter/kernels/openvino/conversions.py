@@ -4,6 +4,10 @@ QUANTIZE is the first half, reals to quantized values by the runtime's float32 f
 values to the quantized values of another range: S * (q - Z) in float64, then the output's levels. DEQUANTIZE is the
 second half, quantized values to reals: f32((q - Z) * S), the product in float64. FAKE_QUANTIZE takes reals to the
 values of their levels in one piece.
+
+QUANTIZE: the level of a real, in float32. Source: docs/openvino.md, 1 to 3.
+DEQUANTIZE: f32((q - Z) * S). Source: docs/openvino.md, 3.
+FAKE_QUANTIZE: value of a real's level. Source: docs/openvino.md, 2.
 """
 
 from __future__ import annotations
@@ -116,7 +120,7 @@ def run_fake_quantize(params: FakeQuantize, x: Floats) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "quantize": Kernel(lower_quantize, run_quantize, "the level of a real, in float32", "docs/openvino.md, 1 to 3"),
-    "dequantize": Kernel(lower_dequantize, run_dequantize, "f32((q - Z) * S)", "docs/openvino.md, 3"),
-    "fake_quantize": Kernel(lower_fake_quantize, run_fake_quantize, "value of a real's level", "docs/openvino.md, 2"),
+    "quantize": Kernel(lower_quantize, run_quantize),
+    "dequantize": Kernel(lower_dequantize, run_dequantize),
+    "fake_quantize": Kernel(lower_fake_quantize, run_fake_quantize),
 }

@@ -10,13 +10,12 @@ PLAIN = places(
     add_n bitcast bucketize cast cumsum fake_quant local_response_normalization pow rfft2d
     stablehlo_rng_bit_generator
     """,
-    unary="ceil cos floor logical_not neg round sign sin square zeros_like",
-    complex_parts="complex_abs imag real",
-    pairs="atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift",
-    select="select select_v2",
-    stablehlo="""
+    unary="ceil complex_abs cos floor imag logical_not neg real round sign sin square zeros_like",
+    pairs="""
+    atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift
     stablehlo_add stablehlo_and stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left
     """,
+    select="select select_v2",
     arg_extreme="arg_max arg_min",
     reduction="reduce_all reduce_any reduce_max reduce_min",
     windows="reduce_window stablehlo_reduce_window",

@@ -71,12 +71,10 @@ def require_equal_shapes(operands: Operands) -> None:
         raise GraphError(f"shapes {first.shape} and {second.shape} differ; the operator does not broadcast")
 
 
-def unary(summary: str, source: str, allowed: Collection[DType], function: UnaryFunction) -> Kernel:
+def unary(allowed: Collection[DType], function: UnaryFunction) -> Kernel:
     """Return the row of y = function(type, x): T[S, *shape] -> T[S, *shape].
 
     Args:
-        summary: of the row.
-        source: of the row.
         allowed: types of the tensors; others are refused as in `lower_unary`.
         function: computes y in the tensor's type.
     """
@@ -88,17 +86,13 @@ def unary(summary: str, source: str, allowed: Collection[DType], function: Unary
         with np.errstate(all="ignore"):
             return (function(params.dtype, x),)
 
-    return Kernel(lower, run, summary, source)
+    return Kernel(lower, run)
 
 
-def binary(
-    summary: str, source: str, allowed: Collection[DType], function: BinaryFunction, broadcasts: bool = True
-) -> Kernel:
+def binary(allowed: Collection[DType], function: BinaryFunction, broadcasts: bool = True) -> Kernel:
     """Return the row of z = function(type, x, y): T[S or 1, *shape] twice, shapes broadcast -> T[S, *shape].
 
     Args:
-        summary: of the row.
-        source: of the row.
         allowed: types of the tensors; others are refused as in `lower_binary`.
         function: computes z in the tensors' type, from arrays of equal rank.
         broadcasts: whether TFLite broadcasts here; else unequal shapes are refused as in `require_equal_shapes`.
@@ -113,7 +107,7 @@ def binary(
         with np.errstate(all="ignore"):
             return (function(params.dtype, *align(first, second)),)
 
-    return Kernel(lower, run, summary, source)
+    return Kernel(lower, run)
 
 
 def _require_result(operands: Operands, result: DType | None) -> None:

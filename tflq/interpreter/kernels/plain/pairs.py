@@ -1,6 +1,35 @@
 """Functions of two tensors of plain numbers, element by element: T[S or 1, *shape] twice -> T[S, *shape].
 
-Shapes broadcast, except in ATAN2.
+Shapes broadcast, except in ATAN2 and in StableHLO's operators, which take equal types and equal shapes.
+
+ATAN2: the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit in the
+last place of TFLite's (the host's atan2f). Source: TFLite kernels/atan2.cc.
+BITWISE_XOR: x xor y, bit by bit. Source: TFLite kernels/bitwise_xor.cc.
+FLOOR_DIV: floor(x / y), divided in float64; a divisor of 0 is refused at run time. Source: TFLite kernels/floor_div.cc,
+internal/reference/floor_div.h.
+FLOOR_MOD: x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an integer
+divisor of 0, and the lowest int32 or int64 by -1. Source: TFLite kernels/floor_mod.cc, internal/reference/floor_mod.h.
+LOGICAL_AND: x and y. Source: TFLite kernels/logical.cc.
+LOGICAL_OR: x or y. Source: TFLite kernels/logical.cc.
+MAXIMUM: x > y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are
+compared as they are: scales and zero points do not enter, even where they differ. Source: TFLite
+kernels/maximum_minimum.cc.
+MINIMUM: x < y ? x : y; a comparison with NaN is false, so y is taken; so it is of 0 and -0. Quantized values are
+compared as they are: scales and zero points do not enter, even where they differ. Source: TFLite
+kernels/maximum_minimum.cc.
+RIGHT_SHIFT: x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1. Source: TFLite
+kernels/right_shift.cc.
+STABLEHLO_ADD: x + y; integers wrap, bools are joined by or. Source: TFLite kernels/stablehlo_add.cc,
+stablehlo_elementwise.h.
+STABLEHLO_AND: x and y, bit by bit; in TFLite's optimised set only. Source: TFLite kernels/stablehlo_and.cc,
+stablehlo_elementwise.h.
+STABLEHLO_MAXIMUM: x < y ? y : x. Source: TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h.
+STABLEHLO_MINIMUM: y < x ? y : x. Source: TFLite kernels/stablehlo_min_max.cc, stablehlo_elementwise.h.
+STABLEHLO_MULTIPLY: x * y; integers wrap, bools are joined by and. Source: TFLite kernels/stablehlo_multiply.cc,
+stablehlo_elementwise.h.
+STABLEHLO_SHIFT_LEFT: x << y; int8 and int16 are widened to int32 first and cut after. Counts outside 0 .. 31 are
+undefined in C++; they count modulo 32 here, as on x86. Source: TFLite kernels/stablehlo_shift_left.cc; in TFLite's
+optimised set only.
 """
 
 from __future__ import annotations
@@ -17,6 +46,11 @@ _BITS = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.
 _ORDERED = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64,
 )  # fmt: skip
+STABLEHLO_INTEGERS = (
+    DType.INT8, DType.INT16, DType.INT32, DType.INT64,
+    DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL,
+)  # fmt: skip
+_NUMBERS = (DType.FLOAT32, DType.FLOAT16, DType.FLOAT64, *STABLEHLO_INTEGERS)
 
 
 def _angle(dtype: DType, y: Array, x: Array) -> Array:
@@ -60,50 +94,25 @@ def _smaller(dtype: DType, x: Array, y: Array) -> Array:
     return np.where(np.less(numbers(dtype, x), numbers(dtype, y)), x, y)
 
 
-_OF_EQUALS = "a comparison with NaN is false, so y is taken; so it is of 0 and -0"
-_AS_THEY_ARE = "Quantized values are compared as they are: scales and zero points do not enter, even where they differ"
+def _shift_left(_: DType, x: Array, y: Array) -> Array:
+    count = y.astype(np.int32) & 31
+    return np.asarray(np.left_shift(x.astype(np.int32), count).astype(x.dtype))
+
 
 KERNELS = {
-    "atan2": binary(
-        "the angle of the point (x, y), y the first input, computed in float64; shapes are equal. Within 1 unit "
-        "in the last place of TFLite's (the host's atan2f)",
-        "TFLite kernels/atan2.cc",
-        (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16),
-        _angle,
-        broadcasts=False,
-    ),
-    "bitwise_xor": binary(
-        "x xor y, bit by bit", "TFLite kernels/bitwise_xor.cc", _BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y))
-    ),
-    "floor_div": binary(
-        "floor(x / y), divided in float64; a divisor of 0 is refused at run time",
-        "TFLite kernels/floor_div.cc, internal/reference/floor_div.h",
-        (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32),
-        _floor_div,
-    ),
-    "floor_mod": binary(
-        "x - y floor(x / y): C's remainder, plus y where their signs differ; refused at run time are an "
-        "integer divisor of 0, and the lowest int32 or int64 by -1",
-        "TFLite kernels/floor_mod.cc, internal/reference/floor_mod.h",
-        (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64),
-        _floor_mod,
-    ),
-    "logical_and": binary(
-        "x and y", "TFLite kernels/logical.cc", (DType.BOOL,), lambda _, x, y: np.asarray(np.logical_and(x, y))
-    ),
-    "logical_or": binary(
-        "x or y", "TFLite kernels/logical.cc", (DType.BOOL,), lambda _, x, y: np.asarray(np.logical_or(x, y))
-    ),
-    "maximum": binary(
-        f"x > y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}", "TFLite kernels/maximum_minimum.cc", _ORDERED, _larger
-    ),
-    "minimum": binary(
-        f"x < y ? x : y; {_OF_EQUALS}. {_AS_THEY_ARE}", "TFLite kernels/maximum_minimum.cc", _ORDERED, _smaller
-    ),
-    "right_shift": binary(
-        "x >> y; signed numbers keep their sign, counts are clamped to 0 .. width - 1",
-        "TFLite kernels/right_shift.cc",
-        _BITS,
-        lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1))),
-    ),
+    "atan2": binary((DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BFLOAT16), _angle, broadcasts=False),
+    "bitwise_xor": binary(_BITS, lambda _, x, y: np.asarray(np.bitwise_xor(x, y))),
+    "floor_div": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32), _floor_div),
+    "floor_mod": binary((DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64), _floor_mod),
+    "logical_and": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_and(x, y))),
+    "logical_or": binary((DType.BOOL,), lambda _, x, y: np.asarray(np.logical_or(x, y))),
+    "maximum": binary(_ORDERED, _larger),
+    "minimum": binary(_ORDERED, _smaller),
+    "right_shift": binary(_BITS, lambda _, x, y: np.asarray(np.right_shift(x, np.clip(y, 0, 8 * x.itemsize - 1)))),
+    "stablehlo_add": binary(_NUMBERS, lambda _, x, y: np.asarray(np.add(x, y)), broadcasts=False),
+    "stablehlo_and": binary(STABLEHLO_INTEGERS, lambda _, x, y: np.asarray(np.bitwise_and(x, y)), broadcasts=False),
+    "stablehlo_maximum": binary(_NUMBERS, lambda _, x, y: np.where(np.less(x, y), y, x), broadcasts=False),
+    "stablehlo_minimum": binary(_NUMBERS, lambda _, x, y: np.where(np.less(y, x), y, x), broadcasts=False),
+    "stablehlo_multiply": binary(_NUMBERS, lambda _, x, y: np.asarray(np.multiply(x, y)), broadcasts=False),
+    "stablehlo_shift_left": binary((DType.INT8, DType.INT16, DType.INT32), _shift_left, broadcasts=False),
 }

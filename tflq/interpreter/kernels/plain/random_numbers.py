@@ -11,8 +11,11 @@ MULTINOMIAL draws classes by their logits, float32 [B, C] -> int32 or int64 [B, 
 exp(logit - largest) in float64, classes that are not finite omitted; a class is the first whose sum exceeds u * total,
 u from two words of the generator. One invocation uses up 512 groups for every four samples.
 
-Source: TFLite kernels/random_ops.cc (GenerateMultinomialNumbers), TensorFlow
+RANDOM_UNIFORM: float32 in [0, 1). Source: TFLite kernels/random_ops.cc (GenerateRandomUniformNumbers).
+RANDOM_STANDARD_NORMAL: float32 by Box and Muller's method. Source: TFLite kernels/random_ops.cc, TensorFlow
 tsl/lib/random/random_distributions_utils.h (BoxMullerFloat).
+MULTINOMIAL: draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]. Source: TFLite
+kernels/random_ops.cc (GenerateMultinomialNumbers).
 """
 
 from __future__ import annotations
@@ -150,25 +153,7 @@ def _run_multinomial(
 
 
 KERNELS = {
-    "random_uniform": Kernel(
-        _lower,
-        partial(_run, distribution=lambda uniform: uniform),
-        "float32 in [0, 1)",
-        "TFLite kernels/random_ops.cc (GenerateRandomUniformNumbers)",
-        stateful=True,
-    ),
-    "random_standard_normal": Kernel(
-        _lower,
-        partial(_run, distribution=_normal),
-        "float32 by Box and Muller's method",
-        "TFLite kernels/random_ops.cc, TensorFlow tsl/lib/random/random_distributions_utils.h (BoxMullerFloat)",
-        stateful=True,
-    ),
-    "multinomial": Kernel(
-        _lower_multinomial,
-        _run_multinomial,
-        "draws classes by their logits, float32 [B, C] -> int32 or int64 [B, N]",
-        "TFLite kernels/random_ops.cc (GenerateMultinomialNumbers)",
-        stateful=True,
-    ),
+    "random_uniform": Kernel(_lower, partial(_run, distribution=lambda uniform: uniform), stateful=True),
+    "random_standard_normal": Kernel(_lower, partial(_run, distribution=_normal), stateful=True),
+    "multinomial": Kernel(_lower_multinomial, _run_multinomial, stateful=True),
 }

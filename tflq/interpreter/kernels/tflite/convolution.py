@@ -4,6 +4,11 @@ Groups and dilation included. Output channel c * multiplier + m of a depthwise c
 multiplier follows from the shapes: the reference kernel ignores the attribute `depth_multiplier`. Its int16 has int64
 accumulators only. The arithmetic is in quantised_convolution.py; float inputs with integer weights go to
 hybrid_convolution.py.
+
+CONV_2D: T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]. Source: TFLite
+kernels/conv.cc.
+DEPTHWISE_CONV_2D: T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]. Source: TFLite
+kernels/depthwise_conv.cc.
 """
 
 from __future__ import annotations
@@ -55,18 +60,6 @@ def _samples_last(params: object, operands: Operands) -> float | None:
 
 
 KERNELS = {
-    "conv_2d": Kernel(
-        _lower_conv_2d,
-        _run_conv_2d,
-        "T[S, N, H, W, C], weights [O, KH, KW, C/groups], bias [O] -> T[S, N, OH, OW, O]",
-        "TFLite kernels/conv.cc",
-        samples_last=_samples_last,
-    ),
-    "depthwise_conv_2d": Kernel(
-        _lower_depthwise,
-        _run_depthwise,
-        "T[S, N, H, W, C], weights [1, KH, KW, O], bias [O] -> T[S, N, OH, OW, O]",
-        "TFLite kernels/depthwise_conv.cc",
-        samples_last=_samples_last,
-    ),
+    "conv_2d": Kernel(_lower_conv_2d, _run_conv_2d, samples_last=_samples_last),
+    "depthwise_conv_2d": Kernel(_lower_depthwise, _run_depthwise, samples_last=_samples_last),
 }

@@ -1,6 +1,14 @@
 """EXP, ELU, GELU and LOG of quantised tensors as tables: 256 entries for 8 bits, 513 interpolated ones for int16.
 
 All in float32.
+
+EXP: e^x, as a table. Source: TFLite kernels/exp.cc.
+ELU: x where x >= 0, else e^x - 1, as a table. Source: TFLite kernels/activations.cc (EluPrepare); the optimised kernel,
+there is no reference one.
+GELU: x Phi(x), or its approximation by tanh, as a table. Source: TFLite kernels/activations.cc (GeluPrepare),
+internal/reference/gelu.h.
+LOG: ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o)). Source: TFLite
+kernels/elementwise.cc (LogLUTPrepare).
 """
 
 from __future__ import annotations
@@ -92,28 +100,8 @@ def _elu(x: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 KERNELS = {
-    "exp": Kernel(
-        lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp),
-        _run,
-        "e^x, as a table",
-        "TFLite kernels/exp.cc",
-    ),
-    "elu": Kernel(
-        lambda _, operands: lower_function(operands, (DType.INT8,), _elu),
-        _run,
-        "x where x >= 0, else e^x - 1, as a table",
-        "TFLite kernels/activations.cc (EluPrepare); the optimised kernel, there is no reference one",
-    ),
-    "gelu": Kernel(
-        _lower_gelu,
-        _run,
-        "x Phi(x), or its approximation by tanh, as a table",
-        "TFLite kernels/activations.cc (GeluPrepare), internal/reference/gelu.h",
-    ),
-    "log": Kernel(
-        _lower_log,
-        _run,
-        "ln(x), as a table; where x <= 0 the smallest real value of the output, f32(s_o (lowest - z_o))",
-        "TFLite kernels/elementwise.cc (LogLUTPrepare)",
-    ),
+    "exp": Kernel(lambda _, operands: lower_function(operands, (DType.INT8, DType.INT16), transcendental.exp), _run),
+    "elu": Kernel(lambda _, operands: lower_function(operands, (DType.INT8,), _elu), _run),
+    "gelu": Kernel(_lower_gelu, _run),
+    "log": Kernel(_lower_log, _run),
 }

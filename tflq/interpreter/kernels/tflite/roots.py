@@ -6,7 +6,9 @@ RSQRT, 1 / sqrt(x). int8: v = x - z_i; 127 for v = 0, else (r, k) = 1 / sqrt(v) 
 y = clamp(MBQ(MBQ(1, r, k + 20), m, e - 20) + z_o), (m, e) of 1 / f32(f32(sqrt(s_i)) s_o) in float64.
 int16: a table of 513 points in float32 (quantised_function.py), where numbers up to 0 count as f32(32767 s_o).
 
-Source: TFLite kernels/elementwise.cc (SqrtEvalQuantized, RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16).
+SQRT: sqrt(x), the quotient by the output's scale cut toward zero, as a table. Source: TFLite kernels/elementwise.cc
+(SqrtEvalQuantized).
+RSQRT: 1 / sqrt(x), as a table. Source: TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16).
 """
 
 from __future__ import annotations
@@ -119,16 +121,6 @@ def _real(output_scale: np.float32) -> FloatFunction:
 
 
 KERNELS = {
-    "sqrt": Kernel(
-        _lower_sqrt,
-        _run,
-        "sqrt(x), the quotient by the output's scale cut toward zero, as a table",
-        "TFLite kernels/elementwise.cc (SqrtEvalQuantized)",
-    ),
-    "rsqrt": Kernel(
-        _lower_rsqrt,
-        _run,
-        "1 / sqrt(x), as a table",
-        "TFLite kernels/elementwise.cc (RsqrtEvalQuantizedInt8, RsqrtEvalQuantizedInt16)",
-    ),
+    "sqrt": Kernel(_lower_sqrt, _run),
+    "rsqrt": Kernel(_lower_rsqrt, _run),
 }

@@ -6,8 +6,6 @@ The input comes to steps of 1 / (3 * 2^12): x' = (x * multiplier + half) >> left
 for TANH) multiplier is 3 << (exponent + 12) and there is no shift; else it is trunc(s_i * 12288 * 2^left_shift) with
 the least left_shift that makes it more than 16383.5.
 
-Source: TFLite kernels/activations.cc (SigmoidPrepare, TanhPrepare), internal/reference/integer_ops/logistic.h, tanh.h.
-
 8 bits: a function of the dequantised value in float32 (`lut256`); exponentials and tanh are computed in float64 and
 rounded once. LOGISTIC is f32(1 / f32(1 + exp(f32(-t)))) and its output scale 1/256; TANH takes any output quantisation.
 
@@ -16,8 +14,9 @@ from point 255 on 0x7FFF << 10; y = (r + 2^9) >> 10 for x' >= 0, else (2^25 - r 
 2 sigmoid(2x) - 1: 8 fraction bits, from point 255 on 0xFFFF << 8; y = (r - 2^23 + 2^7) >> 8 for x' >= 0, else
 (-r + 2^23 + 2^7 - 1) >> 8.
 
-Source: TFLite kernels/activations.cc (SigmoidPrepare, TanhPrepare) and internal/reference/integer_ops/logistic.h,
-tanh.h.
+LOGISTIC: 1 / (1 + exp(-x)), as a table. Source: TFLite kernels/activations.cc (SigmoidPrepare),
+internal/reference/integer_ops/logistic.h.
+TANH: TANH, as a table. Source: TFLite kernels/activations.cc (TanhPrepare), internal/reference/integer_ops/tanh.h.
 """
 
 from __future__ import annotations
@@ -175,16 +174,6 @@ def _tanh_int16(x: Integers) -> Integers:
 
 
 KERNELS = {
-    "logistic": Kernel(
-        _lower_logistic,
-        _run,
-        "1 / (1 + exp(-x)), as a table",
-        "TFLite kernels/activations.cc (SigmoidPrepare), internal/reference/integer_ops/logistic.h",
-    ),
-    "tanh": Kernel(
-        _lower_tanh,
-        _run,
-        "TANH, as a table",
-        "TFLite kernels/activations.cc (TanhPrepare), internal/reference/integer_ops/tanh.h",
-    ),
+    "logistic": Kernel(_lower_logistic, _run),
+    "tanh": Kernel(_lower_tanh, _run),
 }

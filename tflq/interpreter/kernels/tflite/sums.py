@@ -6,10 +6,11 @@ Taken only where the option pot_scale_int16 is set (the schema's default) and ea
 two, measured by its base-2 logarithm in float32. y = clamp(sat16(RDBP(x_1, e_1) ± RDBP(x_2, e_2))), one of e_1, e_2 is
 0.
 
-Source: TFLite kernels/add.cc, sub.cc (Prepare), internal/reference/add.h (Add, int16) and reference_ops.h (Sub16).
-
 int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts where the options and scales ask for it.
 Integers without quantisation: plain/binary.py.
+
+ADD: x_1 + x_2 and a fused activation. Source: TFLite kernels/add.cc.
+SUB: x_1 - x_2 and a fused activation. Source: TFLite kernels/sub.cc.
 """
 
 from __future__ import annotations
@@ -151,16 +152,6 @@ def _run(params: _Params, first: Array, second: Array) -> tuple[Array, ...]:
 
 
 KERNELS = {
-    "add": Kernel(
-        partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)),
-        _run,
-        "x_1 + x_2 and a fused activation",
-        "TFLite kernels/add.cc",
-    ),
-    "sub": Kernel(
-        partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)),
-        _run,
-        "x_1 - x_2 and a fused activation",
-        "TFLite kernels/sub.cc",
-    ),
+    "add": Kernel(partial(_lower, sign=1, plain_types=(DType.FLOAT16, DType.INT16, DType.INT32, DType.INT64)), _run),
+    "sub": Kernel(partial(_lower, sign=-1, plain_types=(DType.INT32, DType.INT64)), _run),
 }

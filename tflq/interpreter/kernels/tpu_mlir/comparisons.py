@@ -2,7 +2,7 @@
 
 Two activations have one range, and their raw quantized values are compared; a number c is compared as rha(c / S) + Z.
 
-Source: docs/tpu_mlir.md, 5
+LOGICAL_AND: x and y. Source: docs/tpu_mlir.md, 5.
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ KERNELS = {
         name: Kernel(partial(lower, name), run, f"x {sign} y of raw quantized values", "docs/tpu_mlir.md, 5")
         for name, sign in _SIGNS.items()
     },
-    "logical_and": Kernel(partial(lower, "logical_and"), run, "x and y", "docs/tpu_mlir.md, 5"),
+    "logical_and": Kernel(partial(lower, "logical_and"), run),
 }

@@ -3,6 +3,9 @@
 LEAKY_RELU, symmetric: q >= 0: q; else up(q * m, s), 8-bit m about alpha. float16: x < 0: f16(f32(x) * f32(alpha)).
 PRELU, symmetric: one shift for int8 slopes; r is the first with max|alpha| * 2^(r+1) >= 127, slope =
 trunc(alpha * 2^r); q < 0: up(q * slope, r). float16: x < 0: f16(x * f16(alpha)).
+
+LEAKY_RELU: q >= 0: q; else up(q * m, s). Source: docs/tpu_mlir.md, 5.
+PRELU: q >= 0: q; else up(q * slope, r). Source: docs/tpu_mlir.md, 5.
 """
 
 from __future__ import annotations
@@ -123,6 +126,6 @@ def run_prelu(params: PReluParams, x: Array, _alpha: Array) -> tuple[Array, ...]
 
 
 KERNELS = {
-    "leaky_relu": Kernel(lower_leaky_relu, run_leaky_relu, "q >= 0: q; else up(q * m, s)", "docs/tpu_mlir.md, 5"),
-    "prelu": Kernel(lower_prelu, run_prelu, "q >= 0: q; else up(q * slope, r)", "docs/tpu_mlir.md, 5"),
+    "leaky_relu": Kernel(lower_leaky_relu, run_leaky_relu),
+    "prelu": Kernel(lower_prelu, run_prelu),
 }

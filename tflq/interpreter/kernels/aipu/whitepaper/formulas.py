@@ -307,7 +307,9 @@ KERNELS = {
     "activation": Kernel(
         lower_activation, run_activation, "M / 2^N first, then the limits or the slope", _PAPER.format("4.11, 4.39")
     ),
-    "bias_add": replace(unweighted.KERNELS["bias_add"], source=_PAPER.format("4.8")),
+    "bias_add": replace(
+        unweighted.KERNELS["bias_add"], summary="RNE((q + b) * M * 2^-N) - zp_y", source=_PAPER.format("4.8")
+    ),
     "cast": Kernel(lower_cast, run_cast, "a table of each value cast", _PAPER.format("4.10")),
     "count": Kernel(lower_count, count.run, "bins between limits as values of the input", _PAPER.format("4.37")),
     "div": Kernel(lower_div, run_div, "a whole division, rounded by its remainder", _PAPER.format("4.23")),
