@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.exchange.emitter import BOOL, FLOAT32, INT32, INT64, Emitter, Rule, Value, turned, written_shape
 from tflq.converters.passes.layouts import TO_FIRST, order_first
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.move.strided_slice import lower as lower_strided_slice
+from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
 
 _BEFORE_START = -(1 << 31)  # what Slice takes for "through element 0" where steps go backwards
 

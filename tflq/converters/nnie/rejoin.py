@@ -25,7 +25,7 @@ from tflq.converters.passes.rewrite import constant, derived_tensor, sorted_node
 from tflq.converters.passes.take_in import foldable_padding
 from tflq.errors import TflqError
 from tflq.graph import ABSENT, Array, Attribute, Attributes, Graph, Node, pruned
-from tflq.interpreter.kernels.move.strided_slice import lower as lower_strided_slice
+from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
 from tflq.interpreter.operands.windows import window_of_node
 
 _FILTERS = ("conv_2d", "depthwise_conv_2d")

@@ -15,6 +15,9 @@ INDEX_TYPES = (DType.INT32, DType.INT64)
 FIXED_SIZE = tuple(dtype for dtype in DType if dtype.bits in (8, 16, 32, 64))
 """Types that TFLite moves by their size of 1, 2, 4 or 8 bytes."""
 
+WHOLE_BYTES = tuple(dtype for dtype in DType if dtype.bits >= 8)
+"""Types whose elements fill whole bytes: all but strings, int4 and int2."""
+
 _TFLITE = (None, "tflite", "float")
 
 

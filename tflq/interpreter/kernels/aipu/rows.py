@@ -22,7 +22,9 @@ import numpy as np
 from tflq.errors import InputError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import first_rows, take_rows, together
-from tflq.interpreter.kernels.move import gather, gather_nd, reverse_sequence
+from tflq.interpreter.kernels.move.gather import Gather, GatherNd, run_gather_nd
+from tflq.interpreter.kernels.move.gather import run_gather as run_from_start
+from tflq.interpreter.kernels.move.order import ReverseSequence, run_reverse_sequence
 from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
@@ -31,7 +33,7 @@ from tflq.interpreter.registry import Kernel
 class GatherParams:
     """One choice: the move, and the sizes of the axes that the indices are for."""
 
-    move: gather.Gather | gather_nd.GatherNd | reverse_sequence.ReverseSequence
+    move: Gather | GatherNd | ReverseSequence
     sizes: tuple[int, ...]
 
 
@@ -45,14 +47,14 @@ def lower_gather(node: Node, operands: Operands) -> GatherParams:
     value = node.attributes.integer
     if node.operator == "reverse_sequence":
         axes = value("time_axis") % len(shape), value("batch_axis") % len(shape)
-        return GatherParams(reverse_sequence.ReverseSequence(*axes), (shape[axes[0]],))
+        return GatherParams(ReverseSequence(*axes), (shape[axes[0]],))
     batches = value("batch_dims", 0)
     if node.operator == "gather":
         axis = value("axis", 0) % len(shape)
-        return GatherParams(gather.Gather(axis, batches % (len(indices) + 1)), (shape[axis],))
+        return GatherParams(Gather(axis, batches % (len(indices) + 1)), (shape[axis],))
     if batches != 0:
         raise UnsupportedError(f"GatherND with batch_dims={batches}; allowed is 0")
-    return GatherParams(gather_nd.GatherNd(indices[-1]), shape[: indices[-1]])
+    return GatherParams(GatherNd(indices[-1]), shape[: indices[-1]])
 
 
 def run_gather(params: GatherParams, x: Array, indices: Array) -> tuple[Array, ...]:
@@ -62,12 +64,12 @@ def run_gather(params: GatherParams, x: Array, indices: Array) -> tuple[Array, .
         InputError: an index of Gather beyond the axis.
     """
     move, places = params.move, indices.astype(np.int64)
-    if isinstance(move, reverse_sequence.ReverseSequence):
-        return reverse_sequence.run(move, x, np.minimum(places, params.sizes[0]))
-    if isinstance(move, gather.Gather):
-        return gather.run(move, x, _from_start(places, params.sizes[0]))
+    if isinstance(move, ReverseSequence):
+        return run_reverse_sequence(move, x, np.minimum(places, params.sizes[0]))
+    if isinstance(move, Gather):
+        return run_from_start(move, x, _from_start(places, params.sizes[0]))
     sizes = np.array(params.sizes, np.int64)
-    return gather_nd.run(move, x, _from_start(np.minimum(places, sizes - 1), sizes))
+    return run_gather_nd(move, x, _from_start(np.minimum(places, sizes - 1), sizes))
 
 
 def _from_start(places: Integers, size: int | Integers) -> Integers:

@@ -6,24 +6,23 @@ from tflq.interpreter.registry import places
 
 MOVERS = places(
     __name__,
-    """
-    broadcast_args concatenation densify dilate dynamic_update_slice embedding_lookup embedding_lookup_sparse gather
-    gather_nd hashtable_lookup lsh_projection mirror_pad one_hot range resize_nearest_neighbor reverse_sequence
-    skip_gram slice stablehlo_gather stablehlo_pad stablehlo_scatter strided_slice topk_v2 unique where
-    """,
-    batch_and_space="batch_to_space_nd space_to_batch_nd",
-    depth_and_space="depth_to_space space_to_depth",
+    "concatenation lsh_projection one_hot range resize_nearest_neighbor skip_gram topk_v2",
+    blocks="batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
+    found="unique where",
+    gather="gather gather_nd stablehlo_gather",
+    lookups="embedding_lookup embedding_lookup_sparse hashtable_lookup",
     matrix_diag="matrix_diag matrix_set_diag",
-    order="reverse_v2 transpose",
-    pad="pad padv2",
+    order="reverse_sequence reverse_v2 transpose",
+    pad="dilate mirror_pad pad padv2 stablehlo_pad",
     parts="pack split split_v unpack",
-    reshape="expand_dims reshape squeeze",
+    reshape="densify expand_dims reshape squeeze",
     repeat="broadcast_to fill tile",
-    scatter="scatter_nd sparse_to_dense",
+    scatter="scatter_nd sparse_to_dense stablehlo_scatter",
     segments="""
     segment_sum unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum
     """,
-    shape="rank shape",
+    shape="broadcast_args rank shape",
+    slices="dynamic_update_slice slice strided_slice",
     suppression="non_max_suppression_v4 non_max_suppression_v5",
     detection_post_process="TFLite_Detection_PostProcess",
 )

@@ -1,11 +1,24 @@
-"""PAD and PADV2: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
+"""PAD, PADV2, MIRROR_PAD, DILATE and STABLEHLO_PAD: more elements before, after and between, along each axis.
+
+PAD and PADV2: more elements before and after, along each axis, as input 1 (an array [rank, 2]) says.
 
 PAD's are the output's zero point where integers stand for real numbers, else 0. PADV2's are the value in input 2, which
 must share the output's scale and zero point; without it PADV2 is PAD.
 
+MIRROR_PAD: Mode reflect mirrors about the outermost element, which is not repeated; symmetric about the edge, so that
+it is.
+
+STABLEHLO_PAD: Where one axis of the result is not longer than 0, TFLite makes all of them 0: kept.
+
 PAD: more elements before and after, along each axis: the output's zero point, or 0; input 2 where there is one. Source:
 TFLite kernels/pad.cc.
 PADV2: as PAD, with a value of its own in input 2. Source: TFLite kernels/pad.cc.
+MIRROR_PAD: more elements before and after, along each axis, mirrored from the input. Source: TFLite
+kernels/mirror_pad.cc.
+DILATE: copies of the value in input 2 between the elements along each axis, as far apart as input 1 says. Source:
+TFLite kernels/dilate.cc.
+STABLEHLO_PAD: the value in input 1 between the elements along each axis, then before and after; negative edges crop.
+Source: TFLite kernels/stablehlo_pad.cc.
 """
 
 from __future__ import annotations
@@ -16,14 +29,31 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import EIGHT_BITS, constant_integers, is_quantised, per_tensor, require_same_type
-from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.blocks import pad_or_crop
+from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
+    MAXIMUM_RANK,
+    constant_integers,
+    is_quantised,
+    per_tensor,
+    require_same_type,
+    require_type,
+)
+from tflq.interpreter.operands.movable import (
+    FIXED_SIZE,
+    INDEX_TYPES,
+    WHOLE_BYTES,
+    constant_vector,
+    require_movable,
+    require_same_quantisation,
+    require_symmetric_int16,
+)
 from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
-MAXIMUM_RANK = 5
+_PAD_RANK = 5
 """TFLite's kernel stops at this rank (internal/reference/pad.h)."""
-TYPES = (
+_PADDED = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,
     DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.BOOL,
 )  # fmt: skip
@@ -79,7 +109,7 @@ def _lower_with_value(node: Node, operands: Operands) -> Pad:
     return Pad(paddings, operands.constant(2).reshape(1))
 
 
-def _run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def _run_pad(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run PAD or PADV2: T[S, *shape] -> T[S, *padded shape]."""
     sizes = [sum(pair) + size for pair, size in zip(params.paddings, x.shape[1:], strict=True)]
     result = np.full((x.shape[0], *sizes), params.value[0], x.dtype)
@@ -92,8 +122,8 @@ def _run(params: Pad, x: Array, *_operands: Array) -> tuple[Array, ...]:
 def _paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
     """Read the amounts from input 1; errors as `_lower_pad`."""
     source, rank = operands.input(0), len(operands.input(0).shape)
-    require_movable(node, source, operands.output(), TYPES)
-    if rank > MAXIMUM_RANK:
+    require_movable(node, source, operands.output(), _PADDED)
+    if rank > _PAD_RANK:
         raise UnsupportedError(f"the input has {rank} axes; TFLite pads up to {MAXIMUM_RANK}")
     amounts = constant_integers(operands, 1)
     if amounts.shape != (rank, 2):
@@ -105,7 +135,160 @@ def _paddings(node: Node, operands: Operands) -> tuple[tuple[int, int], ...]:
     return paddings
 
 
+_OFFSETS = {"reflect": 1, "symmetric": 0}
+"""Mode -> whether the element at the border is left out of its mirror image."""
+
+
+@dataclass(frozen=True)
+class MirrorPad:
+    """For each of the model's own axes, the input's index of every element of the output."""
+
+    indices: tuple[tuple[int, ...], ...]
+
+
+def _lower_mirror_pad(node: Node, operands: Operands) -> MirrorPad:
+    """Decide where each element comes from.
+
+    Raises:
+        GraphError: amounts of another shape, negative, longer than the axis (less one in mode reflect), or computed at
+            run time.
+        UnsupportedError: types or quantisations that differ, or that TFLite does not pad.
+    """
+    source, output = operands.input(0), operands.output()
+    dtype = require_movable(node, source, output, FIXED_SIZE)
+    if dtype in (*EIGHT_BITS, DType.INT16):
+        require_same_quantisation(node, source, output)
+        require_symmetric_int16(node, source)
+    require_type(operands.input(1), INDEX_TYPES)
+    amounts = operands.constant(1)
+    if amounts.shape != (len(source.shape), 2):
+        raise GraphError(f"input 1 has shape {amounts.shape}; {source.shape} needs ({len(source.shape)}, 2)")
+    mode = node.attributes.text("mode", "reflect")
+    if mode not in _OFFSETS:
+        raise UnsupportedError(f"mode {mode}; known are {', '.join(_OFFSETS)} (a file without options has none)")
+    offset = _OFFSETS[mode]
+    for (before, after), size in zip(amounts.tolist(), source.shape, strict=True):
+        if min(before, after) < 0 or max(before, after) > size - offset:
+            raise GraphError(f"an axis of {size} is padded by {before} and {after}; 0 to {size - offset} are allowed")
+    require_result([n + sum(pair) for n, pair in zip(source.shape, amounts.tolist(), strict=True)], dtype)
+    pairs = zip(amounts.tolist(), source.shape, strict=True)
+    return MirrorPad(tuple(_mirrored(before, size, after, offset) for (before, after), size in pairs))
+
+
+def _run_mirror_pad(params: MirrorPad, x: Array, *_amounts: Array) -> tuple[Array, ...]:
+    """Run MIRROR_PAD: T[S, *shape] -> T[S, *padded shape]."""
+    for axis, indices in enumerate(params.indices):
+        if len(indices) != x.shape[axis + 1]:
+            x = np.take(x, indices, axis + 1)
+    return (x,)
+
+
+def _mirrored(before: int, size: int, after: int, offset: int) -> tuple[int, ...]:
+    left = range(before - 1 + offset, offset - 1, -1)
+    right = range(size - 1 - offset, size - 1 - offset - after, -1)
+    return (*left, *range(size), *right)
+
+
+@dataclass(frozen=True)
+class Dilate:
+    """Distance of neighbours along each of the model's own axes."""
+
+    dilations: tuple[int, ...]
+
+
+def _lower_dilate(node: Node, operands: Operands) -> Dilate:
+    """Decide the distances.
+
+    Raises:
+        GraphError: another number of them than axes, one below 1 or computed at run time, an empty input, or a value
+            that is no single element.
+        UnsupportedError: types that differ, or that TFLite does not dilate.
+    """
+    source, value = operands.input(0), operands.input(2)
+    require_movable(node, source, operands.output(), WHOLE_BYTES)
+    require_same_type(source, value)
+    dilations = constant_vector(operands, 1, (DType.INT32,))
+    if not source.shape or len(dilations) != len(source.shape) or min(dilations) < 1:
+        raise GraphError(f"dilations are {dilations}; {source.shape} needs one for each axis, 1 or more")
+    if value.size != 1 or not source.size:
+        raise GraphError(f"an input of shape {source.shape} is filled with {value.size} elements; none or one is wrong")
+    require_result([(n - 1) * step + 1 for n, step in zip(source.shape, dilations, strict=True)], source.dtype)
+    return Dilate(dilations)
+
+
+def _run_dilate(params: Dilate, x: Array, _dilations: Array | None, value: Array) -> tuple[Array, ...]:
+    """Run DILATE: T[S or 1, *shape], T[S or 1] -> T[S, *((shape - 1) * dilation + 1)]."""
+    return (dilated(x, params.dilations, value.reshape(-1)),)
+
+
+def dilated(x: Array, dilations: tuple[int, ...], value: Array) -> Array:
+    """Set elements apart: T[S or 1, *shape], T[S or 1] -> T[S, *((shape - 1) * dilation + 1)], empty axes left."""
+    if set(dilations) <= {1}:
+        return x
+    samples = max(x.shape[0], value.shape[0])
+    sizes = [max(0, (size - 1) * step + 1) for size, step in zip(x.shape[1:], dilations, strict=True)]
+    result = np.empty((samples, *sizes), x.dtype)
+    result[...] = value.reshape(-1, *(1,) * len(sizes))
+    where = (slice(None), *(slice(None, None, step) for step in dilations))
+    result[where] = x
+    return result
+
+
+@dataclass(frozen=True)
+class StablehloPad:
+    """Amounts, along each of the model's own axes.
+
+    Attributes:
+        steps: distance of neighbours.
+        edges: elements before and after.
+        shape: of the result.
+    """
+
+    steps: tuple[int, ...]
+    edges: tuple[tuple[int, int], ...]
+    shape: tuple[int, ...]
+
+
+def _lower_stablehlo_pad(node: Node, operands: Operands) -> StablehloPad:
+    """Decide the amounts.
+
+    Raises:
+        GraphError: another number of amounts than axes, a negative distance, or a value that is no single element.
+        UnsupportedError: types that differ, or that TFLite does not pad.
+    """
+    source, value = operands.input(0), operands.input(1)
+    require_movable(node, source, operands.output(), WHOLE_BYTES)
+    require_same_type(source, value)
+    names = ("interior_padding", "edge_padding_low", "edge_padding_high")
+    interior, low, high = (node.attributes.integers(name, ()) for name in names)
+    rank = len(source.shape)
+    if not 1 <= rank <= MAXIMUM_RANK or not len(interior) == len(low) == len(high) == rank:
+        raise GraphError(
+            f"{interior}, {low} and {high} need one number for each axis of {source.shape}, 1 to 8 of them"
+        )
+    if min(interior) < 0 or value.size != 1:
+        raise GraphError(f"interior padding is {interior}, with {value.size} elements; 0 or more, with one, is needed")
+    sizes = [
+        n + max(0, n - 1) * gap + before + after
+        for n, gap, before, after in zip(source.shape, interior, low, high, strict=True)
+    ]
+    require_result([max(0, size) for size in sizes], source.dtype)
+    shape = tuple(sizes) if min(sizes) > 0 else (0,) * rank
+    return StablehloPad(tuple(gap + 1 for gap in interior), tuple(zip(low, high, strict=True)), shape)
+
+
+def _run_stablehlo_pad(params: StablehloPad, x: Array, value: Array) -> tuple[Array, ...]:
+    """Run STABLEHLO_PAD: T[S or 1, *shape], T[S or 1] -> T[S, *padded shape]."""
+    fill = value.reshape(value.shape[0])
+    if 0 in params.shape:
+        return (np.empty((max(x.shape[0], fill.shape[0]), *params.shape), x.dtype),)
+    return (pad_or_crop(dilated(x, params.steps, fill), params.edges, fill),)
+
+
 KERNELS = {
-    "pad": Kernel(_lower_with_value, _run),
-    "padv2": Kernel(_lower_with_value, _run),
+    "pad": Kernel(_lower_with_value, _run_pad),
+    "padv2": Kernel(_lower_with_value, _run_pad),
+    "mirror_pad": Kernel(_lower_mirror_pad, _run_mirror_pad),
+    "dilate": Kernel(_lower_dilate, _run_dilate),
+    "stablehlo_pad": Kernel(_lower_stablehlo_pad, _run_stablehlo_pad),
 }

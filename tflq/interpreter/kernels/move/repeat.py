@@ -17,6 +17,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import MAXIMUM_RANK
 from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
+    WHOLE_BYTES,
     constant_vector,
     require_movable,
     require_same_quantisation,
@@ -25,8 +26,6 @@ from tflq.interpreter.operands.movable import (
 )
 from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
-
-TYPES = tuple(dtype for dtype in DType if dtype.bits >= 8)
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ def _lower_broadcast_to(node: Node, operands: Operands) -> Spread:
         UnsupportedError: more than 8 axes, strings, or types that differ.
     """
     source = operands.input(0)
-    require_movable(node, source, operands.output(), TYPES)
+    require_movable(node, source, operands.output(), WHOLE_BYTES)
     shape = shape_of(constant_vector(operands, 1), "the new shape")
     if len(shape) > MAXIMUM_RANK:
         raise UnsupportedError(f"the new shape {shape} has {len(shape)} axes; TFLite broadcasts up to {MAXIMUM_RANK}")

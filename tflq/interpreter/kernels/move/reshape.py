@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements in another shape.
+"""RESHAPE, SQUEEZE, EXPAND_DIMS and DENSIFY: the same elements in another shape or form.
 
 RESHAPE's comes from input 1 where that is a vector of int32, else from the option new_shape ([0] there means a scalar);
 one -1 takes what is left. EXPAND_DIMS adds one, before the axis that input 1 names.
@@ -6,6 +6,8 @@ one -1 takes what is left. EXPAND_DIMS adds one, before the axis that input 1 na
 RESHAPE: the same elements in another shape. Source: TFLite kernels/reshape.cc, internal/reshape_utils.h.
 SQUEEZE: without axes of length 1: those that squeeze_dims names, or all. Source: TFLite kernels/squeeze.cc.
 EXPAND_DIMS: one more axis of length 1, before the axis that input 1 names. Source: TFLite kernels/expand_dims.cc.
+DENSIFY: a constant that the file holds sparse, as it is dense; the reader of files has unfolded it already. Source:
+TFLite kernels/densify.cc.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import constant_integers, require_same_type, resolve_axis
+from tflq.interpreter.operands.movable import require_movable
 from tflq.interpreter.registry import Kernel
 
 
@@ -115,8 +118,34 @@ def _run_expand(params: ExpandDims, x: Array, *_axis: Array) -> tuple[Array, ...
     return (np.expand_dims(x, params.axis + 1),)
 
 
+_DENSIFIED = (DType.FLOAT32, DType.FLOAT16, DType.INT8)
+
+
+@dataclass(frozen=True)
+class Densify:
+    """Nothing is left to decide."""
+
+
+def _lower_densify(node: Node, operands: Operands) -> Densify:
+    """Check the type.
+
+    Raises:
+        GraphError: the input is computed at run time.
+        UnsupportedError: a type that TFLite does not densify.
+    """
+    require_movable(node, operands.input(0), operands.output(), _DENSIFIED)
+    operands.constant(0)
+    return Densify()
+
+
+def _run_densify(params: Densify, x: Array) -> tuple[Array, ...]:  # noqa: ARG001
+    """Run DENSIFY: T[1, *shape] -> T[1, *shape]."""
+    return (x,)
+
+
 KERNELS = {
     "reshape": Kernel(_lower_reshape, _run),
     "squeeze": Kernel(_lower_squeeze, _run),
     "expand_dims": Kernel(_lower_expand, _run_expand),
+    "densify": Kernel(_lower_densify, _run_densify),
 }

@@ -1,25 +1,35 @@
-"""SCATTER_ND and SPARSE_TO_DENSE: elements at places that indices name.
+"""SCATTER_ND, SPARSE_TO_DENSE and STABLEHLO_SCATTER: elements at places that indices name.
 
 Coordinates stand in the last axis of the indices. Sums of integers wrap; of bools they are true where one is. Of equal
 indices of SPARSE_TO_DENSE the last wins.
+
+STABLEHLO_SCATTER: The vectors of indices lie along index_vector_dim of input 1; scatter_dims_to_operand_dims names the
+axis of input 0 that each of their numbers indexes. update_window_dims of the updates lie along the axes of input 0 that
+are not inserted_window_dims. An update outside input 0 is left out. One computation joins what is there with the
+update, in the order of the updates: the update itself, the sum, product, larger or smaller of both; integers wrap.
 
 SCATTER_ND: zeros of the shape in input 2, plus each update at the coordinates in input 0. Source: TFLite
 kernels/scatter_nd.cc, internal/reference/reference_ops.h (ScatterNd).
 SPARSE_TO_DENSE: default_value everywhere but at the places that the indices name. Source: TFLite
 kernels/sparse_to_dense.cc, internal/reference/reference_ops.h (SparseToDense).
+STABLEHLO_SCATTER: input 0, changed by each of the updates at a place that the indices name. Source: TFLite
+kernels/stablehlo_scatter.cc.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_same_type, require_type
-from tflq.interpreter.operands.indexing import checked_indices
+from tflq.interpreter.operands.computations import COMPUTATION, UPDATE
+from tflq.interpreter.operands.indexing import checked_indices, equal_samples
 from tflq.interpreter.operands.movable import INDEX_TYPES, constant_vector, require_movable, shape_of
 from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
@@ -123,7 +133,117 @@ def _run_dense(
     return (result,)
 
 
+_UPDATED = (
+    DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8,
+    DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL,
+)  # fmt: skip
+_COMPUTATIONS: dict[str, Callable[[Array, Array], Array]] = {
+    UPDATE: lambda _, new: new,
+    "stablehlo_add": np.add,
+    "stablehlo_multiply": np.multiply,
+    "stablehlo_maximum": lambda old, new: np.where(np.less(old, new), new, old),
+    "stablehlo_minimum": lambda old, new: np.where(np.less(new, old), new, old),
+}
+
+
+@dataclass(frozen=True)
+class StablehloScatter:
+    """The dimension numbers of the operator, in the model's own axes.
+
+    Attributes:
+        windows: axes of the updates that lie along axes of the input.
+        kept: those axes of the input.
+        mapped: the axis of the input that each number of a vector of indices indexes.
+        vector_axis: axis of the indices along which their vectors lie.
+        computation: "update" or the name of an operator.
+    """
+
+    windows: tuple[int, ...]
+    kept: tuple[int, ...]
+    mapped: tuple[int, ...]
+    vector_axis: int
+    computation: str
+
+
+def _lower_stablehlo_scatter(node: Node, operands: Operands) -> StablehloScatter:
+    """Read the dimension numbers.
+
+    Raises:
+        GraphError: numbers that do not fit the shapes.
+        UnsupportedError: types that TFLite does not scatter, or a computation that it does not know.
+    """
+    source, indices, updates = (operands.input(i) for i in range(3))
+    require_movable(node, source, operands.output(), _UPDATED)
+    require_same_type(source, updates)
+    require_type(indices, INDEX_TYPES)
+    computation = node.attributes.text(COMPUTATION, "a graph that is not at hand")
+    if computation not in _COMPUTATIONS:
+        raise UnsupportedError(f"the computation is {computation}; there are {', '.join(_COMPUTATIONS)}")
+    names = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+    windows, inserted, mapped = (node.attributes.integers(name, ()) for name in names)
+    axis, rank = node.attributes.integer("index_vector_dim", 0), len(source.shape)
+    kept = tuple(i for i in range(rank) if i not in inserted)
+    if not 0 <= axis < len(indices.shape) or len(mapped) != indices.shape[axis] or not set(mapped) <= set(range(rank)):
+        raise GraphError(f"axes {mapped} along axis {axis} of the indices {indices.shape} do not fit {source.shape}")
+    batch = tuple(size for i, size in enumerate(indices.shape) if i != axis)
+    outer = tuple(size for i, size in enumerate(updates.shape) if i not in windows)
+    if len(windows) != len(kept) or not set(windows) <= set(range(len(updates.shape))) or outer != batch:
+        raise GraphError(f"updates {updates.shape} with windows along {windows} do not fit {source.shape}, {batch}")
+    return StablehloScatter(windows, kept, mapped, axis, computation)
+
+
+def _run_stablehlo_scatter(params: StablehloScatter, x: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
+    """Run STABLEHLO_SCATTER: T[S or 1, *shape], int[S or 1, *indices], T[S or 1, *updates] -> T[S, *shape]."""
+    flat = _places(params, x.shape[1:], indices, updates.shape[1:])
+    old, places, new = equal_samples(x.reshape(x.shape[0], -1), flat, updates.reshape(updates.shape[0], -1))
+    result = old.copy()
+    compute = _COMPUTATIONS[params.computation]
+    with np.errstate(all="ignore"):
+        for s in range(result.shape[0]):
+            inside = places[s] >= 0
+            _apply(compute, result[s], places[s][inside], new[s][inside])
+    return (result.reshape(result.shape[0], *x.shape[1:]),)
+
+
+def _places(
+    params: StablehloScatter, shape: tuple[int, ...], indices: Array, updates: tuple[int, ...]
+) -> NDArray[np.int64]:
+    """Return, for each element of the updates, its flat place in the input, -1 outside: int64[S or 1, elements]."""
+    vectors = np.moveaxis(indices.astype(np.int64), params.vector_axis + 1, -1)
+    batch = [i for i in range(len(updates)) if i not in params.windows]
+    flat: NDArray[np.int64] = np.zeros((1,) * (len(updates) + 1), np.int64)
+    inside = np.ones_like(flat, np.bool_)
+    for axis, size in enumerate(shape):
+        place: NDArray[np.int64] = np.zeros_like(flat[:1])
+        if axis in params.mapped:
+            last = len(params.mapped) - 1 - params.mapped[::-1].index(axis)
+            broadcast = [1] * len(updates)
+            for i in batch:
+                broadcast[i] = updates[i]
+            place = vectors[..., last].reshape(vectors.shape[0], *broadcast)
+        if axis in params.kept:
+            window = params.windows[params.kept.index(axis)]
+            place = place + np.arange(updates[window]).reshape([-1 if i == window else 1 for i in range(len(updates))])
+        inside = inside & (place >= 0) & (place < size)
+        flat = flat * size + place
+    whole = np.broadcast_to(np.where(inside, flat, -1), (flat.shape[0], *updates))
+    return whole.reshape(flat.shape[0], prod(updates))
+
+
+def _apply(compute: Callable[[Array, Array], Array], result: Array, places: Array, updates: Array) -> None:
+    """Join updates into `result`, those of one place one after another."""
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    first = np.searchsorted(ordered, ordered)
+    turn = np.arange(ordered.size) - first  # how many updates of the same place come before
+    for number in range(int(turn.max(initial=-1)) + 1):
+        chosen = order[turn == number]
+        where = places[chosen]
+        result[where] = compute(result[where], updates[chosen])
+
+
 KERNELS = {
     "scatter_nd": Kernel(_lower_scatter, _run_scatter),
     "sparse_to_dense": Kernel(_lower_dense, _run_dense),
+    "stablehlo_scatter": Kernel(_lower_stablehlo_scatter, _run_stablehlo_scatter),
 }

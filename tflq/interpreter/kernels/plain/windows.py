@@ -25,7 +25,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.move.dilate import dilated
+from tflq.interpreter.kernels.move.pad import dilated
 from tflq.interpreter.operands.blocks import pad_or_crop
 from tflq.interpreter.operands.checks import require_same_type, require_type
 from tflq.interpreter.operands.computations import COMPUTATION

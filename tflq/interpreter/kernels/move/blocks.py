@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND: places within blocks of the axes between first and last get batches; BATCH_TO_SPACE_ND: back.
+"""Blocks of height and width become batches (SPACE_TO_BATCH_ND) or channels (SPACE_TO_DEPTH), and places again.
 
 SPACE_TO_BATCH_ND: output[place * N + n, h', w', c] =
 padded[n, h' * block_h + place // block_w, w' * block_w + place % block_w, c]. The padding is the output's zero point
@@ -7,10 +7,17 @@ where integers of 8 or 16 bits stand for real numbers, else 0.
 BATCH_TO_SPACE_ND: uncropped[n, h * block_h + place // block_w, w * block_w + place % block_w, c] =
 input[place * N + n, h, w, c] with N batches of output, then a crop.
 
+DEPTH_TO_SPACE: output[n, h * block + y, w * block + x, c] = input[n, h, w, (y * block + x) * C + c] with C channels of
+output. SPACE_TO_DEPTH: output[n, h, w, (y * block + x) * C + c] = input[n, h * block + y, w * block + x, c].
+
 SPACE_TO_BATCH_ND: each place within blocks of the axes between the first and the last gets its own batch. Source:
 TFLite kernels/space_to_batch_nd.cc, internal/reference/space_to_batch_nd.h.
 BATCH_TO_SPACE_ND: batches become the places within blocks of the axes between the first and the last, then a crop.
 Source: TFLite kernels/batch_to_space_nd.cc, internal/reference/batch_to_space_nd.h.
+DEPTH_TO_SPACE: channels become square blocks of height and width. Source: TFLite kernels/depth_to_space.cc,
+internal/reference/depth_to_space.h.
+SPACE_TO_DEPTH: square blocks of height and width become channels. Source: TFLite kernels/space_to_depth.cc,
+internal/reference/space_to_depth.h.
 """
 
 from __future__ import annotations
@@ -24,6 +31,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.blocks import Blocks, lower_blocks, pad_or_crop
 from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.operands.movable import require_movable
 from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
@@ -41,7 +49,7 @@ class SpaceToBatchNd:
     value: Array
 
 
-def _lower_space(node: Node, operands: Operands) -> SpaceToBatchNd:
+def _lower_space_to_batch(node: Node, operands: Operands) -> SpaceToBatchNd:
     """Decide blocks and paddings.
 
     Raises:
@@ -60,7 +68,7 @@ def _lower_space(node: Node, operands: Operands) -> SpaceToBatchNd:
     return SpaceToBatchNd(blocks, np.array([zero]).astype(output.dtype.storage))
 
 
-def _run_space(params: SpaceToBatchNd, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def _run_space_to_batch(params: SpaceToBatchNd, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run SPACE_TO_BATCH_ND: T[S, N, *spatial, C] -> T[S, N * blocks, *spatial / block, C]."""
     lengths = params.blocks.lengths
     padded = pad_or_crop(x, ((0, 0), *params.blocks.amounts, (0, 0)), params.value)
@@ -76,7 +84,7 @@ def _empty(x: Array, lengths: tuple[int, ...], cells: list[int]) -> Array:
     return np.zeros((x.shape[0], x.shape[1] * int(np.prod(lengths)), *cells, x.shape[-1]), x.dtype)
 
 
-def _lower_batch(node: Node, operands: Operands) -> Blocks:
+def _lower_batch_to_space(node: Node, operands: Operands) -> Blocks:
     """Decide blocks and crops.
 
     Raises:
@@ -93,7 +101,7 @@ def _lower_batch(node: Node, operands: Operands) -> Blocks:
     return blocks
 
 
-def _run_batch(params: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]:
+def _run_batch_to_space(params: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]:
     """Run BATCH_TO_SPACE_ND: T[S, N * blocks, *spatial, C] -> T[S, N, *spatial * block less crops, C]."""
     samples, batches, *spatial, channels = x.shape
     lengths, rank = params.lengths, len(params.lengths)
@@ -106,7 +114,66 @@ def _run_batch(params: Blocks, x: Array, *_operands: Array) -> tuple[Array, ...]
     return (whole[where],)
 
 
+TYPES = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT32, DType.INT64)
+
+
+@dataclass(frozen=True)
+class BlockSize:
+    """Length of a block."""
+
+    block: int
+
+
+def _lower_depth_to_space(node: Node, operands: Operands) -> BlockSize:
+    """Decide the block.
+
+    Raises:
+        GraphError: another rank than 4, or channels that do not divide into blocks.
+        UnsupportedError: a type that TFLite does not rearrange.
+    """
+    source = operands.input(0)
+    require_movable(node, source, operands.output(), TYPES)
+    block = node.attributes.integer("block_size", 0)
+    if len(source.shape) != 4 or block < 1 or source.shape[3] % (block * block):
+        raise GraphError(f"the channels of {source.shape} do not divide into blocks of {block} x {block}")
+    return BlockSize(block)
+
+
+def _run_depth_to_space(params: BlockSize, x: Array) -> tuple[Array, ...]:
+    """Run DEPTH_TO_SPACE: T[S, N, H, W, C * block * block] -> T[S, N, H * block, W * block, C]."""
+    samples, n, h, w, c = x.shape
+    block = params.block
+    split = x.reshape(samples, n, h, w, block, block, c // (block * block))
+    shape = (samples, n, h * block, w * block, c // (block * block))
+    return (split.transpose(0, 1, 2, 4, 3, 5, 6).reshape(shape),)
+
+
+def _lower_space_to_depth(node: Node, operands: Operands) -> BlockSize:
+    """Decide the block.
+
+    Raises:
+        GraphError: another rank than 4, or a height or width that no whole number of blocks fills.
+        UnsupportedError: a type that TFLite does not rearrange.
+    """
+    source = operands.input(0)
+    require_movable(node, source, operands.output(), TYPES)
+    block = node.attributes.integer("block_size", 0)
+    if len(source.shape) != 4 or block < 1 or source.shape[1] % block or source.shape[2] % block:
+        raise GraphError(f"an input of shape {source.shape} does not divide into blocks of {block}")
+    return BlockSize(block)
+
+
+def _run_space_to_depth(params: BlockSize, x: Array) -> tuple[Array, ...]:
+    """Run SPACE_TO_DEPTH: T[S, N, H, W, C] -> T[S, N, H / block, W / block, block * block * C]."""
+    samples, n, h, w, c = x.shape
+    block = params.block
+    split = x.reshape(samples, n, h // block, block, w // block, block, c)
+    return (split.transpose(0, 1, 2, 4, 3, 5, 6).reshape(samples, n, h // block, w // block, block * block * c),)
+
+
 KERNELS = {
-    "space_to_batch_nd": Kernel(_lower_space, _run_space),
-    "batch_to_space_nd": Kernel(_lower_batch, _run_batch),
+    "space_to_batch_nd": Kernel(_lower_space_to_batch, _run_space_to_batch),
+    "batch_to_space_nd": Kernel(_lower_batch_to_space, _run_batch_to_space),
+    "depth_to_space": Kernel(_lower_depth_to_space, _run_depth_to_space),
+    "space_to_depth": Kernel(_lower_space_to_depth, _run_space_to_depth),
 }
