@@ -11,10 +11,11 @@ import pytest
 from tests.support.tracked import ROOT
 
 # What each part of tflq may import of the others. A part is a folder or a module right below tflq/.
-GROUND = {"backends", "errors", "files", "limits", "quoting", "recognised", "units", "user_code"}
+GROUND = {"arrays", "backends", "errors", "files", "limits", "quoting", "recognised", "units", "user_code"}
 BELOW_CONVERTERS = GROUND | {"graph", "schemas", "interpreter"}
 BELOW_BENCHMARKS = BELOW_CONVERTERS | {"converters", "analysis"}
 MAY_IMPORT = {
+    "arrays": set[str](),
     "quoting": set[str](),
     "user_code": set[str](),
     "errors": {"quoting"},

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from peers.campaign import Row, Verdict, find, parser, report
-from tflq.interpreter.kernels.nnie.logarithm import Floats, fake_quantise, magnitudes, scheme_of, z_of
+from tflq.arrays import Singles
+from tflq.interpreter.kernels.nnie.logarithm import fake_quantise, magnitudes, scheme_of, z_of
 
 SIZE = 250_000
 MODES = ("init", "update", "apply")
@@ -56,7 +57,7 @@ def rows(gfpq: Any, count: int, seed: int) -> Iterator[Row]:  # noqa: ANN401 - t
         yield Row(f"array_{seed}_{index}", f"{bits} bits {mode}", verdict, x.size, words)
 
 
-def values(rng: np.random.Generator, bits: int) -> Floats:
+def values(rng: np.random.Generator, bits: int) -> Singles:
     """One array: a distribution at a magnitude, and what lies on and beside the thresholds."""
     magnitude = np.float32(10.0 ** rng.uniform(-25, 25))
     draws: tuple[Callable[[], np.ndarray], ...] = (

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.inputs.described import Description, Images, described_array, nearest, taken_part
 from tflq.analysis.metrics import SCORES, BoxDecoder, Boxes, MaskDecoder, Metric, TextDecoder, Truth
 from tflq.analysis.metrics.truth import Part
+from tflq.arrays import Doubles
 from tflq.errors import InputError
 from tflq.files import read_bytes
 from tflq.graph import Graph
 
-Reals = NDArray[np.float64]
 DETECTION = "TFLite_Detection_PostProcess"
 
 
@@ -69,7 +68,7 @@ def load_truth(description: Description, graph: Graph) -> LabelledTruth:
     return LabelledTruth(GivenSamples([array]), truth, description.files)
 
 
-def judge(name: str, values: Reals, data: LabelledTruth) -> Judged:
+def judge(name: str, values: Doubles, data: LabelledTruth) -> Judged:
     """Return the score of outputs, real[S, elements]."""
     metric = data.labels.metric
     return Judged(name, len(values), metric, data.labels.figure(metric, values, values))
@@ -105,7 +104,7 @@ def _instances(description: Description, how: Images) -> tuple[list[Boxes], list
         content = json.loads(bytes(read_bytes(of.path)))
         images = {image["file_name"]: image for image in content["images"]}
         names = {int(c["id"]): str(c["name"]) for c in sorted(content["categories"], key=lambda c: int(c["id"]))}
-        objects: dict[int, list[tuple[Reals, str, bool]]] = {}
+        objects: dict[int, list[tuple[Doubles, str, bool]]] = {}
         for one in content["annotations"]:
             left, top, width, height = map(float, one["bbox"])
             corners = np.array([left, top, left + width, top + height])
@@ -126,7 +125,7 @@ def _instances(description: Description, how: Images) -> tuple[list[Boxes], list
     return truth, parts, [ids[file.relative_to(of.root).as_posix()] for file in description.files]
 
 
-def _objects(entries: list[tuple[Reals, str, bool]], classes: tuple[str, ...], where: Path) -> Boxes:
+def _objects(entries: list[tuple[Doubles, str, bool]], classes: tuple[str, ...], where: Path) -> Boxes:
     unknown = next((name for _, name, _ in entries if name not in classes), None)
     if unknown is not None:
         raise InputError(f"{where}: category '{unknown}' is none of the classes {', '.join(classes)}; add it")

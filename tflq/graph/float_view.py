@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Array, Doubles
 from tflq.errors import GraphError
 from tflq.graph.dtypes import DType
-from tflq.graph.graph import ABSENT, Array, Graph, Node, Tensor
+from tflq.graph.graph import ABSENT, Graph, Node, Tensor
 from tflq.graph.quantisation import Affine, Blockwise
 
 __all__ = ["dequantise", "float_view"]
@@ -111,9 +111,6 @@ def _is_identity(tensors: list[Tensor], source: int, target: int) -> bool:
     return tensors[source].dtype is DType.FLOAT32 and tensors[target].dtype is DType.FLOAT32
 
 
-Reals = NDArray[np.float64]
-
-
 def dequantise(codes: Array, quantisation: Affine) -> Array:
     """Return scale * (q - zero_point): float64[shape] of integer quantized values [shape].
 
@@ -151,7 +148,7 @@ def dequantise_blocks(graph: Graph, codes: Array, blocks: Blockwise) -> Array:
     return np.asarray((codes.astype(np.float64) - shift) * scale)
 
 
-def _of_each(tensor: Tensor, values: Reals, shape: tuple[int, ...], block_size: int) -> Reals:
+def _of_each(tensor: Tensor, values: Doubles, shape: tuple[int, ...], block_size: int) -> Doubles:
     """Repeat one value a block for each element of the block."""
     length = shape[-1] if shape else 1
     wanted = int(np.prod(shape[:-1], dtype=np.int64)) * (length // block_size)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import prod
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tflq.arrays import Array
 from tflq.errors import GraphError, RuntimeOperandError
 from tflq.graph.attributes import Attributes
 from tflq.graph.dtypes import DType
@@ -16,8 +14,6 @@ from tflq.graph.quantisation import Affine, Blockwise, Quantisation, Range
 
 ABSENT = -1
 """Index of an optional operand that is not given."""
-
-Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers, Reals, Singles
 from tflq.graph.equality import same
-
-FloatArray = NDArray[np.floating]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +25,8 @@ class Affine:
         narrow_range: whether the lowest quantized value is unused (-127..127 for 8 bits).
     """
 
-    scale: FloatArray
-    zero_point: IntArray
+    scale: Reals
+    zero_point: Integers
     axis: int | None = None
     bits: int = 8
     signed: bool = True
@@ -68,7 +65,7 @@ class Affine:
         """Largest q."""
         return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
 
-    def along(self, rank: int) -> tuple[FloatArray, IntArray]:
+    def along(self, rank: int) -> tuple[Reals, Integers]:
         """Return scale and zero point shaped to broadcast against a tensor of this rank."""
         if not self.is_per_axis or self.axis is None:
             return self.scale.reshape((1,) * rank), self.zero_point.reshape((1,) * rank)
@@ -120,10 +117,10 @@ class FakeQuantize:
     """
 
     levels: int
-    input_low: NDArray[np.float32]
-    input_high: NDArray[np.float32]
-    output_low: NDArray[np.float32]
-    output_high: NDArray[np.float32]
+    input_low: Singles
+    input_high: Singles
+    output_low: Singles
+    output_high: Singles
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FakeQuantize) and same(tuple(vars(self).values()), tuple(vars(other).values()))
@@ -145,9 +142,9 @@ class Range:
         statistics: what else a file of another tool's calibration says, by its name there.
     """
 
-    minimum: FloatArray
-    maximum: FloatArray
-    statistics: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, kw_only=True)
+    minimum: Reals
+    maximum: Reals
+    statistics: Mapping[str, Doubles] = field(default_factory=dict, kw_only=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Range) and same((self.minimum, self.maximum), (other.minimum, other.maximum))

@@ -15,10 +15,11 @@ from tflq.analysis.executions import all_outputs, for_target
 from tflq.analysis.inputs import GivenSamples
 from tflq.analysis.metrics import figure_of
 from tflq.analysis.workers import Run
+from tflq.arrays import Doubles
 from tflq.converters.precision import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
 from tflq.precision.exchange import exchanged
-from tflq.precision.problem import Problem, Reals
+from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Floating, Result, Trial
 
@@ -57,7 +58,7 @@ def reference_result(problem: Problem) -> Result:
     return _score(problem, Trial(problem.widest), problem.reference)
 
 
-def _score(problem: Problem, trial: Trial, outputs: Reals) -> Result:
+def _score(problem: Problem, trial: Trial, outputs: Doubles) -> Result:
     metric, labels, right, score = problem.metric, problem.labels, None, None
     if isinstance(labels, np.ndarray) and metric.k:
         right = int(np.count_nonzero(metric.right(outputs, labels)))
@@ -67,7 +68,7 @@ def _score(problem: Problem, trial: Trial, outputs: Reals) -> Result:
     return Result(trial, problem.count, right, round(sqnr_db(signal, noise), _DECIMALS), score=score)
 
 
-def _outputs(problem: Problem, trial: Trial) -> Reals:
+def _outputs(problem: Problem, trial: Trial) -> Doubles:
     target = find_mixed_precision(problem.target)
     settings = problem.settings(trial)
     if problem.recovering is None:

@@ -13,10 +13,10 @@ from tflq.analysis.compare.segments import segment
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.executions import Execution, real_values
 from tflq.analysis.inputs import Samples
+from tflq.arrays import Doubles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Graph, float_view
 from tflq.interpreter import Engine
-from tflq.precision.problem import Reals
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class _Part:
     place: int
 
 
-def exchanged(execution: Execution, source: Graph, layer: str, samples: Samples, *, is_float_outside: bool) -> Reals:
+def exchanged(execution: Execution, source: Graph, layer: str, samples: Samples, *, is_float_outside: bool) -> Doubles:
     """Run all samples and return the outputs as real numbers: float64[S, elements of all outputs].
 
     Where the arithmetic changes, values go by way of the real numbers that they stand for; the target rounds them to
@@ -107,7 +107,7 @@ def _written_before(graph: Graph, tensor: int) -> set[int]:
     return found
 
 
-def _run(inner: Execution, outer: Execution, part: _Part, samples: Samples) -> Iterator[Reals]:
+def _run(inner: Execution, outer: Execution, part: _Part, samples: Samples) -> Iterator[Doubles]:
     graph, step = outer.graph, outer.engine.chunk_size()
     for start in range(0, samples.count, step):
         inputs = samples.take(start, min(start + step, samples.count))

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq import __version__
 from tflq.analysis.executions import all_outputs, as_is, in_float
 from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.metrics import TOP_1, Labels, Metric
+from tflq.arrays import Doubles
 from tflq.converters.precision import PrecisionPlan, find_mixed_precision, precision_plan_of
 from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
@@ -21,8 +21,6 @@ from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
 from tflq.precision.digest import digest_of
 from tflq.precision.recovered import Recovering
 from tflq.precision.trial import Bits, Trial
-
-Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Problem:
     plan: PrecisionPlan
     samples: tuple[Array, ...]
     labels: Labels | None
-    reference: Reals
+    reference: Doubles
     in_float: bool
     recovering: Recovering | None = None
     metric: Metric = TOP_1

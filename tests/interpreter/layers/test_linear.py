@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, Graph, GraphBuilder, Node, Operands
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps
 
 

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from tflq.analysis.difference import differing
 from tflq.analysis.executions import real_values
+from tflq.arrays import Doubles
 from tflq.graph import Affine, Array, Tensor
-
-Reals = NDArray[np.float64]
 
 LAST_BIN = 8
 """The histogram counts differences -8..8 in LSB; its ends take what lies beyond."""
@@ -110,7 +109,7 @@ class Tally:
         self._histogram = np.zeros(2 * LAST_BIN + 1, np.int64)
         self._product = self._first = self._second = self._noise = self._clipped_noise = 0.0
         self._lsb_noise = 0.0
-        self._channel_largest: Reals = np.zeros(0)
+        self._channel_largest: Doubles = np.zeros(0)
         self._channel_count = np.zeros(0, np.int64)
         self._first_place: Place | None = None
         self._worst_place: Place | None = None
@@ -187,7 +186,7 @@ class Tally:
             (self._least, self._greatest),
         )
 
-    def _unequal(self, first: Array, second: Array, a: Reals, b: Reals) -> NDArray[np.bool_]:
+    def _unequal(self, first: Array, second: Array, a: Doubles, b: Doubles) -> NDArray[np.bool_]:
         """Compare quantized values where both have one encoding, else real numbers.
 
         In float32 where one side holds those.
@@ -198,11 +197,11 @@ class Tally:
             return np.asarray(a.astype(np.float32) != b.astype(np.float32), bool)
         return np.asarray(a != b, bool)
 
-    def _real(self, codes: Array, side: int) -> Reals:
+    def _real(self, codes: Array, side: int) -> Doubles:
         tensor = self._tensors[side]
         return np.asarray(codes, np.float64) if tensor is None else real_values(codes, tensor)
 
-    def _count_steps(self, steps: Reals, unequal: NDArray[np.bool_], first: Array, second: Array, start: int) -> None:
+    def _count_steps(self, steps: Doubles, unequal: NDArray[np.bool_], first: Array, second: Array, start: int) -> None:
         magnitude = np.abs(steps)
         self._lsb_noise += float(np.square(np.nan_to_num(magnitude)).sum())
         bins = np.clip(np.rint(steps), -LAST_BIN, LAST_BIN).astype(np.int64) + LAST_BIN
@@ -229,7 +228,7 @@ class Tally:
         index = where[1:] if self._cut is None else tuple(int(i) for i in np.unravel_index(where[1], self._cut))
         return Place(start + where[0], index, first[where].item(), second[where].item())
 
-    def _count_codes(self, codes: Array, reference: Reals, noise: Reals) -> None:
+    def _count_codes(self, codes: Array, reference: Doubles, noise: Doubles) -> None:
         tensor = self._tensors[0]
         if tensor is None or not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
             return
@@ -292,7 +291,7 @@ def _finer(first: Tensor | None, second: Tensor | None) -> float:
     return float(ours.reshape(-1)[0] / max(ours.reshape(-1)[0], theirs.reshape(-1)[0]))
 
 
-def _lsb(first: Tensor | None, second: Tensor | None) -> Reals | None:
+def _lsb(first: Tensor | None, second: Tensor | None) -> Doubles | None:
     for tensor in (first, second):
         if tensor is not None and isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
             return np.asarray(tensor.quantisation.along(len(tensor.shape))[0], np.float64)

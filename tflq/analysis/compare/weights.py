@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import real_values
+from tflq.arrays import Doubles
 from tflq.graph import Affine, Tensor
-
-Reals = NDArray[np.float64]
 
 _OFF = 0.02
 """Channels whose weights are so much larger or smaller than the reference's have another factor."""
@@ -63,20 +61,20 @@ def weight_figures(ours: Tensor, theirs: Tensor, channel_axis: int) -> WeightFig
     return WeightFigures(sqnr_db(float(np.square(y).sum()), noise), factors, _narrow(ours, w))
 
 
-def _real(tensor: Tensor) -> Reals:
+def _real(tensor: Tensor) -> Doubles:
     assert tensor.data is not None
-    real: Reals = real_values(tensor.data[None], tensor)
+    real: Doubles = real_values(tensor.data[None], tensor)
     return real.reshape(tensor.data.shape)
 
 
-def _steps(tensor: Tensor, channels: int) -> Reals:
+def _steps(tensor: Tensor, channels: int) -> Doubles:
     if not isinstance(tensor.quantisation, Affine) or not tensor.dtype.is_integer:
         return np.zeros(channels)
     scale = np.asarray(tensor.quantisation.scale, np.float64)
     return np.broadcast_to(scale, channels) if scale.size in (1, channels) else np.full(channels, scale.max())
 
 
-def _narrow(tensor: Tensor, w: Reals) -> tuple[int, ...]:
+def _narrow(tensor: Tensor, w: Doubles) -> tuple[int, ...]:
     if not isinstance(tensor.quantisation, Affine) or tensor.quantisation.is_per_axis or not tensor.dtype.is_integer:
         return ()
     largest = np.abs(w).max(axis=1, initial=0)

@@ -10,8 +10,8 @@ import numpy as np
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.linear import ROUNDINGS, Linear, Round, Steps
 from tflq.analysis.diagnosis.suspect import Suspect
+from tflq.arrays import Integers
 from tflq.graph import Array
-from tflq.interpreter.numerics.fixed_point import Integers
 
 
 def standard(linear: Linear) -> Round | None:

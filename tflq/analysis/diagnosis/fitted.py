@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.diagnosis.arithmetic import standard
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.linear import Linear
 from tflq.analysis.diagnosis.suspect import Suspect
+from tflq.arrays import Doubles, Integers
 from tflq.graph import Array
 from tflq.interpreter.accumulate.image import padded, patches
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.units import listed
 
-_Reals = NDArray[np.float64]
 _REACH = 1 << 30
 """Biases that are looked for."""
 _MOST_POSITIONS, _MOST_TAPS, _MOST_CHANNELS = 20000, 5000, 4
@@ -75,7 +73,7 @@ def factor(s: Suspect) -> Iterator[Prediction]:
     if flat is None or flat.linear.steps is None or standard(flat.linear) is None:
         return
     steps = flat.linear.steps
-    slope: _Reals = np.broadcast_to(steps.multiplier * np.exp2(-steps.shift.astype(np.float64)), flat.totals.shape[1:])
+    slope: Doubles = np.broadcast_to(steps.multiplier * np.exp2(-steps.shift.astype(np.float64)), flat.totals.shape[1:])
     bias = None if s.bias is None else np.asarray(s.graph.tensors[s.bias].data).reshape(-1)
     kept = [("", np.zeros(flat.totals.shape[1], np.int64))]
     if bias is not None and bias.size == flat.totals.shape[1] and bias.dtype.kind in "iu":
@@ -197,7 +195,7 @@ def _taps(s: Suspect, linear: Linear) -> Callable[[int], Array] | None:
     return of_channel
 
 
-def _factors(flat: _Flat, apart: Integers, slope: _Reals) -> _Reals:
+def _factors(flat: _Flat, apart: Integers, slope: Doubles) -> Doubles:
     """Return the middle of the factors that all elements inside the limits allow; NaN where there is none."""
     steps = flat.linear.steps
     assert steps is not None

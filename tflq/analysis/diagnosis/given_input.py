@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.diagnosis.arithmetic import fitted_zero_points
 from tflq.analysis.diagnosis.hypothesis import Prediction
 from tflq.analysis.diagnosis.suspect import Suspect
+from tflq.arrays import Doubles
 from tflq.graph import Affine, Array, Tensor
 
-_Reals = NDArray[np.float64]
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """ImageNet's, of pixels / 255."""
 
@@ -119,7 +118,7 @@ def _scales(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
     pixels = x.astype(np.float64)
     if x.dtype.kind == "i":
         pixels = pixels - np.iinfo(x.dtype.name).min
-    made: list[tuple[str, _Reals]] = []
+    made: list[tuple[str, Doubles]] = []
     for words, real in (
         ("is x (0..255)", pixels),
         ("is x / 255", pixels / 255),
@@ -161,6 +160,6 @@ def _scales(x: Array, tensor: Tensor) -> Iterator[tuple[str, Array]]:
             yield words, _rounded(np.trunc(ratio + np.copysign(0.5, ratio)) + zero_point, x)
 
 
-def _rounded(values: _Reals, x: Array) -> Array:
+def _rounded(values: Doubles, x: Array) -> Array:
     kind = np.iinfo(x.dtype.name)
     return np.asarray(np.clip(np.rint(values), kind.min, kind.max).astype(x.dtype))

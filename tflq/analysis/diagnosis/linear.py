@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import Array
 from tflq.interpreter.accumulate import accumulate_in_order, accumulate_product
 from tflq.interpreter.kernels.aipu.linear import FilterParams as AipuFilter
@@ -20,7 +20,7 @@ from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.kernels.tflite.weighted import WeightedLayer
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams as TpuFilter
 from tflq.interpreter.layers.linear import ConvolutionLayer, Scheme
-from tflq.interpreter.numerics.fixed_point import Integers, multiply_by_quantized_multiplier
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier
 
 Round = Callable[[Integers, Integers, Integers], Integers]
 """(totals, M, N) -> round(total * M / 2^N)"""
@@ -144,7 +144,7 @@ def _numbers(scheme: Scheme) -> tuple[Integers, Steps | None] | None:
     return None
 
 
-def _power(n: Integers) -> NDArray[np.int64]:
+def _power(n: Integers) -> Integers:
     return np.asarray(np.int64(1) << np.maximum(n, 0), np.int64)
 
 

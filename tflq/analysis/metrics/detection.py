@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from tflq.arrays import Doubles, Integers
 
 IOUS = tuple(np.linspace(0.5, 0.95, 10).tolist())
 """The overlaps over which the mean is taken: 0.5, 0.55, ... 0.95; as pycocotools draws the line."""
@@ -28,9 +28,9 @@ class Boxes:
         is_crowd: bool[N] of the truth: a region with many objects, whose detections count neither way; else nothing.
     """
 
-    corners: Reals
-    classes: NDArray[np.int64]
-    scores: Reals = field(default_factory=lambda: np.zeros(0))
+    corners: Doubles
+    classes: Integers
+    scores: Doubles = field(default_factory=lambda: np.zeros(0))
     is_crowd: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
 
 
@@ -60,8 +60,8 @@ def average_precision(found: Sequence[Boxes], truth: Sequence[Boxes], class_: in
     Returns:
         0..1; NaN where no image has such an object.
     """
-    scores: list[Reals] = []
-    kinds: list[NDArray[np.int64]] = []
+    scores: list[Doubles] = []
+    kinds: list[Integers] = []
     objects = 0
     for f, t in zip(found, truth, strict=True):
         mine, theirs = f.classes == class_, t.classes == class_
@@ -82,18 +82,18 @@ def average_precision(found: Sequence[Boxes], truth: Sequence[Boxes], class_: in
     return float(np.append(precision, 0.0)[np.minimum(places, len(precision))].mean())
 
 
-def overlaps(found: Reals, truth: Reals, is_crowd: NDArray[np.bool_]) -> Reals:
+def overlaps(found: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_]) -> Doubles:
     """Return intersection over union of each pair, float64[F, T]; with a crowd over the detection's own area alone."""
     low = np.maximum(found[:, None, :2], truth[None, :, :2])
     high = np.minimum(found[:, None, 2:], truth[None, :, 2:])
     both = np.clip(high - low, 0, None).prod(axis=2)
     areas, others = ((b[:, 2:] - b[:, :2]).prod(axis=1) for b in (found, truth))
     union = np.where(is_crowd[None], areas[:, None], areas[:, None] + others[None] - both)
-    shares: Reals = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
+    shares: Doubles = np.divide(both, union, out=np.zeros_like(both), where=union > 0)
     return shares
 
 
-def _matched(found: Reals, truth: Reals, is_crowd: NDArray[np.bool_], iou: float) -> NDArray[np.int64]:
+def _matched(found: Doubles, truth: Doubles, is_crowd: NDArray[np.bool_], iou: float) -> Integers:
     """Return for each detection 1 for an object, 0 for none, -1 for a crowd."""
     kinds = np.zeros(len(found), np.int64)
     share, taken = overlaps(found, truth, is_crowd), np.zeros(len(truth), bool)

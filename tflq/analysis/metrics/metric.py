@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tflq.analysis.metrics.detection import IOUS, Boxes, mean_average_precision
 from tflq.analysis.metrics.scores import among_highest, mean_iou, snr_db, word_error_rate
+from tflq.arrays import Doubles
 from tflq.errors import InputError, OptionError, UsageError
 from tflq.user_code import run_user_file
 
-Reals = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Found = Sequence[Boxes] | Sequence[str] | Labels
 """In each sample: boxes, a text, or classes of pixels (int64[S, H, W])."""
@@ -77,7 +77,7 @@ class Metric:
         if self.k and 0 < value <= 1:
             raise UsageError(f"{bound} {value:g} is {value:g} %; write {100 * value:g} for {100 * value:g} %")
 
-    def compute(self, outputs: Reals, labels: Labels, reference: Reals) -> float:
+    def compute(self, outputs: Doubles, labels: Labels, reference: Doubles) -> float:
         """Return the figure.
 
         Args:
@@ -111,7 +111,7 @@ class Metric:
         known = wanted[wanted != IGNORED]
         return mean_iou(masks, wanted, 1 + int(max(masks.max(), known.max(initial=0))), IGNORED)
 
-    def right(self, outputs: Reals, labels: Labels) -> NDArray[np.bool_]:
+    def right(self, outputs: Doubles, labels: Labels) -> NDArray[np.bool_]:
         """Return which samples are right, bool[S], of a metric that is a share of these (`k` > 0)."""
         return among_highest(outputs, labels, self.k)
 

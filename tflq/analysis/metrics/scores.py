@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.compare.tally import sqnr_db
+from tflq.arrays import Doubles, Integers
 from tflq.errors import InputError
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-
-def top_k_percent(outputs: Reals, labels: Integers, k: int) -> float:
+def top_k_percent(outputs: Doubles, labels: Integers, k: int) -> float:
     """Return the share of samples, in percent, whose class is among the k highest outputs.
 
     Of equal outputs those of the lower classes count first, as for top-1.
@@ -27,7 +25,7 @@ def top_k_percent(outputs: Reals, labels: Integers, k: int) -> float:
     return 100.0 * float(np.count_nonzero(among_highest(outputs, labels, k))) / len(labels)
 
 
-def among_highest(outputs: Reals, labels: Integers, k: int) -> NDArray[np.bool_]:
+def among_highest(outputs: Doubles, labels: Integers, k: int) -> NDArray[np.bool_]:
     """Return the samples whose class is among the k highest outputs, bool[S]; arguments as for `top_k_percent`.
 
     NaN counts as the highest, as numpy's argmax takes it.
@@ -84,7 +82,7 @@ def word_error_rate(found: Sequence[str], wanted: Sequence[str]) -> float:
     return 100.0 * sum(_edits(f.split(), w.split()) for f, w in zip(found, wanted, strict=True)) / words
 
 
-def snr_db(found: Reals, wanted: Reals) -> float:
+def snr_db(found: Doubles, wanted: Doubles) -> float:
     """Return 10 log10(sum of wanted^2 / sum of (wanted - found)^2); inf where they are equal.
 
     With a clean signal as `wanted` it is the SNR of what a network made of a noisy one, with the float network's

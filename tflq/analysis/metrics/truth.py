@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tflq.analysis.metrics.detection import Boxes
 from tflq.analysis.metrics.metric import Found, Metric
+from tflq.arrays import Doubles
 
-Reals = NDArray[np.float64]
 Part = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of a file."""
 Place = tuple[int, int]
@@ -21,7 +21,7 @@ Place = tuple[int, int]
 class Decoder(Protocol):
     """How outputs say what was found; worker processes take it as it is."""
 
-    def __call__(self, values: Reals) -> Found:
+    def __call__(self, values: Doubles) -> Found:
         """Return what was found in each sample, of all outputs one behind the other: real[S, elements]."""
 
     def part(self, start: int, stop: int) -> Decoder:
@@ -44,7 +44,7 @@ class Truth:
     decode: Decoder
     ids: tuple[int, ...] = ()
 
-    def figure(self, metric: Metric, values: Reals, reference: Reals) -> float:
+    def figure(self, metric: Metric, values: Doubles, reference: Doubles) -> float:
         """Return a metric of outputs, real[S, elements], whose reference is another model's."""
         if metric.is_against_reference:
             return metric.compute(values, np.zeros(0, np.int64), reference)
@@ -64,7 +64,7 @@ Labels = NDArray[np.int64] | Truth
 """Classes, int64[S], or labels that are none."""
 
 
-def figure_of(metric: Metric, values: Reals, labels: Labels, reference: Reals) -> float:
+def figure_of(metric: Metric, values: Doubles, labels: Labels, reference: Doubles) -> float:
     """Return a metric of outputs, real[S, elements], with labels of either kind, as `Metric.compute`."""
     if isinstance(labels, Truth):
         return labels.figure(metric, values, reference)
@@ -83,7 +83,7 @@ class BoxDecoder:
     places: tuple[Place, ...]
     parts: tuple[Part, ...]
 
-    def __call__(self, values: Reals) -> Found:
+    def __call__(self, values: Doubles) -> Found:
         """Return boxes."""
         parted = [values[:, start:stop] for start, stop in self.places]
         return [_boxes(*one) for one in zip(*parted, self.parts, strict=True)]
@@ -93,7 +93,7 @@ class BoxDecoder:
         return replace(self, parts=self.parts[start:stop])
 
 
-def _boxes(boxes: Reals, classes: Reals, scores: Reals, number: Reals, part: Part) -> Boxes:
+def _boxes(boxes: Doubles, classes: Doubles, scores: Doubles, number: Doubles, part: Part) -> Boxes:
     count = int(np.clip(np.rint(number[0]), 0, len(scores)))
     left, top, right, bottom = part
     size, start = np.array([right - left, bottom - top] * 2), np.array([left, top] * 2)
@@ -109,7 +109,7 @@ class MaskDecoder:
     width: int
     channels: int
 
-    def __call__(self, values: Reals) -> Found:
+    def __call__(self, values: Doubles) -> Found:
         """Return classes, int64[S, height, width]."""
         scores = values.reshape(-1, self.height, self.width, self.channels)
         found = np.rint(scores[..., 0]) if self.channels == 1 else scores.argmax(axis=3)
@@ -127,7 +127,7 @@ class TextDecoder:
     tokens: tuple[str, ...]
     blank: int
 
-    def __call__(self, values: Reals) -> Found:
+    def __call__(self, values: Doubles) -> Found:
         """Return texts."""
         best = values.reshape(len(values), -1, len(self.tokens)).argmax(axis=2)
         return ["".join(self.tokens[t] for t in greedy(row, self.blank)) for row in best]

@@ -6,13 +6,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.oracle import protocol
 from tflq.analysis.oracle.results import OracleTensor
 from tflq.analysis.oracle.runtime import Runtime, TfliteModel
-
-Array = NDArray[np.generic]
+from tflq.arrays import Array
 
 
 class Session:

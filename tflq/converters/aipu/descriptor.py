@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.converters.aipu.emitted import Emission
 from tflq.converters.aipu.options import LayerOptions
@@ -32,7 +31,6 @@ Constants = Callable[[Node, Operands, LayerOptions], Mapping[str, Tensor]]
 Requested = Callable[[Node, Operands, LayerOptions], dict[str, Attribute]]
 """Requested options of a layer that its operands decide."""
 
-Single = NDArray[np.float32]
 Values = Callable[[Node, Operands, Sequence[Array]], tuple[Array, ...]]
 
 

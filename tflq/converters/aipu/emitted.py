@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import Imported, multiplier_bits
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, type_of_multiplier
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.schemas.aipu import Value
 
 LARGEST_SHIFT = 127

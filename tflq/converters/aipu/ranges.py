@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Tensor
-from tflq.interpreter.kernels.aipu.scales import Single, affine_of
+from tflq.interpreter.kernels.aipu.scales import affine_of
 
 _NO_WIDTH = np.finfo(np.float32).eps
 
@@ -19,11 +20,11 @@ def code_span(bits: int, signed: bool, restricted: bool) -> int:
     return (1 << bits) - 1 - (signed and restricted)
 
 
-def symmetric_scale(largest: Single | np.float32, bits: int, signed: bool, restricted: bool) -> Single:
+def symmetric_scale(largest: Singles | np.float32, bits: int, signed: bool, restricted: bool) -> Singles:
     """S = q_range / (2 * amax), unsigned q_range / amax; 1 where the range has no width."""
     span = np.float32(code_span(bits, signed, restricted))
     width = np.asarray(largest, np.float32) * np.float32(2 if signed else 1)
-    s: Single = (span / np.where(width < _NO_WIDTH, span, width)).astype(np.float32)
+    s: Singles = (span / np.where(width < _NO_WIDTH, span, width)).astype(np.float32)
     return s
 
 

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Integers, Singles
 from tflq.converters.aipu.options import LayerOptions
 from tflq.converters.aipu.ranges import symmetric_scale
 from tflq.graph import Affine, DType, Tensor
 from tflq.interpreter.kernels.aipu.float_sums import sums_of_weights
 from tflq.interpreter.kernels.aipu.linear import filter_ratios
 from tflq.interpreter.kernels.aipu.multiplier import find_multipliers, unify_shifts
-from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, reciprocal, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, offset_of, reciprocal, scale_of
 
 
 def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerOptions, groups: int) -> Tensor:
@@ -36,11 +36,11 @@ def quantise_weights(weights: Tensor, x: Tensor, output: Tensor, options: LayerO
 
 
 def scaled_weights(
-    weights: Tensor, ratios: Callable[[Affine], Single], options: LayerOptions, groups: int, bits: int
+    weights: Tensor, ratios: Callable[[Affine], Singles], options: LayerOptions, groups: int, bits: int
 ) -> Tensor:
     """Return integer weights as `quantise_weights` does, for any ratios of scales and multipliers of `bits`."""
     data = np.asarray(weights.data, np.float32)
-    largest: Single = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
+    largest: Singles = np.abs(data).reshape(data.shape[0], -1).max(axis=1, initial=0)
     affine = _type(_grouped(largest, groups) if groups else largest.max(initial=0), options)
     while groups > 1 and affine.is_per_axis and np.any(unify_shifts(find_multipliers(ratios(affine), bits)).m == 0):
         groups //= 2
@@ -73,15 +73,15 @@ def cleared(codes: Integers, bits: int, least: int = 0) -> Integers:
     return (codes >> count) << count
 
 
-def _type(largest: Single | np.float32, options: LayerOptions) -> Affine:
+def _type(largest: Singles | np.float32, options: LayerOptions) -> Affine:
     s = symmetric_scale(largest, options.weight_bits, True, options.restricted_weights)
     return affine_of(s, 0, options.weight_bits, True, options.restricted_weights)
 
 
-def _grouped(largest: Single, groups: int) -> Single:
+def _grouped(largest: Singles, groups: int) -> Singles:
     """Return the largest of each of some groups of neighbours, for each channel; the last group may be shorter."""
     run = -(-largest.size // groups)
-    merged: Single = np.repeat(np.maximum.reduceat(largest, np.arange(0, largest.size, run)), run)[: largest.size]
+    merged: Singles = np.repeat(np.maximum.reduceat(largest, np.arange(0, largest.size, run)), run)[: largest.size]
     return merged
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from tflq.arrays import Doubles, Integers, Singles
 
 
 class Histogram:
@@ -33,7 +31,7 @@ class Histogram:
         self.smallest = 0.0
         self.largest = 0.0
 
-    def add(self, values: NDArray[np.float32]) -> None:
+    def add(self, values: Singles) -> None:
         """Count finite values of any shape."""
         flat = values.reshape(-1).astype(np.float64)
         flat = flat[flat != 0]
@@ -55,7 +53,7 @@ class Histogram:
         """Number of values, zeros included."""
         return self.zeros + int(self._counts.sum())
 
-    def trimmed(self, with_zeros: bool = True) -> tuple[Counts, float]:
+    def trimmed(self, with_zeros: bool = True) -> tuple[Integers, float]:
         """Return the counts from the bin of the smallest to that of the largest value, and the first bin's lower edge.
 
         Zeros stand in the bin that starts at 0, or are left out.
@@ -65,7 +63,7 @@ class Histogram:
         counts[-low] += self.zeros if with_zeros else 0
         return counts, low * self.width
 
-    def points(self) -> tuple[Reals, Counts]:
+    def points(self) -> tuple[Doubles, Integers]:
         """Return middle and count of each bin that holds something, and of zero: float64[B], int64[B], ascending."""
         filled = np.flatnonzero(self._counts)
         middles = np.asarray((filled + self._first + 0.5) * self.width, np.float64)

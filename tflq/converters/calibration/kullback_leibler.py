@@ -14,18 +14,15 @@ Source: "8-bit inference with TensorRT" (GTC 2017), pages 37-39.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
+from tflq.arrays import Doubles, Integers
 
 SMALLEST_SHARE = 1e-9
 """Q where P has clipped values and the bare window none."""
 
 
 def best_window(
-    histogram: Reals, minimum: float, maximum: float, target: int, candidates: int, bare: bool
+    histogram: Doubles, minimum: float, maximum: float, target: int, candidates: int, bare: bool
 ) -> tuple[float, float]:
     """Return the real bounds of the window.
 
@@ -50,7 +47,7 @@ def best_window(
     return low, high
 
 
-def _start(histogram: Reals, minimum: float, maximum: float, target: int) -> tuple[int, int]:
+def _start(histogram: Doubles, minimum: float, maximum: float, target: int) -> tuple[int, int]:
     """Return first and last bin of the narrowest window: at zero, or around the fullest bin."""
     last = histogram.size - 1
     if minimum >= 0:
@@ -65,7 +62,7 @@ def _start(histogram: Reals, minimum: float, maximum: float, target: int) -> tup
     return right - target + 1, right
 
 
-def _divergences(histogram: Reals, left: int, right: int, target: int, steps: int, bare: bool) -> Reals:
+def _divergences(histogram: Doubles, left: int, right: int, target: int, steps: int, bare: bool) -> Doubles:
     """Return the divergence of each window, from the narrowest to the widest: float64[steps]."""
     upto, total, bins = np.cumsum(histogram), histogram.sum(), histogram.size
     found = np.empty(steps)
@@ -85,7 +82,7 @@ def _divergences(histogram: Reals, left: int, right: int, target: int, steps: in
     return found
 
 
-def _divergence(p: Reals, values: Reals, group: Indices) -> float:
+def _divergence(p: Doubles, values: Doubles, group: Integers) -> float:
     """Return the divergence from p of `values` that are joined and spread by groups."""
     share = np.bincount(group, values)
     filled = np.bincount(group, values > 0)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.calibration.histogram import Histogram
 from tflq.converters.calibration.options import StatisticsOptions
 from tflq.errors import OptionError
-
-Floats = NDArray[np.float32]
 
 
 class Statistics:
@@ -43,7 +41,7 @@ class Statistics:
         self.histogram = Histogram(2 * options.bins)
         self._weighted = np.zeros(2)
 
-    def update(self, batch: Floats) -> None:
+    def update(self, batch: Singles) -> None:
         """Take one batch of finite values of any shape, at least one value."""
         low, high = np.float32(batch.min()), np.float32(batch.max())
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
@@ -87,7 +85,7 @@ class Statistics:
             )
         self._weighted += np.array([low, high], np.float64) * (weights[self.batches] if weights else 1.0)
 
-    def _update_moments(self, batch: Floats) -> None:
+    def _update_moments(self, batch: Singles) -> None:
         values = batch.reshape(-1).astype(np.float64)
         mean = values.mean()
         std = values.std(ddof=1) if values.size > 1 else 1.0
@@ -95,7 +93,7 @@ class Statistics:
         self.running_std = self._average(self.running_std, np.float32(std))
         self.running_mad = self._average(self.running_mad, np.float32(np.abs(values - mean).mean()))
 
-    def _update_batch_histogram(self, batch: Floats, low: np.float32, high: np.float32) -> None:
+    def _update_batch_histogram(self, batch: Singles, low: np.float32, high: np.float32) -> None:
         top = float(high) if high > low else float(low) + abs(float(low) / 2) + 1
         counts = np.histogram(batch.reshape(-1), self._options.bins, (float(low), top))[0]
         if not self.batches:

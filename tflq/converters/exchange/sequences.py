@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute, Rule, Value
 from tflq.errors import UnsupportedError
 from tflq.interpreter.operands.lstm import GateTensors, LstmTensors, lstm_tensors
 
-Floats = NDArray[np.float32]
 _ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu", "logistic": "Sigmoid"}
 _OF_ONNX, _OF_OPENVINO = ("input", "output", "forget", "cell"), ("forget", "input", "cell", "output")
 
@@ -51,7 +50,7 @@ def _sequence(
     e: Emitter,
     kind: str,
     time_major: bool,
-    arrays: tuple[Floats, Floats, Floats, Floats | None],
+    arrays: tuple[Singles, Singles, Singles, Singles | None],
     options: Mapping[str, ExchangeAttribute],
 ) -> None:
     """Write the layer; axes as each format has them."""
@@ -97,7 +96,7 @@ def _require_plain(e: Emitter, found: LstmTensors) -> None:
             raise UnsupportedError(f"an LSTM with {words}, which no operator of the format has")
 
 
-def _of_gate(e: Emitter, gates: Mapping[str, GateTensors], name: str, part: int) -> Floats:
+def _of_gate(e: Emitter, gates: Mapping[str, GateTensors], name: str, part: int) -> Singles:
     """Return weights [C, I], recurrent weights [C, C], bias [C] or peephole [C] of a gate."""
     gate = gates.get(name, gates["forget"])
     tensor = (gate.weights, gate.recurrent, gate.bias, gate.peephole)[part]
@@ -107,7 +106,7 @@ def _of_gate(e: Emitter, gates: Mapping[str, GateTensors], name: str, part: int)
     return array if name in gates else -array  # 1 - logistic(z) = logistic(-z)
 
 
-def _constant(e: Emitter, name: str, position: int) -> Floats:
+def _constant(e: Emitter, name: str, position: int) -> Singles:
     array = e.constant_at(position)
     if array.dtype != np.float32:
         raise UnsupportedError(f"'{name}' is {array.dtype}; recurrent layers are written in float32: set form=float")

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.graph import ABSENT, Affine, Graph, Range, Tensor
-from tflq.graph.quantisation import FloatArray
 
 
 def real_range(low: float, high: float) -> Range:
@@ -34,7 +34,7 @@ def file_range(tensor: Tensor) -> Range | None:
     return Range(low.min(keepdims=True), high.max(keepdims=True))
 
 
-def data_range(real: FloatArray) -> Range:
+def data_range(real: Reals) -> Range:
     """Return the repaired range of a constant's values, in their precision."""
     return repaired(Range(real.min(keepdims=True).reshape(1), real.max(keepdims=True).reshape(1)))
 
@@ -112,7 +112,7 @@ def nearly_equal(a: Affine, b: Affine) -> bool:
     return bool(same_codes and np.allclose(a.scale, b.scale))
 
 
-def _distance(z: FloatArray) -> float:
+def _distance(z: Reals) -> float:
     """How far |z| is from a whole number."""
     return float(np.abs(np.abs(z) - np.round(np.abs(z)))[0])
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.graph import ABSENT, Array, Attribute, DType, Graph, Node, Quantisation, Range, Tensor
-from tflq.graph.quantisation import FloatArray
 
 
 def with_attributes(node: Node, **changes: Attribute) -> Node:
@@ -75,14 +75,14 @@ def sorted_nodes(nodes: Sequence[Node], known: set[int]) -> list[Node]:
     return ready
 
 
-def channel_maxima(values: FloatArray, axis: int | None) -> FloatArray:
+def channel_maxima(values: Reals, axis: int | None) -> Reals:
     """Return the largest magnitudes max|w[c]| along an axis, one for each channel: [C]; [1] of all where it is None."""
     others = tuple(a for a in range(values.ndim) if a != axis)
-    largest: FloatArray = np.asarray(np.abs(values).max(axis=others, initial=0)).reshape(-1)
+    largest: Reals = np.asarray(np.abs(values).max(axis=others, initial=0)).reshape(-1)
     return largest
 
 
-def channel_bounds(values: FloatArray, axis: int | None) -> tuple[FloatArray, FloatArray]:
+def channel_bounds(values: Reals, axis: int | None) -> tuple[Reals, Reals]:
     """Return min(w[c], 0) and max(w[c], 0) along an axis, one each for each channel, or of all where it is None."""
     others = tuple(a for a in range(values.ndim) if a != axis)
     low, high = (np.asarray(f(axis=others, initial=0)).reshape(-1) for f in (values.min, values.max))

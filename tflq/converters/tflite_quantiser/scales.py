@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Singles
 from tflq.converters.passes.rewrite import channel_maxima
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array
 from tflq.interpreter.numerics.fixed_point import round_half_away
-
-Reals = NDArray[np.float64]
 
 BITS = {"int8": 8, "int16x8": 16}
 """Width of an activation."""
@@ -64,13 +62,13 @@ class WeightScales:
 
     affine: Affine
     steps: int
-    largest: NDArray[np.float32]
+    largest: Singles
 
 
 def weights(
     values: Array,
     axis: int | None,
-    bias: Reals | None,
+    bias: Doubles | None,
     input_scale: float,
     kind: str,
     half_range: float | None,
@@ -149,7 +147,7 @@ def weight_codes(values: Array, found: WeightScales, is_hybrid: bool) -> Array:
     return np.asarray(np.clip(round_half_away(ratio), -found.steps, found.steps).astype(np.int8))
 
 
-def bias_codes(values: Array, scale: Reals, kind: str) -> Array:
+def bias_codes(values: Array, scale: Doubles, kind: str) -> Array:
     """Return rha(b / scale): int32[C], or int64[C] for 16x8."""
     kept = round_half_away(values.astype(np.float64) / scale)
     most = 2.0**31 - 1 if kind == "int8" else 2.0**62

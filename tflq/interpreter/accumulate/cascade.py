@@ -17,9 +17,8 @@ Source: PyTorch 2.13, aten/src/ATen/native/cpu/SumKernel.cpp, whose sums these a
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from tflq.arrays import Singles
 
 _LANES = 8
 _CHAINS = 4
@@ -27,7 +26,7 @@ _LEVELS = 4
 _LEAST_POWER = 4
 
 
-def cascade_sums(rows: Floats) -> Floats:
+def cascade_sums(rows: Singles) -> Singles:
     """Return the sum of each row: float32[O, K] -> float32[O], every addition rounded to float32."""
     outputs, size = rows.shape
     columns = np.ascontiguousarray(rows.T)
@@ -41,17 +40,17 @@ def cascade_sums(rows: Floats) -> Floats:
     return total
 
 
-def _chained(vectors: Floats) -> Floats:
+def _chained(vectors: Singles) -> Singles:
     """Return the sum of vectors [V, ...] by four chains."""
     length = len(vectors) // _CHAINS
     chains = _levelled(vectors[: length * _CHAINS].reshape(length, _CHAINS, *vectors.shape[1:]))
-    total: Floats = chains[0]
+    total: Singles = chains[0]
     for part in (*vectors[length * _CHAINS :], *chains[1:]):
         total = total + part
     return total
 
 
-def _levelled(vectors: Floats) -> Floats:
+def _levelled(vectors: Singles) -> Singles:
     """Return the sum of vectors [V, ...] by four totals, each of which is emptied into the next."""
     size = len(vectors)
     power = max(_LEAST_POWER, (max(size, 1) - 1).bit_length() // _LEVELS)
@@ -63,7 +62,7 @@ def _levelled(vectors: Floats) -> Floats:
                 break
             totals[level] += totals[level - 1]
             totals[level - 1] = 0
-    total: Floats = totals[0]
+    total: Singles = totals[0]
     for part in totals[1:]:
         total = total + part
     return total

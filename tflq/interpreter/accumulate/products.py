@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Singles
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.recording.primitive import primitive
 
 
@@ -31,7 +31,7 @@ def exact_products(x: Array, y: Array, magnitude: int) -> Array:
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_matrices)
-def sequential_products(x: Floats, y: Floats) -> Floats:
+def sequential_products(x: Singles, y: Singles) -> Singles:
     """Return x @ y of float32, each sum from 0 in the order of k, without fused multiply-add.
 
     Args:
@@ -51,7 +51,7 @@ def sequential_products(x: Floats, y: Floats) -> Floats:
 @primitive(
     "sum of products", "over the taps, in order, each product added with one rounding to float32", taps.of_matrices
 )
-def fused_products(x: Floats, y: Floats) -> Floats:
+def fused_products(x: Singles, y: Singles) -> Singles:
     """Return x @ y of float32, each sum from 0 in the order of k, by fused multiply-add: total = f32(x * y + total).
 
     Args:
@@ -66,7 +66,7 @@ def fused_products(x: Floats, y: Floats) -> Floats:
     return total
 
 
-def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.float32) -> Floats:
+def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.float32) -> Singles:
     """Return a * b + c of float32 numbers, of any type, rounded once to float32.
 
     A product of two float32 is exact in float64. Their sum is rounded to odd there, which keeps what a second rounding
@@ -74,11 +74,11 @@ def fused(a: NDArray[Any], b: NDArray[Any] | np.float32, c: NDArray[Any] | np.fl
     """
     with np.errstate(over="ignore", invalid="ignore"):
         product = a.astype(np.float64, copy=False) * b
-        total: Floats = _sum_to_odd(product, np.asarray(c, np.float64)).astype(np.float32)
+        total: Singles = _sum_to_odd(product, np.asarray(c, np.float64)).astype(np.float32)
     return total
 
 
-def _sum_to_odd(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sum_to_odd(a: Doubles, b: Doubles) -> Doubles:
     """Return a + b, of its two neighbours in float64 the one whose last bit is 1, where it is not exact."""
     total = a + b
     part = total - a

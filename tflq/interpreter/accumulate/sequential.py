@@ -17,12 +17,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.image import padded, patches, strided_view
 from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
-
-Floats = NDArray[np.float32]
 
 BLOCK = 1 << 16
 """Totals at a time; they and their products stay in the second-level cache."""
@@ -38,7 +37,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_product)
-def sequential_product(x: Floats, weights: Floats) -> Floats:
+def sequential_product(x: Singles, weights: Singles) -> Singles:
     """Return total[p, o] over k of x[p, k] * weights[o, k], in order of k.
 
     Args:
@@ -52,7 +51,7 @@ def sequential_product(x: Floats, weights: Floats) -> Floats:
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_convolution)
-def sequential_convolution(x: Floats, weights: Floats, window: Window, groups: int) -> Floats:
+def sequential_convolution(x: Singles, weights: Singles, window: Window, groups: int) -> Singles:
     """Convolve in the order (ky, kx, c).
 
     Args:
@@ -83,7 +82,9 @@ def _inside(size: Pair, window: Window, output: Pair) -> NDArray[np.bool_]:
     return np.asarray(patches(padded(ones, window, 0.0, _FLOAT32), window, output)[0, ..., 0] != 0)
 
 
-def _grouped(images: Floats, weights: Floats, window: Window, inside: NDArray[np.bool_] | None, result: Floats) -> None:
+def _grouped(
+    images: Singles, weights: Singles, window: Window, inside: NDArray[np.bool_] | None, result: Singles
+) -> None:
     """Convolve images [B, H, W, C] into the result [B, OH, OW, O]."""
     count, height, width, outputs = result.shape
     depth = weights.shape[3]
@@ -100,7 +101,7 @@ def _grouped(images: Floats, weights: Floats, window: Window, inside: NDArray[np
         result[..., own] = _sum_in_order(columns, rows, mask).reshape(count, height, width, -1)
 
 
-def _columns(image: Floats, window: Window, output: Pair) -> Floats:
+def _columns(image: Singles, window: Window, output: Pair) -> Singles:
     """Return what each tap sees of a padded image [C, B, Hp, Wp]: [KH * KW * C, B * OH * OW]."""
     channel, batch, row, column = image.strides
     steps = (row * window.dilation[0], column * window.dilation[1], channel, batch)
@@ -109,19 +110,19 @@ def _columns(image: Floats, window: Window, output: Pair) -> Floats:
         (*window.kernel, image.shape[0], image.shape[1], *output),
         (*steps, row * window.stride[0], column * window.stride[1]),
     )
-    columns: Floats = np.ascontiguousarray(seen, np.float32).reshape(-1, image.shape[1] * output[0] * output[1])
+    columns: Singles = np.ascontiguousarray(seen, np.float32).reshape(-1, image.shape[1] * output[0] * output[1])
     return columns
 
 
 def _depthwise(
-    images: Floats, weights: Floats, window: Window, inside: NDArray[np.bool_] | None, result: Floats
+    images: Singles, weights: Singles, window: Window, inside: NDArray[np.bool_] | None, result: Singles
 ) -> None:
     """Convolve as `_grouped`, one input channel in each group: whole rows of pixels at a time."""
     count, height, width, outputs = result.shape
     multiplier = outputs // images.shape[3]
     spread = images if multiplier == 1 else np.repeat(images, multiplier, axis=-1)
     image = padded(spread, window, 0.0, _FLOAT32)
-    tiled: Floats = np.empty((*window.kernel, width, outputs), np.float32)
+    tiled: Singles = np.empty((*window.kernel, width, outputs), np.float32)
     tiled[...] = weights[..., 0].transpose(1, 2, 0)[:, :, None]
     factors = tiled.reshape(-1, width * outputs)
     row = factors.size
@@ -134,12 +135,12 @@ def _depthwise(
         part = result[b : b + several, top : top + lines]
         start = b * batch + top * pixels[1]
         seen = strided_view(image, (*window.kernel, *part.shape), (*steps, *pixels), start)
-        columns: Floats = np.ascontiguousarray(seen, np.float32).reshape(len(factors), -1, width * outputs)
+        columns: Singles = np.ascontiguousarray(seen, np.float32).reshape(len(factors), -1, width * outputs)
         outside = None if inside is None else ~inside[top : top + lines].transpose(2, 3, 0, 1)[:, :, None, :, :, None]
         part[...] = _sum_taps(columns, factors, outside, (*window.kernel, *part.shape)).reshape(part.shape)
 
 
-def _sum_taps(columns: Floats, factors: Floats, skip: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> Floats:
+def _sum_taps(columns: Singles, factors: Singles, skip: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> Singles:
     """Return total[p, r] = sum over t of columns[t, p, r] * factors[t, r] in order of t, r at least two.
 
     Args:
@@ -153,13 +154,13 @@ def _sum_taps(columns: Floats, factors: Floats, skip: NDArray[np.bool_] | None, 
     products = columns * factors[:, None]
     if skip is not None:
         np.copyto(products.reshape(shape), 0, where=skip)
-    total: Floats = np.zeros_like(columns[0])
+    total: Singles = np.zeros_like(columns[0])
     for one in products:
         total += one
     return total
 
 
-def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | None) -> Floats:
+def _sum_in_order(columns: Singles, weights: Singles, inside: NDArray[np.bool_] | None) -> Singles:
     """Return total[p, o] = sum over k of columns[k, p] * weights[k, o] in order of k; inside: bool[K, P] or None.
 
     Both lie in rows of k in memory.
@@ -176,7 +177,7 @@ def _sum_in_order(columns: Floats, weights: Floats, inside: NDArray[np.bool_] | 
     return _sum_rows(columns, weights, swapped)
 
 
-def _einsum(columns: Floats, weights: Floats) -> Floats:
+def _einsum(columns: Singles, weights: Singles) -> Singles:
     """Sum as `_sum_in_order` by numpy's einsum, which walks along memory: k is outside, the longer axis inside.
 
     Of a single total k would be the inner loop, which adds in another order; so it is computed twice.
@@ -203,7 +204,7 @@ def _einsum_is_in_order() -> bool:
     return True
 
 
-def _sum_rows(factors: Floats, rows: Floats, skip: NDArray[np.bool_] | None) -> Floats:
+def _sum_rows(factors: Singles, rows: Singles, skip: NDArray[np.bool_] | None) -> Singles:
     """Return total[i, j] = sum over k of factors[k, i] * rows[k, j] in order of k, blockwise.
 
     The BLAS gives the outer product of a column and a row as well: each element is one product of finite numbers,

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import taps
 from tflq.interpreter.accumulate.bounds import exact_dtype, worst_magnitude
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import Pair, Window
 from tflq.interpreter.recording.primitive import primitive
 
@@ -105,7 +105,7 @@ def accumulate_transposed(prepared: Transposed, x: Array) -> Array:
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_sequential_transposed)
-def sequential_transposed(x: Floats, weights: Floats, place: TransposedWindow) -> Floats:
+def sequential_transposed(x: Singles, weights: Singles, place: TransposedWindow) -> Singles:
     """Return float32 totals [S, N, OH, OW, O], without bias, summed in TFLite's order.
 
     Args:

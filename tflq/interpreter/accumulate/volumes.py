@@ -15,8 +15,8 @@ from itertools import product
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.interpreter.accumulate import taps
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.transposed import ALL, meeting
 from tflq.interpreter.recording.primitive import primitive
 
@@ -63,7 +63,7 @@ class VolumeWindow:
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_volume)
-def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
+def sequential_volume(x: Singles, weights: Singles, window: VolumeWindow) -> Singles:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, C, O]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[4]), np.float32)
     for tap, target, source in window.meetings(window.output, _size(x), last_first=False):
@@ -74,7 +74,7 @@ def sequential_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Float
 
 
 @primitive("sum of products", "over the taps, in order, each rounded to float32", taps.of_transposed_volume)
-def sequential_transposed_volume(x: Floats, weights: Floats, window: VolumeWindow) -> Floats:
+def sequential_transposed_volume(x: Singles, weights: Singles, window: VolumeWindow) -> Singles:
     """Return totals [S, N, OD, OH, OW, O] of x [S, N, D, H, W, C] with weights [KD, KH, KW, O, C]; no bias."""
     total = np.zeros((*x.shape[:2], *window.output, weights.shape[3]), np.float32)
     for tap, source, target in window.meetings(_size(x), window.output, last_first=True):
@@ -84,5 +84,5 @@ def sequential_transposed_volume(x: Floats, weights: Floats, window: VolumeWindo
     return total
 
 
-def _size(x: Floats) -> Triple:
+def _size(x: Singles) -> Triple:
     return (x.shape[2], x.shape[3], x.shape[4])

@@ -12,11 +12,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.graph import ABSENT, Array, DType, Graph, Tensor
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
-from tflq.interpreter.compiled.reals import ByLine, ByThresholds, Floats, ToReals, by_thresholds, to_reals
+from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals, by_thresholds, to_reals
 from tflq.interpreter.execution.step import Step
 from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
@@ -98,8 +99,8 @@ class ByExponentials:
         addends: int64[256]: what is added up of them.
     """
 
-    exponentials: NDArray[np.int64]
-    addends: NDArray[np.int64]
+    exponentials: Integers
+    addends: Integers
 
 
 OfQuantized: TypeAlias = Linear | Pool | ByTable | Move | ByExponentials | ToReals
@@ -244,7 +245,7 @@ def _thresholds(step: Step, x: Tensor, y: Tensor) -> ByThresholds | ByLine | Non
     if x.dtype is not DType.FLOAT32 or y.dtype not in EIGHT_BITS or 0 in x.shape or x.is_variable or y.is_variable:
         return None
 
-    def rule(numbers: Floats) -> NDArray[np.int64]:
+    def rule(numbers: Singles) -> Integers:
         assert step.kernel is not None
         (found,) = step.kernel.run(step.node.params, numbers.reshape(-1, *(1,) * len(x.shape)))
         return found.astype(np.int64).reshape(-1) - y.dtype.minimum

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
+from tflq.arrays import Doubles, Reals, Singles
+
 MARGIN = 1e-9
 """Least distance from a half: far more than float64 loses below 2^10."""
 SINGLE_MARGINS = (3e-5, 1e-5, 3e-6)
@@ -83,7 +83,7 @@ class RoundedPair:
         return np.clip(np.rint(_on(self.total, t_1 + t_2)), self.minimum, self.maximum).astype(np.float64)
 
 
-def _on(line: Line, x: NDArray[np.floating]) -> NDArray[np.float32]:
+def _on(line: Line, x: Reals) -> Singles:
     return np.asarray(x.astype(np.float32) * np.float32(line[0]) + np.float32(line[1]))
 
 

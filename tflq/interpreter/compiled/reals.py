@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.interpreter.layers.reals import RealLine
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
 _INFINITE = 0x7F800000
 """Place of infinity in the order of float32 numbers: its bits."""
 _NEVER = 0x7FFFFFFF
@@ -40,7 +39,7 @@ class ByThresholds:
     offset: float
     of_nan: int
 
-    def of(self, x: Floats) -> Integers:
+    def of(self, x: Singles) -> Integers:
         """Return the results of numbers that are not NaN, as kernels.c computes them."""
         with np.errstate(over="ignore"):
             line = x * np.float32(self.scale) + np.float32(self.offset)
@@ -62,18 +61,18 @@ class ByLine:
     line: RealLine
     of_nan: int
 
-    def of(self, x: Floats) -> Integers:
+    def of(self, x: Singles) -> Integers:
         """Return the results of numbers that are not NaN, as kernels.c computes them."""
         line = self.line
-        found: Floats
+        found: Singles
         with np.errstate(over="ignore"):
             found = x * np.float32(line.scale) + np.float32(line.offset)
         found = np.clip(found, np.float32(-line.zero), np.float32(255 - line.zero))
-        whole: Floats = np.trunc(found + np.copysign(BELOW_HALF, found)) if line.is_away else np.rint(found)
+        whole: Singles = np.trunc(found + np.copysign(BELOW_HALF, found)) if line.is_away else np.rint(found)
         return np.asarray(whole.astype(np.int64) + line.zero, np.int64)
 
 
-def by_thresholds(rule: Callable[[Floats], Integers], line: RealLine | None = None) -> ByThresholds | ByLine | None:
+def by_thresholds(rule: Callable[[Singles], Integers], line: RealLine | None = None) -> ByThresholds | ByLine | None:
     """Return the line or the thresholds of a rule, or None where no line leads to them.
 
     The rule and both lines rise, so that being right at each threshold and in front of it proves all between.
@@ -107,7 +106,7 @@ def by_thresholds(rule: Callable[[Floats], Integers], line: RealLine | None = No
     return found if np.isfinite(guess).all() and np.array_equal(found.of(ends), rule(ends)) else None
 
 
-def _numbers(place: Integers) -> Floats:
+def _numbers(place: Integers) -> Singles:
     """Return float32 numbers by their place in order: 0 for 0 (and -0), the least positive one 1, its opposite -1."""
     return np.where(place < 0, (1 << 31) - place, place).astype(np.uint32).view(np.float32)
 
@@ -121,11 +120,11 @@ class ToReals:
         line: scale and the value that is 0, less the least of the type: f32((q - zero) * scale); None where it is none.
     """
 
-    numbers: Floats
+    numbers: Singles
     line: tuple[float, int] | None
 
 
-def to_reals(numbers: Floats) -> ToReals:
+def to_reals(numbers: Singles) -> ToReals:
     """Return a table of results, as a line where it is one."""
     zeros = np.flatnonzero(numbers == 0)
     if zeros.size == 1:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, Graph, Node, Operands
 from tflq.interpreter.execution.session import Context
-from tflq.interpreter.execution.values import Indices, Value, merge, one_sample, select
+from tflq.interpreter.execution.values import Value, merge, one_sample, select
 
 Control = Callable[[Context, Node, Sequence[Value], int], list[Value]]
 
@@ -36,9 +37,9 @@ def run_while(context: Context, node: Node, inputs: Sequence[Value], samples: in
     """WHILE: as long as graph `cond` returns true, graph `body` maps the values. Source: TFLite kernels/while.cc."""
     condition = node.attributes.integer("cond_subgraph_index")
     body = node.attributes.integer("body_subgraph_index")
-    active: Indices = np.arange(samples)
+    active: Integers = np.arange(samples)
     values = list(inputs)
-    finished: list[tuple[Indices, list[Value]]] = []
+    finished: list[tuple[Integers, list[Value]]] = []
     while active.size:
         goes_on = _scalars(context.run_graph(condition, values, active.size)[0], active.size).astype(np.bool_)
         if not goes_on.all():

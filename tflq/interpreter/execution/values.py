@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import Array
-
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ def bytes_of(value: Value) -> int:
     return value.nbytes if isinstance(value, np.ndarray) else sum(array.nbytes for array in value.samples)
 
 
-def select(value: Value, samples: Indices) -> Value:
+def select(value: Value, samples: Integers) -> Value:
     """Return the value of some samples; a shared value stays shared."""
     if isinstance(value, Ragged):
         return stack([value.samples[int(s)] for s in samples])
@@ -56,7 +54,7 @@ def stack(samples: Sequence[Array]) -> Value:
     return Ragged(tuple(samples))
 
 
-def merge(parts: Sequence[tuple[Indices, Value]], count: int) -> Value:
+def merge(parts: Sequence[tuple[Integers, Value]], count: int) -> Value:
     """Put the values of disjoint groups of samples together again.
 
     Args:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import (
@@ -24,7 +25,6 @@ from tflq.interpreter.accumulate import (
     prepare_product,
 )
 from tflq.interpreter.layers.reals import RealMap
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps, requantise
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
 from tflq.interpreter.operands.windows import window_of_node

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tflq.interpreter.numerics.fixed_point import Integers
-
-Doubles = NDArray[np.float64]
+from tflq.arrays import Doubles, Integers
 
 
 @dataclass(frozen=True)

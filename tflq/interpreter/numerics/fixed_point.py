@@ -7,12 +7,11 @@ overflows by accident: where the C code wraps or saturates, the function says so
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
 from tflq.interpreter.recording.primitive import primitive
-
-Integers = NDArray[np.int64]
 
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
@@ -140,7 +139,7 @@ def multiply_by_quantized_multiplier_64(x: ArrayLike, multiplier: ArrayLike, shi
 
 
 @primitive("rounded", "{x} rounded half away from 0")
-def round_half_away(x: ArrayLike) -> NDArray[np.floating]:
+def round_half_away(x: ArrayLike) -> Reals:
     """Round to the nearest integer, ties away from zero, in the precision of x (C's std::round; float64 for integers).
 
     Exact for every finite x: floor(|x| + 0.5) is not (0.49999999999999994 would become 1). NaN and infinity stay.

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from tflq.arrays import Singles
+
 Words = NDArray[np.uint32]
-Function = Callable[[Floats], Floats]
+Function = Callable[[Singles], Singles]
 
 FRACTIONS = (5, 6, 7, 8)
 """Bits of the fraction that tell buckets apart; the first that suffices is taken."""
@@ -35,9 +36,9 @@ class FloatSteps:
 
     shift: np.uint32
     changes: Words
-    values: Floats
+    values: Singles
 
-    def apply(self, x: Floats) -> Floats:
+    def apply(self, x: Singles) -> Singles:
         """Return the function of each number: float32[*shape] -> float32[*shape]."""
         bits = np.ascontiguousarray(x).view(np.uint32).reshape(-1)
         result = np.empty(bits.size, np.float32)
@@ -72,7 +73,7 @@ def tabulate(function: Function) -> FloatSteps | None:
     return None
 
 
-def _changes(function: Function, low: Words, high: Words, values: Floats) -> Words | None:
+def _changes(function: Function, low: Words, high: Words, values: Singles) -> Words | None:
     """Return the first number of the second value in (low, high]; None where a third value stands between."""
     while np.any(high - low > 1):
         middle = low + (high - low) // 2
@@ -84,5 +85,5 @@ def _changes(function: Function, low: Words, high: Words, values: Floats) -> Wor
     return high
 
 
-def _of(function: Function, bits: Words) -> Floats:
+def _of(function: Function, bits: Words) -> Singles:
     return function(bits.view(np.float32))

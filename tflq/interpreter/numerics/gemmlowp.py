@@ -10,7 +10,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot
+from tflq.arrays import Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, rounding_divide_by_pot
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.recording.primitive import primitive
 

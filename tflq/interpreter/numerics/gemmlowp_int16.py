@@ -14,8 +14,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import DType
-from tflq.interpreter.numerics.fixed_point import Integers, rounding_divide_by_pot, saturate, wrap_int16
+from tflq.interpreter.numerics.fixed_point import rounding_divide_by_pot, saturate, wrap_int16
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.recording.primitive import note_table, primitive

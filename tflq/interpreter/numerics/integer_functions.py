@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers, rounding_divide_by_pot, saturate, wrap_int32
+from tflq.arrays import Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, rounding_divide_by_pot, saturate, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, one_over_one_plus_x
 from tflq.interpreter.recording.primitive import primitive

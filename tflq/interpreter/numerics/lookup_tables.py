@@ -12,8 +12,9 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType
-from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away, wrap_int32
+from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away, wrap_int32
 from tflq.interpreter.recording.primitive import note_table, primitive, recorder
 
 Table = NDArray[np.generic]

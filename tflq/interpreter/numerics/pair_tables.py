@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import all_codes
 from tflq.interpreter.recording.primitive import note_table, recorder
 from tflq.interpreter.samples import align

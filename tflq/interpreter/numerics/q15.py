@@ -11,7 +11,8 @@ from math import e, factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.numerics.fixed_point import Integers, norm, wrap_int32
+from tflq.arrays import Integers
+from tflq.interpreter.numerics.fixed_point import norm, wrap_int32
 from tflq.interpreter.numerics.gemmlowp import bit_length
 from tflq.interpreter.numerics.integer_functions import SIGMOID_TABLE
 from tflq.interpreter.recording.primitive import entries, primitive

@@ -14,12 +14,10 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.step_map import Fixups, StepMap
-from tflq.interpreter.numerics.steps import Doubles, Steps, middle
-
-Singles = NDArray[np.float32]
+from tflq.interpreter.numerics.steps import Steps, middle
 
 SLOPES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)
 """Neighbours of the slope, in units in the last place, nearest first."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.arrays import Doubles, Integers
 from tflq.interpreter.numerics.step_map import Reals, StepMap
 
-Doubles = NDArray[np.float64]
 POINT = 2.0**-20
 """Offsets that are no farther apart count as one."""
 FAR = 2.0**80

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.arrays import Doubles, Integers
 
 Exact = Callable[[Integers], Integers]
 """The integer rule: accumulators int64[..., O] -> quantized values int64[..., O]; the last axis is the channel."""
@@ -69,9 +69,7 @@ def of_quantized_multiplier(codes: Integers, multiplier: Integers, shift: Intege
     return -(-least >> left) if np.any(left) else least
 
 
-def find_thresholds(
-    exact: Exact, codes: Integers, guess: NDArray[np.float64], lower: Integers, upper: Integers
-) -> Integers:
+def find_thresholds(exact: Exact, codes: Integers, guess: Doubles, lower: Integers, upper: Integers) -> Integers:
     """Return T[k, o] in [lower, upper + 1], the end where there is none, from the rule itself.
 
     Args:

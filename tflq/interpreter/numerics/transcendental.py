@@ -22,34 +22,32 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Reals, Singles
 from tflq.graph import Array
 from tflq.interpreter.recording.primitive import primitive
-
-Floats = NDArray[np.float32]
-_Doubles = NDArray[np.float64]
 
 SQRT_HALF = np.float32(math.sqrt(0.5))
 SQRT_2_OVER_PI = np.float32(math.sqrt(2 / math.pi))
 
 
-def rounded_once(function: Callable[[_Doubles], _Doubles]) -> Callable[[NDArray[np.floating]], Floats]:
+def rounded_once(function: Callable[[Doubles], Doubles]) -> Callable[[Reals], Singles]:
     """Return a float32 function that is computed in float64."""
     name = getattr(function, "__name__", "function").strip("_")
 
     @primitive(name, f"float32({name}({{x}}))")
-    def compute(x: NDArray[np.floating]) -> Floats:
+    def compute(x: Reals) -> Singles:
         with np.errstate(all="ignore"):
             return np.asarray(function(x.astype(np.float64)).astype(np.float32))
 
     return compute
 
 
-def _erfc(x: _Doubles) -> _Doubles:
+def _erfc(x: Doubles) -> Doubles:
     return np.fromiter(map(math.erfc, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
 
 @primitive("erf", "erf({x})")
-def erf(x: _Doubles) -> _Doubles:
+def erf(x: Doubles) -> Doubles:
     """The error function of float64, by the C library."""
     return np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
 
@@ -64,13 +62,13 @@ cos = rounded_once(np.cos)
 
 
 @primitive("power", "float32({x} ** {y})")
-def power(x: Array, y: Array | np.float32) -> Floats:
+def power(x: Array, y: Array | np.float32) -> Singles:
     """x^y of float32, elementwise with broadcasting."""
     with np.errstate(all="ignore"):
         return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32))
 
 
-def gelu(x: NDArray[np.floating], approximate: bool) -> Floats:
+def gelu(x: Reals, approximate: bool) -> Singles:
     """X Phi(x) of float32: f32(x/2) erfc(f32(-x sqrt(1/2))), or the approximation by tanh.
 
     Approximate: f32(x/2) (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); each operation in float32.
@@ -94,36 +92,36 @@ _REACH = _F(22)
 
 
 @primitive("tanh", "tanh({x}), as the C library's tanhf")
-def tanhf(x: Floats) -> Floats:
+def tanhf(x: Singles) -> Singles:
     """Return tanh(x), within +-1; beyond +-22 it is +-1."""
-    size: Floats = np.minimum(np.abs(x), _REACH)
+    size: Singles = np.minimum(np.abs(x), _REACH)
     large = size >= 1
     e = expm1f(np.where(large, _F(2) * size, _F(-2) * size))
-    result: Floats = np.where(large, _F(1) - _F(2) / (e + _F(2)), -e / (e + _F(2)))
+    result: Singles = np.where(large, _F(1) - _F(2) / (e + _F(2)), -e / (e + _F(2)))
     return np.copysign(result, x)
 
 
 @primitive("expm1", "exp({x}) - 1, as the C library's expm1f")
-def expm1f(x: Floats) -> Floats:
+def expm1f(x: Singles) -> Singles:
     """Return e^x - 1 for -44 <= x <= 44: x = k ln 2 + r, and e^r - 1 by a rational function."""
     nearest = np.trunc(_INVERSE_LN2 * x + np.copysign(_F(0.5), x))
     power = np.where(np.abs(x) > _HALF_LN2, np.where(np.abs(x) < _THREE_HALF_LN2, np.sign(x), nearest), _F(0))
     high, low = x - power * _LN2_HIGH, power * _LN2_LOW
-    rest: Floats = high - low
-    lost: Floats = (high - rest) - low
+    rest: Singles = high - low
+    lost: Singles = (high - rest) - low
     half = _F(0.5) * rest
     square = rest * half
-    total: Floats = np.full_like(square, _COEFFICIENTS[0])
+    total: Singles = np.full_like(square, _COEFFICIENTS[0])
     for coefficient in _COEFFICIENTS[1:]:
         total = total * square + coefficient
-    series: Floats = _F(1) + square * total
-    bend: Floats = _F(3) - series * half
-    error: Floats = square * ((series - bend) / (_F(6) - rest * bend))
-    corrected: Floats = (rest * (error - lost) - lost) - square
+    series: Singles = _F(1) + square * total
+    bend: Singles = _F(3) - series * half
+    error: Singles = square * ((series - bend) / (_F(6) - rest * bend))
+    corrected: Singles = (rest * (error - lost) - lost) - square
     return _scaled_up(power.astype(np.int32), rest, corrected, rest - (rest * error - square))
 
 
-def _scaled_up(power: NDArray[np.int32], rest: Floats, error: Floats, unscaled: Floats) -> Floats:
+def _scaled_up(power: NDArray[np.int32], rest: Singles, error: Singles, unscaled: Singles) -> Singles:
     """Return 2^power (1 + rest - error) - 1, in the order of steps that keeps most digits for each power."""
     up, down = np.ldexp(_F(1), power), np.ldexp(_F(1), -power)
     cases = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.errors import InputError
 from tflq.graph import Array
 
-Indices = NDArray[np.int64]
 
-
-def checked_indices(indices: Array, size: int, what: str) -> Indices:
+def checked_indices(indices: Array, size: int, what: str) -> Integers:
     """Return indices as int64, all in 0..size-1.
 
     Args:
@@ -32,7 +30,7 @@ def checked_indices(indices: Array, size: int, what: str) -> Indices:
     return checked
 
 
-def sample_index(array: Array, rank: int) -> Indices:
+def sample_index(array: Array, rank: int) -> Integers:
     """Return which sample of `array` belongs to each sample: int64[S or 1, 1, ...] of that rank, to broadcast."""
     return np.arange(array.shape[0]).reshape(-1, *(1,) * (rank - 1))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.precision.recover.grid import Reals
+from tflq.arrays import Doubles
 from tflq.precision.recover.moments import Moments
 from tflq.precision.recover.objectives import Objective
 
@@ -37,25 +37,25 @@ class Grid:
     largest: int
     least: int
     per_tensor: bool
-    q: Reals
-    scale: Reals
+    q: Doubles
+    scale: Doubles
 
     @property
-    def bounds(self) -> tuple[Reals, Reals]:
+    def bounds(self) -> tuple[Doubles, Doubles]:
         """The least and the largest of each weight: float64[1, K, 1]."""
         shape = (1, self.q.shape[1], 1)
         return np.full(shape, float(self.least)), np.full(shape, float(self.largest))
 
-    def peak(self, weights: Reals) -> Reals:
+    def peak(self, weights: Doubles) -> Doubles:
         """Return the largest magnitude of the weights that share a channel's scale: [G, C]."""
         found = np.abs(weights).max(1)
         return np.full_like(found, found.max()) if self.per_tensor else np.asarray(found)
 
-    def clipped(self, q: Reals) -> Reals:
+    def clipped(self, q: Doubles) -> Doubles:
         """Return the nearest quantized weights."""
         return np.clip(np.rint(q), self.least, self.largest)
 
-    def reaches(self, q: Reals) -> NDArray[np.bool_]:
+    def reaches(self, q: Doubles) -> NDArray[np.bool_]:
         """Return for each channel whether one of its weights is the largest or the least: bool[G, P]."""
         return np.asarray((q.max(1) == self.largest) | (q.min(1) == self.least))
 
@@ -70,20 +70,20 @@ class Rounding:
         is_plain: bool[G, C].
     """
 
-    q: Reals
-    scale: Reals
+    q: Doubles
+    scale: Doubles
     is_plain: NDArray[np.bool_]
 
 
 def descend(
     moments: Moments,
-    q: Reals,
-    scale: Reals,
+    q: Doubles,
+    scale: Doubles,
     grid: Grid,
     starts: int,
-    bounds: tuple[Reals, Reals] | None = None,
+    bounds: tuple[Doubles, Doubles] | None = None,
     moves_scale: bool = True,
-) -> tuple[Reals, Reals]:
+) -> tuple[Doubles, Doubles]:
     """Sweep over the weights, each set to its best value given the others, and scales in between.
 
     q_k <- clip(rint(q_k + (r_k / S - (Hq)_k) / H_kk)); after a sweep S <- q'r / q'Hq where both are positive, of a
@@ -129,7 +129,7 @@ def descend(
     return q, scale
 
 
-def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
+def find_rounding(moments: Moments, weights: Doubles, grid: Grid) -> Rounding:
     """Return the best quantized weights that the target's own quantiser can give back.
 
     Of all ends the one of least loss, for each channel (for the layer where it has one scale), among those of which
@@ -157,7 +157,7 @@ def find_rounding(moments: Moments, weights: Reals, grid: Grid) -> Rounding:
     return found
 
 
-def find_neighbours(moments: Moments, weights: Reals, grid: Grid, objective: Objective) -> Rounding:
+def find_neighbours(moments: Moments, weights: Doubles, grid: Grid, objective: Objective) -> Rounding:
     """Return quantized weights by a tool's objective: each is one of the two values around w / S, from nearest on.
 
     The largest weights of a scale stay, since the target derives S from them. What is not below the loss of the
@@ -184,7 +184,7 @@ def _wide(moments: Moments, copies: int) -> Moments:
     return replace(moments, r=np.tile(moments.r, (1, 1, copies)))
 
 
-def _better(moments: Moments, known: Rounding, grid: Grid, q: Reals, scale: Reals, copies: int) -> Rounding:
+def _better(moments: Moments, known: Rounding, grid: Grid, q: Doubles, scale: Doubles, copies: int) -> Rounding:
     """Return the best of what is known and of some copies: for each channel; for the layer where it has one scale."""
     groups, depth, channels = known.q.shape
     loss = _wide(moments, copies).loss(q, scale).reshape(groups, copies, channels)
@@ -206,7 +206,7 @@ def _better(moments: Moments, known: Rounding, grid: Grid, q: Reals, scale: Real
     )
 
 
-def _best_scale(linear: Reals, square: Reals, scale: Reals, per_tensor: bool, starts: int) -> Reals:
+def _best_scale(linear: Doubles, square: Doubles, scale: Doubles, per_tensor: bool, starts: int) -> Doubles:
     if per_tensor:
         groups = len(linear)
         linear, square = (

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
+from tflq.arrays import Doubles
 
 EXACT_BITS = 53
 """Of float64: whole numbers up to 2^53 are exact, and so are sums that stay below."""
 
 
-def on_grid(x: Reals, bits: int, axis: tuple[int, ...] | None = None) -> tuple[Reals, Reals]:
+def on_grid(x: Doubles, bits: int, axis: tuple[int, ...] | None = None) -> tuple[Doubles, Doubles]:
     """Return whole numbers n and steps s with x = n s, but for rounding to nearest: |n| <= 2^bits.
 
     Args:
@@ -31,7 +30,7 @@ def on_grid(x: Reals, bits: int, axis: tuple[int, ...] | None = None) -> tuple[R
     return np.rint(x / step), step
 
 
-def exact_product(rows: Reals, weights: Reals) -> Reals:
+def exact_product(rows: Doubles, weights: Doubles) -> Doubles:
     """Return rows [G, N, K] times weights [G, K, C], float64[G, N, C], the same on every machine.
 
     Each row and each column of weights is put on a grid of (53 - log2 K) / 2 bits first: an error of about 2^-20 of the

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Doubles
 from tflq.graph import Array
-from tflq.precision.recover.grid import EXACT_BITS, Reals, on_grid
+from tflq.precision.recover.grid import EXACT_BITS, on_grid
 from tflq.precision.recover.objectives import RECOVERY, Objective
 
 _RIDGE = 0.1
@@ -34,7 +35,7 @@ class Observed:
     """
 
     windows: Array
-    targets: Reals
+    targets: Doubles
     weight: float = 1.0
 
 
@@ -53,21 +54,21 @@ class Moments:
         target_power: sum of weight times mean square of T - mean T: float64[G, C].
     """
 
-    h: Reals
-    r: Reals
+    h: Doubles
+    r: Doubles
     step: float
-    mu: Reals
-    target_mean: Reals
-    target_power: Reals
+    mu: Doubles
+    target_mean: Doubles
+    target_power: Doubles
 
-    def loss(self, q: Reals, scale: Reals) -> Reals:
+    def loss(self, q: Doubles, scale: Doubles) -> Doubles:
         """Return S^2 q'Hq - 2 S q'r for weights q [G, K, P] with scales [G, P]; r has P columns then."""
         square, linear = (q * (self.h @ q)).sum(1), (q * self.r).sum(1)
         return np.asarray(scale**2 * square - 2 * scale * linear)
 
 
 def moments_of(
-    observed: Sequence[Observed], scale: float, weights: Reals, largest_weight: int, objective: Objective = RECOVERY
+    observed: Sequence[Observed], scale: float, weights: Doubles, largest_weight: int, objective: Objective = RECOVERY
 ) -> Moments:
     """Return the moments of all that was observed; the means are those of the last.
 
@@ -97,7 +98,9 @@ def moments_of(
     return Moments(h, (crossed + ridge[:, :, None] * weights) / unit, unit, mu, mean, power)
 
 
-def _centred(observed: Observed, scale: float, takes_means_off: bool) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+def _centred(
+    observed: Observed, scale: float, takes_means_off: bool
+) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles]:
     """Return A'A / N, A'(T - mean T) / N, the mean square of T - mean T, and the means of windows and targets; real."""
     groups, count, depth = observed.windows.shape
     x = observed.windows.astype(np.float64)

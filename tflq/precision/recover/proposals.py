@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import Execution
+from tflq.arrays import Doubles
 from tflq.graph import Affine, Graph
 from tflq.precision.recover.descent import Grid, Rounding, find_neighbours, find_rounding
 from tflq.precision.recover.filters import Filter
-from tflq.precision.recover.grid import Reals
 from tflq.precision.recover.judge import DECIMALS, Judge
 from tflq.precision.recover.layers import Placed, place
 from tflq.precision.recover.moments import Moments
@@ -87,7 +87,7 @@ def recover_layer(judge: Judge, step: Step, of: Filter) -> tuple[Step, Recovered
     return best, replace(found, layer=replace(found.layer, reason=reason, bias_db=alone, held_out_db=(before, after)))
 
 
-def _proposals(judge: Judge, moments: Moments, weights: Reals, grid: Grid, bits: int) -> list[tuple[str, Rounding]]:
+def _proposals(judge: Judge, moments: Moments, weights: Doubles, grid: Grid, bits: int) -> list[tuple[str, Rounding]]:
     """Return what may be kept, beside a new bias alone, with the weights that were found for it."""
     options, objective = judge.reference.options, judge.objective
     if options.bias_only or not (objective.rounds or bits <= options.most_bits):

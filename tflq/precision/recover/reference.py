@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq import limits
 from tflq.analysis.executions import Execution
 from tflq.analysis.inputs import Samples
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.graph import Array, Graph
 from tflq.precision.recover.areas import Areas, areas_of, draw
 from tflq.precision.recover.cost import Cost, cost_of
 from tflq.precision.recover.filters import Filter
-from tflq.precision.recover.grid import Reals, exact_product
+from tflq.precision.recover.grid import exact_product
 from tflq.precision.recover.probe import Probe, elements, gather
 from tflq.precision.recover.records import RecoverySettings
 
@@ -50,7 +50,7 @@ class Reference:
     areas: dict[int, tuple[Areas, ...]] = field(init=False)
     cost: Cost = field(init=False)
     wanted: dict[int, tuple[Array, ...]] = field(init=False)
-    values: dict[int, Reals] = field(init=False)
+    values: dict[int, Doubles] = field(init=False)
 
     def __post_init__(self) -> None:
         """Choose what filters are fitted to; nothing runs yet.
@@ -83,7 +83,7 @@ class Reference:
         self.values = {t: x.astype(np.float64) for t, x in found.items()}
 
     def gather(
-        self, execution: Execution, sources: dict[int, int], read: Callable[[Areas, Array, NDArray[np.int64]], Array]
+        self, execution: Execution, sources: dict[int, int], read: Callable[[Areas, Array, Integers], Array]
     ) -> dict[int, tuple[Array, ...]]:
         """Return for each filter's node what `read` makes of its input in each of its areas."""
         probes = {
@@ -94,12 +94,12 @@ class Reference:
         found = gather(execution, self.fitted, probes)
         return {node: tuple(found[node, i] for i in range(len(self.areas[node]))) for node in sources}
 
-    def judged(self, t: int) -> NDArray[np.int64]:
+    def judged(self, t: int) -> Integers:
         """Return the elements of a tensor that judge it."""
         total = self.held_out.count * self.floating.graph.tensors[t].size
         return draw(total, _JUDGED, self.options.seed + t)
 
-    def _results(self, of: Filter, windows: Array) -> NDArray[np.float32]:
+    def _results(self, of: Filter, windows: Array) -> Singles:
         graph = self.floating.graph
         weights, bias = (np.asarray(graph.tensors[t].data).astype(np.float64) for t in of.node.inputs[1:3])
         result = exact_product(windows.astype(np.float64), of.matrix(weights).astype(np.float64))

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
+from tflq.arrays import Array
 
 Scalar = bool | int | float | str
 Value = Scalar | tuple["Value", ...]
 """A value of the text: `[1,[2,3]]` is a tuple of tuples."""
 
-Array = NDArray[np.generic]
 
 STORAGE = MappingProxyType(
     {

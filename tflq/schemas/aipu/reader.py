@@ -10,8 +10,9 @@ from math import prod
 
 import numpy as np
 
+from tflq.arrays import Array
 from tflq.errors import FormatError, UnsupportedError
-from tflq.schemas.aipu.model import STORAGE, Array, Constant, Edge, Entry, Layer, Network, Value
+from tflq.schemas.aipu.model import STORAGE, Constant, Edge, Entry, Layer, Network, Value
 from tflq.schemas.aipu.values import parse_value
 
 MANDATORY = (

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.move import MOVERS
@@ -20,7 +21,6 @@ from tflq.interpreter.layers.pooling import (
     run_mean,
 )
 from tflq.interpreter.numerics import transcendental
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Arithmetic, Kernel, register_arithmetic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.numerics.fixed_point import Integers
+from tflq.arrays import Integers
 from tflq.interpreter.recording.primitive import primitive
 
 

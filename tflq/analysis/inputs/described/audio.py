@@ -20,19 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.description import Audio, Features
+from tflq.arrays import Doubles, Singles
 from tflq.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-Doubles = NDArray[np.float64]
 
 _PRE_EMPHASIS = 1 - 2.0**-5
 _LFBE_OFFSET, _LFBE_RANGE = 52.0, 64.0
 _SMALLEST_POWER = 1e-30
 
 
-def load_clip(path: Path, how: Audio) -> NDArray[np.float32]:
+def load_clip(path: Path, how: Audio) -> Singles:
     """Return a WAV file as float32: [length] samples, or [frames, coefficients] of features.
 
     Raises:

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tflq.analysis.inputs.described.description import Images
 from tflq.analysis.inputs.files import read_npy
+from tflq.arrays import Integers, Singles
 from tflq.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Floats = NDArray[np.float32]
 
-
-def load_image(path: Path, how: Images) -> Floats:
+def load_image(path: Path, how: Images) -> Singles:
     """Return an image as float32[height, width, channels]: (value - mean) * scale.
 
     Raises:
@@ -30,7 +28,7 @@ def load_image(path: Path, how: Images) -> Floats:
     from PIL.Image import Resampling
 
     resized = image.resize((width, height), Resampling[how.resample.upper()], taken_part(*image.size, how))
-    values: Floats = np.asarray(resized, np.float32).reshape(height, width, -1)
+    values: Singles = np.asarray(resized, np.float32).reshape(height, width, -1)
     if how.channels == "bgr":
         values = values[..., ::-1]
     return (values - np.array(how.mean, np.float32)) * np.array(how.scale, np.float32)
@@ -60,7 +58,7 @@ def open_image(name: str | Path, file: Path | BinaryIO, mode: str | None = "RGB"
         raise InputError(f"{name}: is no image that can be read: {' '.join(str(error).split())}") from None
 
 
-def nearest(path: Path, size: tuple[int, int], how: Images) -> NDArray[np.int64]:
+def nearest(path: Path, size: tuple[int, int], how: Images) -> Integers:
     """Return the classes of a mask's pixels, int64[height, width], cropped as images are, each the nearest pixel's.
 
     A .npy file holds whole numbers [H, W]; an image their palette's positions or its gray levels.

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.converters.aipu import emitted as ir
-from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Single, like, plain, typed
+from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, like, plain, typed
 from tflq.converters.aipu.operators.boxes import GROWTHS
 from tflq.converters.aipu.operators.linear import encoded
 from tflq.converters.aipu.options import LayerOptions
@@ -34,7 +35,7 @@ def _proposal(_node: Node, operands: Operands, _options: LayerOptions) -> tuple[
     return like(operands.input(0)), typed(affine_of(np.float32(s), 0, 16)), plain(16), plain(16)
 
 
-def _proposal_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+def _proposal_values(node: Node, operands: Operands, inputs: Sequence[Array]) -> tuple[Singles, ...]:
     """Return Proposal's coordinates, and its deltas with their growths; inputs: scores, deltas [S, N, K, 4].
 
     Source: Compass Optimizer, ops/proposal.py, placeholders.
@@ -73,7 +74,7 @@ def _detection(_node: Node, operands: Operands, _options: LayerOptions) -> tuple
     return like(operands.input(0)), boxes, *(plain(16),) * 3
 
 
-def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Single, ...]:
+def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) -> tuple[Singles, ...]:
     """Return DetectionOutput's coordinates, growths and moves; inputs: scores, deltas, proposals.
 
     Source: Compass Optimizer, ops/detectionoutput.py, placeholders.
@@ -91,12 +92,12 @@ def _detection_values(node: Node, _operands: Operands, inputs: Sequence[Array]) 
     return _joined((corners, centre, size)), _joined((grown,)), _joined((deltas[..., :2],))
 
 
-def _divided(deltas: Array, deviations: Sequence[float]) -> Single:
-    divided: Single = (np.asarray(deltas, np.float32) / np.asarray(deviations, np.float32)).astype(np.float32)
+def _divided(deltas: Array, deviations: Sequence[float]) -> Singles:
+    divided: Singles = (np.asarray(deltas, np.float32) / np.asarray(deviations, np.float32)).astype(np.float32)
     return divided
 
 
-def _exponential(x: Array) -> Single:
+def _exponential(x: Array) -> Singles:
     """Return e^x, rounded once to float32."""
     return np.exp(x.astype(np.float64)).astype(np.float32)
 
@@ -107,8 +108,8 @@ def _corners(node: Node, window: tuple[str, str], centre: Array, size: Array) ->
     return np.stack([np.clip(centre + sign * size / np.float32(2), 0, limits) for sign in (-1, 1)])
 
 
-def _joined(parts: Sequence[Array]) -> Single:
-    joined: Single = np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in parts])
+def _joined(parts: Sequence[Array]) -> Singles:
+    joined: Singles = np.concatenate([np.asarray(part, np.float32).reshape(-1) for part in parts])
     return joined
 
 

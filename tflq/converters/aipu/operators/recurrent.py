@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.converters.aipu import emitted as ir
 from tflq.converters.aipu.descriptor import Internal, Layer, OutputType, Row, by_range
 from tflq.converters.aipu.options import LayerOptions
@@ -19,7 +20,7 @@ from tflq.interpreter.kernels.aipu.basic_lstm import LstmParams, early_shift
 from tflq.interpreter.kernels.aipu.basic_lstm import multipliers_of as lstm_multipliers
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.gru import SCALES, TABLE_BITS, WEIGHT_SCALES, GruParams, blocks_of, multipliers_of
-from tflq.interpreter.kernels.aipu.scales import Single, affine_of, reciprocal, required_constant, scale_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, reciprocal, required_constant, scale_of
 from tflq.schemas.aipu import Value
 
 _NAMES = ("states", "gate_sums", "gates", "candidate_sums", "candidates", "hidden")
@@ -43,7 +44,7 @@ def _scale(low: float, high: float, bits: int) -> np.float32:
     return found
 
 
-def _scales(node: Node, operands: Operands, bits: int) -> Single:
+def _scales(node: Node, operands: Operands, bits: int) -> Singles:
     """Return what `SCALES` lists, by the ranges of the intermediates, those of sums limited as their tables are.
 
     Of BasicLSTM the cell of each step stands in place of h W_hc.
@@ -61,7 +62,7 @@ def _scales(node: Node, operands: Operands, bits: int) -> Single:
     return np.array([*found, *(_scale(*others, bits) for others in pairs[4:])], np.float32)
 
 
-def _weights(node: Node, operands: Operands, options: LayerOptions) -> tuple[list[Tensor], Single]:
+def _weights(node: Node, operands: Operands, options: LayerOptions) -> tuple[list[Tensor], Singles]:
     """Return the four blocks as integers, each with its scales, and what `SCALES` lists."""
     if options.per_channel and node.operator == "gru_v1":
         raise UnsupportedError(
@@ -82,7 +83,7 @@ def _weights(node: Node, operands: Operands, options: LayerOptions) -> tuple[lis
     return found, scales
 
 
-def _ratios(target: Single) -> Callable[[Affine], Single]:
+def _ratios(target: Singles) -> Callable[[Affine], Singles]:
     return lambda affine: (target / reciprocal(affine)).astype(np.float32)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.aipu.passes.layers import Layers
 from tflq.graph import Node
 
-Single = NDArray[np.float32]
 _RECTIFIERS = ("RELU", "RELU6", "LEAKYRELU")
 _LINEAR = ("convolution", "convolution_3d", "depthwise_conv", "conv_transpose", "fully_connected")
 
@@ -55,7 +54,7 @@ def into_weights(layers: Layers) -> None:
     layers.prune()
 
 
-def _factors(layers: Layers, node: Node, x: int) -> tuple[Single | None, Single | None] | None:
+def _factors(layers: Layers, node: Node, x: int) -> tuple[Singles | None, Singles | None] | None:
     """Return scale and shift of a layer that has constants of one number or one a channel; None for others.
 
     A sum with one number a channel always; other constants only of one axis at most, and not in front of a rectifier.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers, Reals
 from tflq.converters.gap9.affine_types import data_range, file_range, repaired, symmetric
 from tflq.converters.gap9.operators import FILTERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
@@ -14,7 +15,6 @@ from tflq.converters.gap9.passes.choose_engines import NE16
 from tflq.converters.passes.rewrite import channel_maxima, constant, with_attributes, with_input
 from tflq.errors import OptionError
 from tflq.graph import ABSENT, Affine, Array, Graph, Node, Tensor
-from tflq.graph.quantisation import FloatArray, IntArray
 from tflq.interpreter.kernels.gap9.rounding import dequantise, quantise, round_half_up
 
 _SMALLEST_SCALE = 1e-6
@@ -40,15 +40,15 @@ class FilterConstants:
 
     codes: Array
     weights: Affine
-    bias: IntArray
-    bias_scale: FloatArray
+    bias: Integers
+    bias_scale: Reals
     guarded: tuple[int, ...]
 
 
 def quantise_filter(
-    weights: FloatArray,
-    bias: FloatArray | None,
-    input_scale: FloatArray,
+    weights: Reals,
+    bias: Reals | None,
+    input_scale: Reals,
     axis: int,
     bits: int,
     offset_binary: bool,
@@ -115,7 +115,7 @@ def weight_axis(node: Node) -> int:
     return 3 if node.operator == "depthwise_conv_2d" else 0
 
 
-def real_constant(tensor: Tensor) -> FloatArray:
+def real_constant(tensor: Tensor) -> Reals:
     """Return a constant's real values: float64 from integers, else float32, or what is stored if that is more."""
     assert tensor.data is not None
     if isinstance(tensor.quantisation, Affine) and tensor.dtype.is_integer:
@@ -123,7 +123,7 @@ def real_constant(tensor: Tensor) -> FloatArray:
     return np.asarray(tensor.data, np.promote_types(tensor.data.dtype, np.float32))
 
 
-def quantise_layer(graph: Graph, node: Node, input_scale: FloatArray, options: LayerOptions) -> FilterConstants:
+def quantise_layer(graph: Graph, node: Node, input_scale: Reals, options: LayerOptions) -> FilterConstants:
     """Return the constants of a filter for a scale of its input."""
     weights = graph.tensors[node.inputs[1]]
     has_bias = len(node.inputs) > 2 and node.inputs[2] != ABSENT
@@ -144,7 +144,7 @@ def _weight_bits(weights: Tensor, options: LayerOptions, on_ne16: bool) -> int:
     return options.weight_bits if options.weight_bits_requested else min(stored, options.weight_bits)
 
 
-def _real_weights(weights: Tensor) -> FloatArray:
+def _real_weights(weights: Tensor) -> Reals:
     """Return real weights; channels of scale below 1e-6 are 0 where the file's weights are asymmetric or per tensor."""
     real = real_constant(weights)
     if isinstance(weights.quantisation, Affine) and weights.dtype.is_integer:

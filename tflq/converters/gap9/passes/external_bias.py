@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import real_constant
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, with_attributes
 from tflq.graph import ABSENT, Graph, Node, pruned
-from tflq.graph.quantisation import FloatArray
 
 _DEPARTURE = "NNTool adds the constant of {add} to the bias and keeps the range in front of it: it clips there (17.13)"
 
@@ -46,7 +46,7 @@ def take_in_biases(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
     return pruned(result)
 
 
-def _added(graph: Graph, node: Node) -> tuple[int, FloatArray] | None:
+def _added(graph: Graph, node: Node) -> tuple[int, Reals] | None:
     """Return what an addition adds a constant along the last axis to, and the constant."""
     position = constant_operand(graph, node) if node.operator == "add" else None
     if position is None:
@@ -57,7 +57,7 @@ def _added(graph: Graph, node: Node) -> tuple[int, FloatArray] | None:
     return node.inputs[1 - position], real_constant(tensor).reshape(-1)
 
 
-def _add(graph: Graph, place: int, summand: FloatArray) -> None:
+def _add(graph: Graph, place: int, summand: Reals) -> None:
     node = graph.nodes[place]
     channels = graph.tensors[node.outputs[0]].shape[-1]
     given = node.inputs[2] if len(node.inputs) > 2 else ABSENT

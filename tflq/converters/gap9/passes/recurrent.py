@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.operators import layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import NE16
@@ -14,7 +15,6 @@ from tflq.converters.gap9.passes.constants import quantise_filter, real_constant
 from tflq.converters.passes.rewrite import constant, with_attributes
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Node, Tensor
-from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
 
 LSTM = "unidirectional_sequence_lstm"
@@ -86,7 +86,7 @@ def _weights(tensor: Tensor, bits: int, on_ne16: bool) -> Tensor:
 
 def _bias(graph: Graph, node: Node, tensor: int, position: int, units: int) -> Tensor:
     given = graph.tensors[tensor] if tensor != ABSENT else None
-    real: FloatArray = np.zeros(units, np.float32) if given is None else real_constant(given).astype(np.float32)
+    real: Reals = np.zeros(units, np.float32) if given is None else real_constant(given).astype(np.float32)
     return constant(given.name if given else f"{node.name}_bias{position}", real)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.affine_types import asymmetric, nearly_equal, power_of_two, symmetric
 from tflq.graph import Affine, Range
-from tflq.graph.quantisation import FloatArray
 
 ALL_FIELDS = frozenset({"q", "dtype", "zero_point", "scale"})
 
@@ -46,7 +46,7 @@ class Choice:
     range: Range
     forced: frozenset[str] = frozenset()
     is_symmetric: bool = True
-    made_with: FloatArray | None = None
+    made_with: Reals | None = None
 
     @staticmethod
     def made(range_: Range, codes: Codes, is_symmetric: bool, forced: frozenset[str] = frozenset()) -> Choice:

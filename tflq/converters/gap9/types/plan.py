@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
@@ -20,7 +21,6 @@ from tflq.converters.gap9.units import Unit, units_of
 from tflq.converters.passes.patterns import only_reader
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Node
-from tflq.graph.quantisation import FloatArray
 
 InputPlace = tuple[int, int]
 """(node, input position), or (GRAPH_OUTPUT, number)."""
@@ -301,7 +301,7 @@ def _open_constants(graph: Graph, unit: Unit, found: Resolved, options: Mapping[
     return count + (not agrees)
 
 
-def _same_scales(scale: FloatArray, stated: object) -> bool:
+def _same_scales(scale: Reals, stated: object) -> bool:
     if not isinstance(stated, Affine) or stated.scale.size != scale.size:
         return False
     return bool(np.all(np.abs(scale - stated.scale) <= 1e-8 + 1e-5 * np.abs(stated.scale)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.types.choice import Choice, Codes
 from tflq.graph import Range
-from tflq.graph.quantisation import FloatArray
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Operator:
     pads: bool = False
     behind: bool = False
     short: bool = False
-    lost_bits: Callable[[FloatArray], int] = lambda _scale: 0
+    lost_bits: Callable[[Reals], int] = lambda _scale: 0
 
     @property
     def unsigned(self) -> Codes:

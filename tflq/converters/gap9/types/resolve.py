@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
@@ -18,7 +19,6 @@ from tflq.converters.gap9.types.records import Decision, Operator
 from tflq.converters.gap9.units import Unit
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Graph, Range
-from tflq.graph.quantisation import FloatArray
 
 _ACCUMULATOR_BITS = 31
 Types = Sequence[Choice]
@@ -163,11 +163,11 @@ def _pool_on_bytes(operators: Sequence[Operator]) -> Resolved | None:
     return Resolved((Decision((narrow,), (wide,)), Decision((wide,), (wide,))))
 
 
-def _none(_scale: FloatArray) -> int:
+def _none(_scale: Reals) -> int:
     return 0
 
 
-def lost_bits(graph: Graph, index: int, options: LayerOptions, scale: FloatArray) -> int:
+def lost_bits(graph: Graph, index: int, options: LayerOptions, scale: Reals) -> int:
     """Return how many bits a 16-bit input gives up, because a filter's accumulator could overflow (docs/gap9.md, 12).
 
     bits = ceil(log2(max|output range| / min_c(S_x * S_w[c]))) + 1; what exceeds 31, at most max_precision_limit.

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.nnie.caffe.layer import RECTIFIERS, CaffeLayer, Parameter, Site, Step, power_step
 from tflq.converters.nnie.caffe.moves import tiles_step
 from tflq.errors import UnsupportedError
 
 Builder = Callable[[Site], list[CaffeLayer]]
-Floats = NDArray[np.float32]
 EXPONENTS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)
 """Those that NNIE's Power takes."""
 
@@ -137,7 +136,7 @@ def _tiled(site: Site, operation: str) -> list[CaffeLayer]:
     return [*layers, *_computed(equal, operation)]
 
 
-def _constant(site: Site) -> tuple[Floats, bool]:
+def _constant(site: Site) -> tuple[Singles, bool]:
     """Return the constant operand, [1] or [C], and whether it comes first."""
     position = next(p for p, t in enumerate(site.node.inputs) if site.graph.tensors[t].is_constant)
     value = np.asarray(site.constant(position), np.float32)
@@ -149,7 +148,7 @@ def _constant(site: Site) -> tuple[Floats, bool]:
     return value.reshape(-1), position == 0
 
 
-def affine_of(operation: str, value: Floats, is_first: bool) -> tuple[Floats, Floats]:
+def affine_of(operation: str, value: Singles, is_first: bool) -> tuple[Singles, Singles]:
     """Return the factor and the addend of ADD, SUB, MUL and DIV by a constant, which may come first."""
     one, none = np.ones_like(value), np.zeros_like(value)
     if operation in ("mul", "div"):
@@ -177,7 +176,7 @@ def _with_constant(site: Site, operation: str) -> list[CaffeLayer]:
     return _scale(site, factor, addend)
 
 
-def _scale(site: Site, factor: Floats, addend: Floats, *front: Step) -> list[CaffeLayer]:
+def _scale(site: Site, factor: Singles, addend: Singles, *front: Step) -> list[CaffeLayer]:
     """Return x * factor[c] + addend[c]: Scale; without a factor a Bias would do, Scale is the commoner layer."""
     fields: Mapping[str, Parameter] = {"scale_param": {"axis": 1, "bias_term": True}}
     return site.chain(*front, ("Scale", fields, (factor, addend)))

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Parameter, Site, Step, power_step
 from tflq.converters.nnie.caffe.moves import TO_LAST, cut, reshape_steps
 from tflq.errors import UnsupportedError
 from tflq.interpreter.accumulate import Window, window_of
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.schemas.nnie import limits
-
-Floats = NDArray[np.float32]
 
 
 def convolution(site: Site) -> list[CaffeLayer]:
@@ -51,7 +49,7 @@ def fully_connected(site: Site) -> list[CaffeLayer]:
     return [site.layer("InnerProduct", {"inner_product_param": fields}, blobs), *site.rectifier()]
 
 
-def _convolution(site: Site, weights: Floats, groups: int, window: Window | None = None) -> list[CaffeLayer]:
+def _convolution(site: Site, weights: Singles, groups: int, window: Window | None = None) -> list[CaffeLayer]:
     """Return the layer of weights [O, I/g, KH, KW]; uneven padding becomes even by zero rows of the kernel."""
     height, width, _ = site.image()
     window = window or window_of_node(site.node, (1, height, width, 1), (1, *weights.shape[2:], 1))
@@ -136,14 +134,14 @@ def _check_limits(window: Window, kernel: tuple[int, int], groups: int) -> None:
         raise UnsupportedError(f"{groups} groups; NNIE takes up to {bound.largest_group}: split the layer")
 
 
-def _weights(site: Site) -> Floats:
+def _weights(site: Site) -> Singles:
     weights = site.constant(1)
     if weights is None or not weights.size:
         raise UnsupportedError("there are no weights; Caffe needs them")
     return np.asarray(weights, np.float32)
 
 
-def _bias(site: Site, position: int = 2) -> Floats | None:
+def _bias(site: Site, position: int = 2) -> Singles | None:
     bias = site.constant(position)
     return None if bias is None else np.asarray(bias, np.float32).reshape(-1)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.arrays import Reals
 from tflq.converters.openvino.options import LayerOptions
 from tflq.converters.passes.rewrite import channel_bounds, channel_maxima, constant
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Tensor
-from tflq.graph.quantisation import FloatArray
 
 
 def weight_codes(source: Tensor, real: Tensor, channel_axis: int, layer: LayerOptions) -> Tensor:
@@ -65,7 +65,7 @@ def _own(source: Tensor, data: Array, affine: Affine, is_asymmetric: bool) -> Te
     return _constant(source.name, codes, Affine(affine.scale, np.zeros(count, np.int64), axis, 8))
 
 
-def _quantised(real: Tensor, values: FloatArray, channel_axis: int, layer: LayerOptions) -> Tensor:
+def _quantised(real: Tensor, values: Reals, channel_axis: int, layer: LayerOptions) -> Tensor:
     axis, top = channel_axis if layer.per_channel else None, (1 << (layer.weight_bits - 1)) - 1
     if layer.asymmetric_weights:
         low, high = channel_bounds(values, axis)
@@ -80,7 +80,7 @@ def _quantised(real: Tensor, values: FloatArray, channel_axis: int, layer: Layer
     return _constant(real.name, codes, affine)
 
 
-def _steps(extent: FloatArray, count: int) -> FloatArray:
+def _steps(extent: Reals, count: int) -> Reals:
     """Return float32 scales; one where all weights are zero, and never below the smallest normal float32."""
     scale = np.where(extent > 0, extent / count, 1.0).astype(np.float32)
     return np.asarray(np.maximum(scale, np.finfo(np.float32).tiny))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.converters.openvino.ir import Layer, Source
-from tflq.converters.openvino.reader.graph import Codes, Reading, Reals
+from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.converters.openvino.reader.windows import window_attributes
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, FakeQuantize
@@ -130,7 +131,7 @@ def signed(found: Codes) -> tuple[Array, Array]:
     return codes - top, zero_point - top
 
 
-def _scales(found: Codes, channels: int) -> Reals:
+def _scales(found: Codes, channels: int) -> Singles:
     assert found.scale is not None
     if found.scale.size not in (1, channels):
         raise UnsupportedError(f"scales of shape {found.scale.shape}; one, or one a channel ({channels}), is read")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.openvino.ir import Layer, Network, Source
 from tflq.converters.openvino.passes.operators import ARITHMETIC
 from tflq.converters.passes.layouts import TO_FIRST, TO_LAST
@@ -16,7 +16,6 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Attributes, DType, FakeQuantize, Graph, Node, Tensor
 from tflq.graph.attributes import Attribute
 
-Reals = NDArray[np.float32]
 _TYPES = {"f32": DType.FLOAT32, "i8": DType.INT8, "u8": DType.UINT8, "i32": DType.INT32, "i64": DType.INT64}
 
 
@@ -31,8 +30,8 @@ class Codes:
     """
 
     codes: Array
-    zero_point: Reals
-    scale: Reals | None = None
+    zero_point: Singles
+    scale: Singles | None = None
 
     @property
     def reals(self) -> Array:

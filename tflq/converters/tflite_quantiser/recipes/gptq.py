@@ -12,9 +12,10 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.tflite_quantiser.recipes.params import Params, from_bounds, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, Widths
-from tflq.converters.tflite_quantiser.recipes.weights import Reals, axis_of, bounds_of
+from tflq.converters.tflite_quantiser.recipes.weights import axis_of, bounds_of
 from tflq.errors import MissingExtraError, UnsupportedError
 
 Hessian = NDArray[np.float64]
@@ -23,7 +24,7 @@ _DAMPING = 0.01
 _BLOCK = 64
 
 
-def spread(values: Reals, widths: Widths, axis: int | None, hessian: Hessian) -> Params:
+def spread(values: Singles, widths: Widths, axis: int | None, hessian: Hessian) -> Params:
     """Return weights [N, K] of which each column takes over what those before it lost.
 
     Args:
@@ -68,7 +69,7 @@ def _column(params: Params, index: int) -> Params:
     return replace(params, scale=params.scale[:, block], zero_point=params.zero_point[:, block], widths=widths)
 
 
-def _inverse(hessian: Hessian) -> NDArray[np.float32]:
+def _inverse(hessian: Hessian) -> Singles:
     """Return the inverse of the damped Hessian by its Cholesky triangle, the latter part in float32."""
     try:
         lapack = import_module("scipy.linalg.lapack")

@@ -10,14 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Singles
 from tflq.converters.tflite_quantiser.recipes.params import Params, from_bounds, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, Widths
-from tflq.converters.tflite_quantiser.recipes.weights import Reals
 from tflq.errors import UnsupportedError
-
-_Moments = NDArray[np.float64]
 
 _TINY = 1e-12
 _DEAD = 1e-8
@@ -25,7 +22,7 @@ _SCALES = (1e-4, 1e4)
 _ROUNDS = 3
 
 
-def scaled(values: Reals, widths: Widths, moments: _Moments | None) -> Params:
+def scaled(values: Singles, widths: Widths, moments: Doubles | None) -> Params:
     """Return weights w[:, j] s[j], clipped and quantised, with the multiplier f32(1 / s) of the input.
 
     Args:
@@ -64,12 +61,12 @@ def _parts(columns: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, columns, size))
 
 
-def _alive(moments: _Moments) -> _Moments:
+def _alive(moments: Doubles) -> Doubles:
     """Return moments of which none is 0: at least 1e-8 of the largest."""
     return np.maximum(moments, float(moments.max()) * _DEAD + _TINY)
 
 
-def _clipping(sizes: _Moments, masses: _Moments, steps: int) -> _Moments:
+def _clipping(sizes: Doubles, masses: Doubles, steps: int) -> Doubles:
     """Return for each row the bound c with the least c^2 M / (12 steps^2) + sum of max(a[j] - c, 0)^2 m[j].
 
     M is the sum of m. Between two neighbouring magnitudes the objective is a parabola, so each piece has its minimum in
@@ -91,7 +88,7 @@ def _clipping(sizes: _Moments, masses: _Moments, steps: int) -> _Moments:
     return np.asarray(candidates[np.arange(len(sizes)), best])
 
 
-def _factors(weights: _Moments, moments: _Moments, block_size: int) -> _Moments:
+def _factors(weights: Doubles, moments: Doubles, block_size: int) -> Doubles:
     """Return the factor of each column; ones where none makes the largest weights of rows cheaper.
 
     They start at sqrt(sqrt(m) / |w|) with the norm of the column, and move three times half way, geometrically, to the
@@ -119,11 +116,11 @@ def _factors(weights: _Moments, moments: _Moments, block_size: int) -> _Moments:
     return np.ones(columns) if least >= before else best
 
 
-def _centred(factors: _Moments) -> _Moments:
+def _centred(factors: Doubles) -> Doubles:
     return np.asarray(np.clip(factors / np.exp(np.mean(np.log(factors))), *_SCALES))
 
 
-def _cost(weights: _Moments, factors: _Moments, moments: _Moments, size: int) -> float:
+def _cost(weights: Doubles, factors: Doubles, moments: Doubles, size: int) -> float:
     """Return the sum over blocks of (sum of the rows' largest |w s|^2) (sum of m / s^2)."""
     masses, grown = moments / (factors * factors), np.abs(weights) * factors
     total = 0.0

@@ -12,14 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Reals, Singles
 from tflq.converters.tflite_quantiser.recipes.rules import Widths
 from tflq.graph import Affine, Array
 from tflq.interpreter.numerics.bfloat16 import narrow, widen
 
-Floats = NDArray[np.floating]
-Bounds = tuple[Floats, Floats]
+Bounds = tuple[Reals, Reals]
 """Least and greatest real value, of one shape, float32 or float64."""
 
 _SMALLEST = 1e-9
@@ -40,13 +39,13 @@ class Params:
         multiplier: float32[K] that the input is multiplied with, where an algorithm scales columns of the weights.
     """
 
-    scale: Floats
+    scale: Reals
     zero_point: Array
     widths: Widths
     axis: int | None = None
     data: Array | None = None
     rotation: int = 0
-    multiplier: NDArray[np.float32] | None = None
+    multiplier: Singles | None = None
 
     def is_like(self, other: Params | None) -> bool:
         """Whether an activation of these params needs no QUANTIZE to be read with the others."""
@@ -73,7 +72,7 @@ def limits(widths: Widths) -> tuple[float, float]:
     return float(-(2 ** (widths.bits - 1))), float(2 ** (widths.bits - 1) - 1)
 
 
-def from_bounds(bounds: Bounds, widths: Widths, axis: int | None = None, clip: Floats | None = None) -> Params:
+def from_bounds(bounds: Bounds, widths: Widths, axis: int | None = None, clip: Reals | None = None) -> Params:
     """Return scale and zero point of a range.
 
     Symmetric: scale = max(|low|, |high|, 1e-9) / qmax, the maximum cut to `clip` where an algorithm gives one. Else
@@ -99,7 +98,7 @@ def from_bounds(bounds: Bounds, widths: Widths, axis: int | None = None, clip: F
     return Params(np.asarray(scale), np.asarray(zero_point).astype(_storage(widths)), widths, axis)
 
 
-def quantised(values: Floats, params: Params) -> Params:
+def quantised(values: Reals, params: Params) -> Params:
     """Return the params with the quantized values of a constant: clip(rint(values / scale + zero point)).
 
     From 8 bits on, symmetric values leave out the smallest integer; int4 and int2 do not. Where a scale is 0 (blocks of
@@ -117,7 +116,7 @@ def quantised(values: Floats, params: Params) -> Params:
     return replace(params, data=_rounded(values, scale, zero_point, widths))
 
 
-def _rounded(values: Floats, scale: Floats, zero_point: Array, widths: Widths) -> Array:
+def _rounded(values: Reals, scale: Reals, zero_point: Array, widths: Widths) -> Array:
     smallest, largest = limits(widths)
     smallest += widths.symmetric and widths.bits >= 8
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -127,7 +126,7 @@ def _rounded(values: Floats, scale: Floats, zero_point: Array, widths: Widths) -
         return np.asarray(np.where(np.isnan(codes), 0, codes)).astype(_storage(widths))
 
 
-def bias(values: Floats, input_: Params, weights: Params) -> Params:
+def bias(values: Reals, input_: Params, weights: Params) -> Params:
     """Return the bias in units of input scale times weight scale, a product in the float of both.
 
     It is int32, or int64 for activations of 16 bits, of which 32 bits are used.
@@ -140,7 +139,7 @@ def bias(values: Floats, input_: Params, weights: Params) -> Params:
     return Params(scale, np.zeros(scale.shape, np.int32), widths, 0 if scale.size > 1 else None, data)
 
 
-def grown(values: Floats, bias_: Floats, input_: Params, weights: Params) -> Params | None:
+def grown(values: Reals, bias_: Reals, input_: Params, weights: Params) -> Params | None:
     """Return the weights in larger scales where the bias would need more than 32 bits; None where it fits.
 
     Such channels get |bias| / (2^30 input scale). ai-edge-quantizer writes what the cast of an overflow leaves, the

@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.tflite_quantiser.recipes.params import Bounds, Floats, Params, from_bounds, quantised
+from tflq.arrays import Reals, Singles
+from tflq.converters.tflite_quantiser.recipes.params import Bounds, Params, from_bounds, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import CHANNELWISE, MSE, OCTAV, Widths
 from tflq.errors import UnsupportedError
-
-Reals = NDArray[np.float32]
 
 _MSE_STEPS = {8: 0.05408, 4: 0.37755}
 """Bits -> step in units of the root mean square, at which normal values have the smallest error."""
@@ -23,7 +22,7 @@ _MSE_STEPS = {8: 0.05408, 4: 0.37755}
 _OCTAV_ROUNDS = 10
 
 
-def weights_of(values: Reals, widths: Widths, axis: int | None, algorithm: str) -> Params:
+def weights_of(values: Singles, widths: Widths, axis: int | None, algorithm: str) -> Params:
     """Return scale, zero point and quantized values of weights.
 
     Args:
@@ -47,14 +46,14 @@ def weights_of(values: Reals, widths: Widths, axis: int | None, algorithm: str) 
     return quantised(values, from_bounds(bounds, widths, axis_of(widths, channel), clip))
 
 
-def bounds_of(values: Floats, widths: Widths, channel: int | None) -> Bounds:
+def bounds_of(values: Reals, widths: Widths, channel: int | None) -> Bounds:
     """Return least and greatest weight: of all, of each channel, or of each block: [..., K / block size]."""
     axes, keep = _others(values, widths, channel), not widths.block_size
     parted = _in_blocks(values, widths)
     return parted.min(axis=axes, keepdims=keep), parted.max(axis=axes, keepdims=keep)
 
 
-def _in_blocks(values: Floats, widths: Widths) -> Floats:
+def _in_blocks(values: Reals, widths: Widths) -> Reals:
     size = widths.block_size
     if not size:
         return values
@@ -66,7 +65,7 @@ def _in_blocks(values: Floats, widths: Widths) -> Floats:
     return values.reshape(*values.shape[:-1], -1, size)
 
 
-def _others(values: Floats, widths: Widths, channel: int | None) -> tuple[int, ...] | None:
+def _others(values: Reals, widths: Widths, channel: int | None) -> tuple[int, ...] | None:
     """Return the axes that share a scale; None for all."""
     if widths.block_size:
         return (values.ndim,)
@@ -78,7 +77,7 @@ def axis_of(widths: Widths, channel: int | None) -> int | None:
     return 1 if widths.block_size else channel
 
 
-def _least_error(values: Reals, widths: Widths, channel: int | None) -> Params:
+def _least_error(values: Singles, widths: Widths, channel: int | None) -> Params:
     """Return scale = step * sqrt(mean of w^2), the step as it is best for a normal density."""
     if widths.block_size or widths.bits not in _MSE_STEPS:
         raise UnsupportedError(f"MSE has weights of {' or '.join(map(str, _MSE_STEPS))} bits, not in blocks")
@@ -87,7 +86,7 @@ def _least_error(values: Reals, widths: Widths, channel: int | None) -> Params:
     return Params(scale, np.zeros(scale.shape, np.int32), widths, channel)
 
 
-def _clipping(values: Reals, bits: int, axes: tuple[int, ...] | None) -> Reals:
+def _clipping(values: Singles, bits: int, axes: tuple[int, ...] | None) -> Singles:
     """Return the magnitude c at which clipping and rounding err least together, by Newton's steps from 1.
 
     c = (sum of |w| >= c) / (4^-bits / 3 (number of all) + (1 - 4^-bits / 3) (number of |w| >= c)), ten times or until
@@ -110,7 +109,7 @@ def _clipping(values: Reals, bits: int, axes: tuple[int, ...] | None) -> Reals:
     return found
 
 
-def rotated(values: Reals, widths: Widths, axis: int | None) -> Params:
+def rotated(values: Singles, widths: Widths, axis: int | None) -> Params:
     """Return OCTAV's quantisation of weights that are multiplied with a Hadamard matrix along their last axis.
 
     The matrix is the largest power of two that divides the axis, at most `most_rotated`, once for each part of it.

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.converters.passes.rewrite import channel_maxima
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, DType
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, round_half_away
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 
 LEAST_SCALE = 1e-5
 LARGEST_EXACT_POWER = 6
-
-Reals = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +29,11 @@ class FilterConstants:
 
     codes: Integers
     dtype: DType
-    scale: NDArray[np.float64]
+    scale: Doubles
     bias: Integers
 
 
-def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affine) -> FilterConstants:
+def convolution_constants(weights: Singles, bias: Singles | None, axis: int, x: Affine) -> FilterConstants:
     """Quantise a convolution: s_w[o] = max(f32(max|w| / 127), 1e-5), 255 in place of 127 for unsigned weights.
 
     Weights are unsigned where none of the whole filter is negative and the layer has no bias.
@@ -63,7 +61,7 @@ def convolution_constants(weights: Reals, bias: Reals | None, axis: int, x: Affi
     return _quantised(weights, bias, axis, scale, dtype, x)
 
 
-def product_constants(weights: Reals, bias: Reals | None, x: Affine) -> FilterConstants:
+def product_constants(weights: Singles, bias: Singles | None, x: Affine) -> FilterConstants:
     """Quantise a fully connected layer: one scale max|w| / 127 in float64, always int8.
 
     Raises:
@@ -76,7 +74,7 @@ def product_constants(weights: Reals, bias: Reals | None, x: Affine) -> FilterCo
     return _quantised(weights, bias, 0, np.full(1, largest / DType.INT8.maximum), DType.INT8, x)
 
 
-def operand_constants(values: Reals, scale: float | None = None) -> tuple[Integers, Affine]:
+def operand_constants(values: Singles, scale: float | None = None) -> tuple[Integers, Affine]:
     """Quantise a constant beside an activation: S = max|c| / 127, or a given scale; q = rha(c / S), clamped.
 
     A constant without negative numbers is uint8, and 255 takes the place of 127.
@@ -91,7 +89,7 @@ def operand_constants(values: Reals, scale: float | None = None) -> tuple[Intege
     return codes.astype(np.int64), Affine.per_tensor(np.float64(found), 0, 8, signed=dtype is DType.INT8)
 
 
-def _exact_scale(flat: Reals, dtype: DType) -> NDArray[np.float64] | None:
+def _exact_scale(flat: Singles, dtype: DType) -> Doubles | None:
     for power in range(LARGEST_EXACT_POWER + 1):
         whole = flat.astype(np.float64) * 2.0**power
         if np.all(whole == np.rint(whole)) and np.all((whole >= dtype.minimum) & (whole <= dtype.maximum)):
@@ -100,7 +98,7 @@ def _exact_scale(flat: Reals, dtype: DType) -> NDArray[np.float64] | None:
 
 
 def _quantised(
-    weights: Reals, bias: Reals | None, axis: int, scale: NDArray[np.float64], dtype: DType, x: Affine
+    weights: Singles, bias: Singles | None, axis: int, scale: Doubles, dtype: DType, x: Affine
 ) -> FilterConstants:
     """q_w = round half away(w / s_w), clamped; bias = round half away(b / (s_w * Sx) - Zx * sum(q_w))."""
     shape = [1] * weights.ndim
@@ -119,7 +117,7 @@ def _quantised(
     return FilterConstants(codes, dtype, scale, stored.astype(np.int64))
 
 
-def _require_finite(weights: Reals, bias: Reals | None) -> None:
+def _require_finite(weights: Singles, bias: Singles | None) -> None:
     for what, values in (("weights", weights), ("biases", bias)):
         if values is not None and not np.all(np.isfinite(values)):
             count = int(np.count_nonzero(~np.isfinite(values)))

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.converters.passes.patterns import constant_operand, fused_activation, only_reader
 from tflq.converters.passes.rewrite import constant, without_nodes
 from tflq.converters.tpu_mlir.passes.forms import (
@@ -22,7 +23,6 @@ from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 
-Reals = NDArray[np.float32]
 Factors = NDArray[np.float32] | NDArray[np.float64]
 MOST_GROWTH = 20
 CONVOLUTIONS = ("conv_2d", "depthwise_conv_2d")
@@ -146,7 +146,7 @@ def merge_pointwise(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
-def _in_order(rows: Reals, columns: Reals) -> Reals:
+def _in_order(rows: Singles, columns: Singles) -> Singles:
     """Return the product of two matrices, each sum in order and in float32."""
     total = np.zeros((rows.shape[0], columns.shape[1]), np.float32)
     for k in range(rows.shape[1]):
@@ -162,7 +162,7 @@ def _is_plain(graph: Graph, node: Node) -> bool:
     return weights[3] == x[3] and not any(window_of_node(node, x, weights).padding)
 
 
-def filter_parameters(graph: Graph, node: Node) -> tuple[Reals, Reals | None]:
+def filter_parameters(graph: Graph, node: Node) -> tuple[Singles, Singles | None]:
     """Return weights and bias of a filter, which are constants; None where it has no bias."""
     found = []
     for t in (*node.inputs[1:], ABSENT)[:2]:
@@ -194,7 +194,7 @@ def fold_factors(graph: Graph) -> Graph:
     return without_nodes(result, gone)
 
 
-def _scale_and_offset(graph: Graph, node: Node) -> tuple[Factors, Reals | None] | None:
+def _scale_and_offset(graph: Graph, node: Node) -> tuple[Factors, Singles | None] | None:
     """Return c, d of a node x * c + d, one float32 for each channel, or one in all for a product without d.
 
     A quotient with one number is a product with its inverse in float64.
@@ -227,7 +227,7 @@ def _host(graph: Graph, node: Node, is_rectified: bool = False) -> int | None:
     return writer if (fused_activation(host) != "none") == is_rectified else None
 
 
-def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Reals | None) -> Node:
+def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Singles | None) -> Node:
     """Return the convolution with w * c and b * c + d in place of w and b."""
     weights = graph.tensors[host.inputs[1]]
     assert weights.data is not None
@@ -247,7 +247,7 @@ def _folded(graph: Graph, host: Node, node: Node, scale: Factors, offset: Reals 
     return replace(host, inputs=inputs, outputs=node.outputs, attributes=attributes, name=node.name)
 
 
-def _depthwise(graph: Graph, node: Node, scale: Factors, offset: Reals | None) -> Node:
+def _depthwise(graph: Graph, node: Node, scale: Factors, offset: Singles | None) -> Node:
     position = constant_operand(graph, node)
     assert position is not None
     if is_channels_last(node):

@@ -24,13 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu import curve
 from tflq.interpreter.kernels.aipu.imported import is_imported, multiplier_bits, multiplier_of
-from tflq.interpreter.kernels.aipu.multiplier import Doubles, Multiplier, OutputCodes, codes_of, scaled
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.thresholds import NEVER, of_rounded_shift
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel

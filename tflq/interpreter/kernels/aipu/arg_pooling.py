@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.pooling import window_of
 from tflq.interpreter.kernels.aipu.scales import offset_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 

@@ -17,21 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.gru import SCALES, TABLE_BITS, gate_table, limited_32, words_of
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
-from tflq.interpreter.kernels.aipu.scales import (
-    Single,
-    bits_of,
-    constant_codes,
-    reciprocal,
-    required_constant,
-    scale_of,
-)
+from tflq.interpreter.kernels.aipu.scales import bits_of, constant_codes, reciprocal, required_constant, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.numerics.fixed_point import Integers
 
 _ACTIVATIONS = ("SIGMOID", "TANH", "TANH")
 _FIRST_STEP = 5
@@ -89,7 +82,7 @@ def refuse_lstm(node: Node) -> None:
 
 
 def multipliers_of(
-    node: Node, s_x: np.float32, s_c: np.float32, scales: Single, weight_scales: Single, bits: int
+    node: Node, s_x: np.float32, s_c: np.float32, scales: Singles, weight_scales: Singles, bits: int
 ) -> tuple[Multiplier, ...]:
     """Return M and N of every ratio, in float32.
 
@@ -150,7 +143,7 @@ def lower(node: Node, operands: Operands) -> LstmParams:
     if weights.shape != (4 * cells, columns + cells):
         raise GraphError(f"weights {weights.shape}; allowed is {(4 * cells, columns + cells)}")
     given = imported_multiplier(node)
-    scales: Single = np.ones(7, np.float32)
+    scales: Singles = np.ones(7, np.float32)
     if given is None:
         scales = np.asarray(node.attributes[SCALES], np.float32)
         s_w = reciprocal(required_constant(operands, "weights").affine)

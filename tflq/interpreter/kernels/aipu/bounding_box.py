@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.boxes import INT16, delta_table, exponential, together
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 LARGEST_GROWTH = 3276.0

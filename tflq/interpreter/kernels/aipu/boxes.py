@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, is_imported
-from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, encode, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
-from tflq.interpreter.numerics.fixed_point import Integers
 
 INT16 = (-(1 << 15), (1 << 15) - 1)
 Function = Callable[[Array], Array]
@@ -59,7 +59,7 @@ def delta_table(
     bits = table_bits(node, deltas)
     grid = even_steps(deltas.dtype.minimum, deltas.dtype.maximum, 1 << bits)
     inverse = np.float32(1) / np.float32(scale_of(deltas) if scale is None else scale)
-    real: Single = ((grid + np.float32(offset_of(deltas))) * inverse).astype(np.float32)
+    real: Singles = ((grid + np.float32(offset_of(deltas))) * inverse).astype(np.float32)
     value = function((real / np.float32(deviation)).astype(np.float32))
     entries = encode(value, affine_of(np.float32(s), 0, 16))
     return Table(entries, deltas.dtype.minimum, bits_of(deltas) - bits, *INT16)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import is_imported
-from tflq.interpreter.kernels.aipu.scales import Single, scale_of
+from tflq.interpreter.kernels.aipu.scales import scale_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class CountParams:
     high: float
     bins: int
     falls: bool
-    edges: Single | None
+    edges: Singles | None
     dtype: np.dtype[np.generic]
 
 
@@ -81,10 +82,10 @@ def run(params: CountParams, x: Array) -> tuple[Array, ...]:
     return (counts.astype(params.dtype),)
 
 
-def _edges(first: float, last: float, bins: int) -> Single:
+def _edges(first: float, last: float, bins: int) -> Singles:
     """Return evenly spaced edges in float32, the first half counted from the front, the rest from the end."""
     step = np.float32((last - first) / bins)
     i = np.arange(bins + 1, dtype=np.float32)
     front, back = np.float32(first) + step * i, np.float32(last) - step * (np.float32(bins) - i)
-    edges: Single = np.where(i < (bins + 1) // 2, front, back).astype(np.float32)
+    edges: Singles = np.where(i < (bins + 1) // 2, front, back).astype(np.float32)
     return edges

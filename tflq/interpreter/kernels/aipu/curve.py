@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import vector_functions as vectors
@@ -27,19 +27,16 @@ from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
 from tflq.interpreter.kernels.aipu.vector_gelu import gelu_of_vectors
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
 
-Doubles = NDArray[np.float64]
-Single = NDArray[np.float32]
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -87.0, 88.0
 """Between them the exponential is a normal float32."""
 
 Function = Callable[[Doubles], Doubles]
 
 
-def _of_vectors(function: Callable[..., Single], *parameters: float) -> Function:
+def _of_vectors(function: Callable[..., Singles], *parameters: float) -> Function:
     """Return a function of PyTorch's vectors, which take and give float32."""
     return lambda x: function(x.astype(np.float32), *parameters).astype(np.float64)
 

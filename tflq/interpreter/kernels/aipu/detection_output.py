@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import (
     INT16,
@@ -25,7 +26,6 @@ from tflq.interpreter.kernels.aipu.imported import imported_multiplier, is_impor
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.numerics.fixed_point import Integers
 
 CAFFE = "caffe_detection"
 MULTIPLIER_BITS = 16

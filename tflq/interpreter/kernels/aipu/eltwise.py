@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.activation import Fused, lower_fused
@@ -34,7 +35,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     find_multiplier,
 )
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_plain, offset_of, scale_of, signed_width
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 

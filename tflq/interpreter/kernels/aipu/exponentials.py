@@ -8,12 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.interpreter.accumulate.products import fused
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
-
-Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class _Parts:
         return high, np.float32(exact - float(high))
 
     @property
-    def roots(self) -> tuple[Single, Single]:
+    def roots(self) -> tuple[Singles, Singles]:
         exact = 2.0 ** (np.arange(self.count) / self.count)
         high = exact.astype(np.float32)
         return high, (exact - high).astype(np.float32)
@@ -41,7 +39,7 @@ _CURVATURE = (np.float32(1 / 6), np.float32(0.5000147))
 """Of the polynomial between two of Intel's roots."""
 
 
-def exponential_of_library(x: Single, library: str) -> Single:
+def exponential_of_library(x: Singles, library: str) -> Singles:
     """Return the exponential of Exp and of Softmax's table; every step a fused product of float32.
 
     AMD: n = RNE(128 x / ln 2), r = x - n ln 2 / 128 in two steps, p = r + r^2 / 2; high + (low + high * p), high and
@@ -62,5 +60,5 @@ def exponential_of_library(x: Single, library: str) -> Single:
     else:
         bent = fused(r, _CURVATURE[0], _CURVATURE[1])
         found = fused(high, fused(square, bent, (r + (low / high).astype(np.float32)).astype(np.float32)), high)
-    powers: Single = np.ldexp(found.astype(np.float32), whole)
+    powers: Singles = np.ldexp(found.astype(np.float32), whole)
     return powers

@@ -25,10 +25,10 @@ from itertools import groupby
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, Node
 from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.transposed import Slices, Transposed
 from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL, library_of
 
@@ -47,13 +47,13 @@ def sums_of(node: Node) -> str:
     return library_of(node) if node.attributes.boolean(FLOAT_SUMS, False) else ""
 
 
-def sums_of_weights(zp: int, weights: Array) -> Floats:
+def sums_of_weights(zp: int, weights: Array) -> Singles:
     """Return the sums of zp * w of each output, in float32: whole numbers [O, ...] -> float32[O]."""
     rows = weights.reshape(weights.shape[0], -1).astype(np.float32)
     return cascade_sums(rows * np.float32(zp)) if zp else np.zeros(len(rows), np.float32)
 
 
-def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Floats:
+def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Singles:
     """Return x @ y of whole numbers in float32: [..., A, K] and [..., K, B] -> float32[..., A, B].
 
     Args:
@@ -70,7 +70,7 @@ def float_products(x: Array, y: Array, rank: int, library: str = INTEL) -> Float
     return fused_products(left, right)
 
 
-def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str = INTEL) -> Floats:
+def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str = INTEL) -> Singles:
     """Return sums with bias in float32: [S, N, H, W, C] -> [S, N, OH, OW, O].
 
     Args:
@@ -85,7 +85,7 @@ def float_transposed(prepared: Transposed, x: Array, bias: Array, library: str =
     return total + bias.astype(np.float32)
 
 
-def _by_taps(prepared: Transposed, x: Array, library: str) -> Floats:
+def _by_taps(prepared: Transposed, x: Array, library: str) -> Singles:
     """Return one product of all pixels and taps, whose sums are added tap by tap, last to first."""
     weights = np.moveaxis(prepared.columns, 2, 0)
     kernel = weights.shape[1:]
@@ -98,7 +98,7 @@ def _by_taps(prepared: Transposed, x: Array, library: str) -> Floats:
     return total
 
 
-def _convolved(prepared: Transposed, x: Array) -> Floats:
+def _convolved(prepared: Transposed, x: Array) -> Singles:
     """Return fused sums over columns of taps, added in turn, or one over all taps."""
     window = prepared.place.window
     taps = list(prepared.place.taps((x.shape[2], x.shape[3])))
@@ -114,7 +114,7 @@ def _convolved(prepared: Transposed, x: Array) -> Floats:
     return total
 
 
-def _fused_over(prepared: Transposed, x: Array, taps: Sequence[_Tap]) -> Floats:
+def _fused_over(prepared: Transposed, x: Array, taps: Sequence[_Tap]) -> Singles:
     """Return one fused sum over taps in this order, and the channels of each; a tap that does not reach adds 0."""
     channels, outputs = prepared.columns.shape[-2:]
     size = (*x.shape[:2], *prepared.place.output)

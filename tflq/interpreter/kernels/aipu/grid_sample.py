@@ -23,16 +23,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers, is_imported
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of, type_limits
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 
-Single = NDArray[np.float32]
 Number = TypeVar("Number", np.int64, np.float32)
 
 METHODS, PADDINGS = ("BILINEAR", "NEAREST", "LINEAR"), ("ZEROS", "BORDER")
@@ -115,20 +114,20 @@ def _joined(found: list[Multiplier]) -> Multiplier:
     return Multiplier(np.concatenate([f.m for f in found]), np.concatenate([f.n for f in found]))
 
 
-def denormalised(p: Single, n: int, aligned: bool) -> Single:
+def denormalised(p: Singles, n: int, aligned: bool) -> Singles:
     """Return d(p), every step rounded to float32."""
     one, two, size = np.float32(1), np.float32(2), np.float32(n)
-    found: Single = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)
+    found: Singles = ((p + one) / two * (size - one) if aligned else ((p + one) * size - one) / two).astype(np.float32)
     return found
 
 
-def _bits(values: Single) -> int:
+def _bits(values: Singles) -> int:
     """Return the bits of the smallest signed type that holds all of them."""
     return next(b for b in range(64) if -(2.0 ** (b - 1)) <= values.min() and values.max() <= 2.0 ** (b - 1) - 1)
 
 
 def _tables(
-    node: Node, places: list[Single], sizes: tuple[int, ...], modes: tuple[bool, bool, bool]
+    node: Node, places: list[Singles], sizes: tuple[int, ...], modes: tuple[bool, bool, bool]
 ) -> tuple[tuple[Integers, ...], tuple[Integers, ...]]:
     """Return pixels and t of each axis by the grid's code."""
     is_nearest, has_border, aligned = modes

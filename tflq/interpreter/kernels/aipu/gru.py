@@ -20,14 +20,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Attributes, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_multiplier
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers, scaled
-from tflq.interpreter.kernels.aipu.scales import Single, affine_of, bits_of, constant_codes, scale_of
+from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, constant_codes, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, table_of
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.registry import Kernel
 
 Number = TypeVar("Number", np.int64, np.float32)
@@ -69,8 +70,8 @@ class GruParams:
     tanh: Table
     rescale: tuple[Multiplier, ...]
     hidden: Multiplier | None
-    weight_scales: Single
-    bias_scales: Single
+    weight_scales: Singles
+    bias_scales: Singles
     outputs: tuple[str, ...]
     is_reversed: bool
     bits: int
@@ -111,7 +112,7 @@ def refuse_gru(node: Node) -> None:
 
 
 def multipliers_of(
-    node: Node, s_x: np.float32, scales: Single, weight_scales: Sequence[Single], bits: int
+    node: Node, s_x: np.float32, scales: Singles, weight_scales: Sequence[Singles], bits: int
 ) -> tuple[tuple[Multiplier, ...], Multiplier | None]:
     """Return M and N of the six ratios, and M_h, N_h of GRUv1, all in float32.
 
@@ -197,7 +198,7 @@ def gate_table(node: Node, key: str, method: str, s_in: np.float32, s_out: np.fl
     function = function_of(Node("activation", (), (), Attributes({"method": method})))
     middle = np.float32(0.5 if method == _SIGMOID else 0)
 
-    def apart(v: Single) -> Array:
+    def apart(v: Singles) -> Array:
         return np.asarray(function(v.astype(np.float64)).astype(np.float32) - middle, np.float32)
 
     found = table_of(node, x, y, apart, key=key, bits=TABLE_BITS)

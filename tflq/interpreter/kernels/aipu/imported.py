@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of
-from tflq.interpreter.numerics.fixed_point import Integers
 
 MULTIPLIER_BITS = "multiplier_bits"
 """Requested option of a layer whose multipliers have another width than its output."""

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import encode, is_plain
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import (
@@ -47,14 +48,7 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     unify_shifts,
 )
 from tflq.interpreter.kernels.aipu.pooling import window_of
-from tflq.interpreter.kernels.aipu.scales import (
-    Single,
-    constant_named,
-    magnitude_of,
-    offset_of,
-    reciprocal,
-    scale_of,
-)
+from tflq.interpreter.kernels.aipu.scales import constant_named, magnitude_of, offset_of, reciprocal, scale_of
 from tflq.interpreter.layers.linear import (
     ConvolutionLayer,
     Linear,
@@ -63,7 +57,7 @@ from tflq.interpreter.layers.linear import (
     run_convolution,
     samples_last,
 )
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT
 from tflq.interpreter.registry import Kernel
@@ -207,10 +201,10 @@ def lower_filter(node: Node, operands: Operands) -> FilterParams:
     return replace(found, step_map=fit_step_map(found.exact, slope, start, lower, upper, *limits, reach))
 
 
-def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Single:
+def filter_ratios(x: Tensor, weights: Tensor, output: Tensor) -> Singles:
     """Return r = s_y / (s_x * s_w), float32[1] or [O]."""
     product = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
-    ratios: Single = (scale_of(output) / product).astype(np.float32)
+    ratios: Singles = (scale_of(output) / product).astype(np.float32)
     return ratios
 
 

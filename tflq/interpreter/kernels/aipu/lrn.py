@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, imported_numbers
@@ -23,9 +24,8 @@ from tflq.interpreter.kernels.aipu.multiplier import (
     codes_of,
     find_multiplier,
 )
-from tflq.interpreter.kernels.aipu.scales import Single, bits_of, offset_of, scale_of
+from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
-from tflq.interpreter.numerics.fixed_point import Integers
 
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -112,9 +112,9 @@ def _table(node: Node, operands: Operands, s_q: np.float32) -> tuple[Integers, n
     """Return clamp(RNE(s_t * g(u))), g(u) = (bias + alpha * u / s_q)^-beta, at even u in 0..65535, and s_t."""
     bias, alpha, beta = (np.float32(node.attributes.real(key)) for key in ("bias", "alpha", "beta"))
     count = 1 << table_bits(node, operands.input(0))
-    u: Single = (even_steps(0, _LARGEST, count) / s_q).astype(np.float32)
-    base: Single = bias + alpha * u
-    power: Single = (base.astype(np.float64) ** np.float64(beta)).astype(np.float32)
-    g: Single = np.float32(1) / power
+    u: Singles = (even_steps(0, _LARGEST, count) / s_q).astype(np.float32)
+    base: Singles = bias + alpha * u
+    power: Singles = (base.astype(np.float64) ** np.float64(beta)).astype(np.float32)
+    g: Singles = np.float32(1) / power
     s_t = np.float32(np.float32(_LARGEST) / g.max())
     return np.clip(np.rint(g * s_t), 0, _LARGEST).astype(np.int64), s_t

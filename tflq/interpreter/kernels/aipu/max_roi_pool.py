@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 
 FRACTION = 16
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Tensor
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.recording.primitive import primitive
 
 WIDEST = 15
 LARGEST = (1 << WIDEST) - 1
 USUAL_SHIFT = 31
-Doubles = NDArray[np.float64]
 
 
 _HALVES_TO_EVEN = """
@@ -84,7 +83,7 @@ def find_multiplier(ratio: np.float32 | float, bits: int, largest_shift: int = U
     return find_multipliers(np.atleast_1d(np.asarray(ratio, np.float32)), bits, largest_shift)
 
 
-def find_multipliers(ratios: NDArray[np.float32], bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
+def find_multipliers(ratios: Singles, bits: int, largest_shift: int = USUAL_SHIFT) -> Multiplier:
     """Return M / 2^N of each of several ratios; as `find_multiplier`, 1 / 1 where all of them are 1."""
     if not np.all(np.isfinite(ratios) & (ratios > 0)):
         raise UnsupportedError(f"a ratio of scales is {ratios.min():g}: no multiplier stands for it; calibrate again")

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import score_threshold, together
 from tflq.interpreter.kernels.aipu.imported import multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, find_multipliers
 from tflq.interpreter.kernels.aipu.scales import code_limits, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 
 HARD, GAUSSIAN = "HARD", "GAUSSIAN"

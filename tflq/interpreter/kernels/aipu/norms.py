@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_multiplier, number_of
 from tflq.interpreter.kernels.aipu.multiplier import (
-    Doubles,
     Multiplier,
     OutputCodes,
     codes_of,
@@ -31,7 +31,6 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 )
 from tflq.interpreter.kernels.aipu.normalization import reciprocal_root
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, reciprocal, required_constant, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
 NORMALISED_SCALE = "normalised_scale"

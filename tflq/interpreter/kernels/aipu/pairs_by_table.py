@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.boxes import internal_tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, is_imported, multiplier_of
@@ -32,7 +33,6 @@ from tflq.interpreter.kernels.aipu.multiplier import (
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of, table_shift
 from tflq.interpreter.kernels.aipu.vector_functions import power
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 

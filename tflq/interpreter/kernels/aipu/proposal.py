@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import (
     delta_table,
@@ -23,7 +24,6 @@ from tflq.interpreter.kernels.aipu.boxes import (
 from tflq.interpreter.kernels.aipu.imported import is_imported, number_of
 from tflq.interpreter.kernels.aipu.scales import constant_codes, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table
-from tflq.interpreter.numerics.fixed_point import Integers
 
 DEVIATIONS = (10.0, 10.0, 5.0, 5.0)
 ANCHORS = ("ha", "wa", "ycenter", "xcenter")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.multiplier import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 
 AREAS = (0.005978503007119795, 0.02391401202847918, 0.09565604811391672)
 _INT32_MASK = 0x7FFFFFFF

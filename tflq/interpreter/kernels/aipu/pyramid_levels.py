@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, magnitude_of, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 
 LEVELS = 4
 IMAGE = 1024

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import pyramid_crop, pyramid_levels
 from tflq.interpreter.kernels.aipu.boxes import together
@@ -24,7 +25,6 @@ from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_nor
 from tflq.interpreter.kernels.aipu.pyramid_levels import PyramidLevelsParams, has_own_scales
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 
 SIDES = (112, 224, 448)
 LARGEST_POSITION = (1 << 16) - 1

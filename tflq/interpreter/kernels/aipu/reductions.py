@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import internal_tensor
@@ -53,7 +54,6 @@ from tflq.interpreter.kernels.aipu.scales import (
     type_limits,
 )
 from tflq.interpreter.kernels.aipu.tables import Table, table_bits, table_of, table_shift
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.registry import Kernel
 

@@ -14,15 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.aipu.scales import code_limits
-from tflq.interpreter.numerics.fixed_point import Integers
 
-Doubles = NDArray[np.float64]
 MODES = (
     "HALF_PIXEL",
     "HALF_PIXEL_SYMMETRIC",

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, Node
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 
 HALF_PIXEL, OUTPUT_HALF_PIXEL = "HALF_PIXEL", "OUTPUT_HALF_PIXEL"

@@ -9,19 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Doubles, Integers
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import together
 from tflq.interpreter.kernels.aipu.imported import is_imported
-from tflq.interpreter.kernels.aipu.multiplier import (
-    Doubles,
-    Multiplier,
-    OutputCodes,
-    codes_of,
-    find_multiplier,
-)
+from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.roi import Positions, half_pixel_of, pool_samples, shifted, truncated
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 
 FRACTION = 10

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import InputError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.boxes import first_rows, take_rows, together
 from tflq.interpreter.kernels.move.gather import Gather, GatherNd, run_gather_nd
 from tflq.interpreter.kernels.move.gather import run_gather as run_from_start
 from tflq.interpreter.kernels.move.order import ReverseSequence, run_reverse_sequence
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
 

@@ -6,25 +6,22 @@ The graph keeps scale = 1 / s in float64; rounding 1 / scale to float32 returns 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, Operands, Tensor
-from tflq.interpreter.numerics.fixed_point import Integers
-
-Single = NDArray[np.float32]
 
 
-def affine_of(s: Single | np.float32, zp: int = 0, bits: int = 8, signed: bool = True, narrow: bool = False) -> Affine:
+def affine_of(s: Singles | np.float32, zp: int = 0, bits: int = 8, signed: bool = True, narrow: bool = False) -> Affine:
     """Return the type of Compass's numbers; several scales lie along axis 0."""
     scale = 1.0 / np.atleast_1d(np.asarray(s, np.float32)).astype(np.float64)
     axis = 0 if scale.size > 1 else None
     return Affine(scale, np.full(scale.shape, -zp, np.int64), axis, bits, signed, narrow)
 
 
-def reciprocal(affine: Affine) -> Single:
+def reciprocal(affine: Affine) -> Singles:
     """Return s, float32[1] or [C]."""
-    s: Single = (1.0 / affine.scale).astype(np.float32)
+    s: Singles = (1.0 / affine.scale).astype(np.float32)
     return s
 
 

@@ -19,19 +19,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Doubles, Integers
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.eltwise import common_scale, imported_pair
 from tflq.interpreter.kernels.aipu.imported import imported_numbers
-from tflq.interpreter.kernels.aipu.multiplier import (
-    LARGEST,
-    Doubles,
-    Multiplier,
-    OutputCodes,
-    codes_of,
-    find_multiplier,
-)
+from tflq.interpreter.kernels.aipu.multiplier import LARGEST, Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.interpreter.registry import Kernel

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
@@ -30,7 +30,6 @@ from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, co
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_shift
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
 EXPONENT_BITS = 20
@@ -143,7 +142,6 @@ def exponentials(node: Node, operands: Operands) -> Table:
     return Table(codes, 0, bits - entries, 0, limit)
 
 
-Single = NDArray[np.float32]
 LOWEST = -16.0
 
 
@@ -159,7 +157,7 @@ class LogSoftmaxParams:
         codes: of the output.
     """
 
-    table: Single
+    table: Singles
     shift: int
     axis: int
     factors: tuple[np.float32, np.float32]
@@ -190,14 +188,14 @@ def run_log_softmax(params: LogSoftmaxParams, x: Array) -> tuple[Array, ...]:
     return (params.codes.store(np.rint(value).astype(np.int64)),)
 
 
-def _table(node: Node, x: Tensor) -> Single:
+def _table(node: Node, x: Tensor) -> Singles:
     given = imported_array(node, "table")
     if given is not None:
         return np.asarray(given, np.float32)
     span = (1 << bits_of(x)) - 1
     steps = even_steps(0, span, 1 << table_bits(node, x))
     inverse = np.float32(1) / -scale_of(x)
-    values: Single = np.exp((steps * inverse).astype(np.float64)).astype(np.float32)[::-1]
+    values: Singles = np.exp((steps * inverse).astype(np.float64)).astype(np.float32)[::-1]
     return np.ascontiguousarray(values)
 
 

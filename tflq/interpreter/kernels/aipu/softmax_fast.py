@@ -17,12 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of, number_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, scale_of
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX
 
 FAST_EXP = "FAST_EXP"
 METHOD, ADJUST = "quantize_method", "adjust_q"

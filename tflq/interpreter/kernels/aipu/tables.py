@@ -11,15 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Tensor
 from tflq.interpreter.kernels.aipu.imported import imported_numbers
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, offset_of, scale_of, type_limits
-from tflq.interpreter.numerics.fixed_point import Integers
 
-Single = NDArray[np.float32]
 TABLE_BITS = 8
 
 
@@ -72,7 +70,7 @@ def table_bits(node: Node, x: Tensor) -> int:
     return min(bits_of(x), node.attributes.integer("lut_items_in_bits", TABLE_BITS))
 
 
-def even_steps(low: float, high: float, count: int) -> Single:
+def even_steps(low: float, high: float, count: int) -> Singles:
     """Return evenly spaced numbers, both ends included, as PyTorch has them in float32.
 
     The step is rounded; the first half is counted from the lowest, the others from the highest, each rounded once.
@@ -80,11 +78,11 @@ def even_steps(low: float, high: float, count: int) -> Single:
     low, high = float(np.float32(low)), float(np.float32(high))
     step = np.float64(np.float32(np.float32(high - low) / np.float32(count - 1)))
     i = np.arange(count)
-    steps: Single = np.where(i < count // 2, low + i * step, high - (count - 1 - i) * step).astype(np.float32)
+    steps: Singles = np.where(i < count // 2, low + i * step, high - (count - 1 - i) * step).astype(np.float32)
     return steps
 
 
-def code_grid(x: Tensor, bits: int, repeats: bool = True) -> NDArray[np.float32]:
+def code_grid(x: Tensor, bits: int, repeats: bool = True) -> Singles:
     """Return the quantized values at which a table of 2^bits entries is computed: evenly spaced, both ends included.
 
     A restricted range has one point less; its first entry stands twice, unless the layer `repeats` none.
@@ -99,7 +97,7 @@ def table_of(
     node: Node,
     x: Tensor,
     output: Tensor,
-    function: Callable[[Single], Array],
+    function: Callable[[Singles], Array],
     key: str = "table",
     bits: int | None = None,
     repeats: bool = True,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import exact_dtype
@@ -30,7 +31,6 @@ from tflq.interpreter.kernels.aipu.scales import (
     required_constant,
     scale_of,
 )
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
 FUSED_MULTIPLIER = "fused_multiplier"

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.interpreter.accumulate.products import fused
 
-Single = NDArray[np.float32]
-Pair = tuple[Single, Single]
+Pair = tuple[Singles, Singles]
 
 _LOG2_E = np.float32(1.442695040888963407)
 _LN2 = (np.float32(-0.693145751953125), np.float32(-1.428606765330187045e-06))
@@ -56,7 +55,7 @@ _LARGEST_EXP, _LOWEST_EXPM1, _FLAT_TANH = 100, np.float32(-16.635532333438687426
 _LOWEST_EXP, _LINEAR_SOFTPLUS = -104, 20
 
 
-def exponential(x: Single) -> Single:
+def exponential(x: Singles) -> Singles:
     """Return e^x: q = RNE(x / ln 2), s = x - q ln 2 in two steps, 2^q * (1 + fused(s^2, u(s), s))."""
     q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
     s = fused(q, _LN2[1], fused(q, _LN2[0], x))
@@ -64,13 +63,13 @@ def exponential(x: Single) -> Single:
     return np.where(x > _LARGEST_EXP, np.float32(np.inf), np.where(x < _LOWEST_EXP, np.float32(0), powers))
 
 
-def expm1(x: Single) -> Single:
+def expm1(x: Singles) -> Singles:
     """Return e^x - 1, of the exponential as a pair."""
     high, low = _add_in_full(_exponential_pair(x), np.full_like(x, -1))
     return np.where(x < _LOWEST_EXPM1, np.float32(-1), _sum(high, low))
 
 
-def log1p(x: Single) -> Single:
+def log1p(x: Singles) -> Singles:
     """Return ln(1 + x), 0 <= x: s = m / (2 + m) as a pair, e ln 2 + 2 s + s^3 u(s^2)."""
     above = _sum(_ONE, x)
     e = _exponent_of(above)
@@ -83,7 +82,7 @@ def log1p(x: Single) -> Single:
     return np.where(np.isinf(x), x, _sum(*_add(total, cubes)))
 
 
-def tanh(x: Single) -> Single:
+def tanh(x: Singles) -> Singles:
     """Return (E - 1 / E) / (E + 1 / E), E = e^|x| as a pair, with the sign of x."""
     large = _exponential_pair(np.abs(x))
     small = _reciprocal(large)
@@ -91,7 +90,7 @@ def tanh(x: Single) -> Single:
     return np.copysign(np.where(np.abs(x) > _FLAT_TANH, _ONE, found), x)
 
 
-def power(x: Single, exponent: float) -> Single:
+def power(x: Singles, exponent: float) -> Singles:
     """Return x^p: e^(p ln|x|), both as pairs; by products, roots and quotients where p is 2, 3, -2, 1/2, -1/2 or -1.
 
     Below 0 with the sign of an odd p, NaN where p is not whole.
@@ -106,56 +105,56 @@ def power(x: Single, exponent: float) -> Single:
     return _product(np.where(x == 1, _ONE, found), np.where(x < 0, below, _ONE).astype(np.float32))
 
 
-def sigmoid(x: Single) -> Single:
+def sigmoid(x: Singles) -> Singles:
     """Return 1 / (1 + e^-x), each step rounded."""
-    found: Single = _ONE / _sum(_ONE, exponential(-x))
+    found: Singles = _ONE / _sum(_ONE, exponential(-x))
     return found
 
 
-def silu(x: Single) -> Single:
+def silu(x: Singles) -> Singles:
     """Return x / (1 + e^-x), each step rounded."""
-    found: Single = x / _sum(_ONE, exponential(-x))
+    found: Singles = x / _sum(_ONE, exponential(-x))
     return found
 
 
-def swish(x: Single, alpha: float) -> Single:
+def swish(x: Singles, alpha: float) -> Singles:
     """Return x * sigmoid(alpha x), each step rounded."""
     return _product(x, sigmoid(_product(x, np.float32(alpha))))
 
 
-def softplus(x: Single) -> Single:
+def softplus(x: Singles) -> Singles:
     """Return log1p(e^x); x above 20."""
     return np.where(x > _LINEAR_SOFTPLUS, x, log1p(exponential(x)))
 
 
-def mish(x: Single) -> Single:
+def mish(x: Singles) -> Singles:
     """Return x * tanh(log1p(e^x)), each step rounded."""
     return _product(x, tanh(log1p(exponential(x))))
 
 
-def elu(x: Single, alpha: float, gamma: float = 1.0) -> Single:
+def elu(x: Singles, alpha: float, gamma: float = 1.0) -> Singles:
     """Return gamma * (x, below 0 alpha * expm1(x)), each step rounded."""
     bent = _product(expm1(np.minimum(x, 0).astype(np.float32)), np.float32(alpha))
     return _product(np.where(x > 0, x, bent), np.float32(gamma))
 
 
-def softsign(x: Single) -> Single:
+def softsign(x: Singles) -> Singles:
     """Return x / (1 + |x|), each step rounded."""
-    found: Single = x / _sum(_ONE, np.abs(x))
+    found: Singles = x / _sum(_ONE, np.abs(x))
     return found
 
 
-def _sum(a: Single | np.float32, b: Single | np.float32) -> Single:
-    found: Single = np.add(a, b, dtype=np.float32)
+def _sum(a: Singles | np.float32, b: Singles | np.float32) -> Singles:
+    found: Singles = np.add(a, b, dtype=np.float32)
     return found
 
 
-def _product(a: Single, b: Single | np.float32) -> Single:
-    found: Single = np.multiply(a, b, dtype=np.float32)
+def _product(a: Singles, b: Singles | np.float32) -> Singles:
+    found: Singles = np.multiply(a, b, dtype=np.float32)
     return found
 
 
-def _polynomial(x: Single, coefficients: tuple[np.float32, ...]) -> Single:
+def _polynomial(x: Singles, coefficients: tuple[np.float32, ...]) -> Singles:
     """Return the polynomial by fused steps, the highest coefficient first."""
     found = np.full_like(x, coefficients[0])
     for one in coefficients[1:]:
@@ -163,18 +162,18 @@ def _polynomial(x: Single, coefficients: tuple[np.float32, ...]) -> Single:
     return found
 
 
-def _scaled(x: Single, q: Single) -> Single:
-    found: Single = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
+def _scaled(x: Singles, q: Singles) -> Singles:
+    found: Singles = np.ldexp(x, np.clip(q, -_FAR, _FAR).astype(np.int64))
     return found
 
 
-def _exponent_of(x: Single) -> Single:
+def _exponent_of(x: Singles) -> Singles:
     """Return e with x * 2^-e in 0.75..1.5, as the vectors find it: the binary exponent of x / 0.75."""
     _, e = np.frexp(_product(x, np.float32(1.0 / 0.75)))
     return (e - 1).astype(np.float32)
 
 
-def _exponential_pair(x: Single) -> Pair:
+def _exponential_pair(x: Singles) -> Pair:
     """Return e^x as a pair."""
     q = np.rint((x * _LOG2_E).astype(np.float32)).astype(np.float32)
     s = _add_in_full((x, np.zeros_like(x)), _product(q, _LN2[0]))
@@ -188,7 +187,7 @@ def _exponential_pair(x: Single) -> Pair:
     return _scaled(high, q), _scaled(low, q)
 
 
-def _logarithm_pair(x: Single) -> Pair:
+def _logarithm_pair(x: Singles) -> Pair:
     """Return ln x as a pair, x > 0: m in 0.75..1.5, e ln 2 + 2 s + s^3 u(s^2), s = (m - 1) / (m + 1)."""
     e = _exponent_of(x)
     m = _scaled(x, -e)
@@ -202,7 +201,7 @@ def _logarithm_pair(x: Single) -> Pair:
     return _add_pairs(total, _multiply(_multiply(square, quotient), bent))
 
 
-def _power_of_pair(x: Pair) -> Single:
+def _power_of_pair(x: Pair) -> Singles:
     """Return e^x of a pair."""
     q = np.rint(_product(_sum(*x), _LOG2_E)).astype(np.float32)
     s = _add_in_full(_add_in_full(x, _product(q, _LN2[0])), _product(q, _LN2[1]))
@@ -213,19 +212,19 @@ def _power_of_pair(x: Pair) -> Single:
     return np.where(x[0] < _LOWEST_EXP, np.float32(0), _scaled(_sum(high, low), q))
 
 
-def _pair_sum(a: Single | np.float32, b: Single) -> Pair:
+def _pair_sum(a: Singles | np.float32, b: Singles) -> Pair:
     """Return a + b, |a| >= |b|."""
     high = _sum(a, b)
     return high, _sum(_sum(a, -high), b)
 
 
-def _add(a: Pair, b: Single) -> Pair:
+def _add(a: Pair, b: Singles) -> Pair:
     """Return a + b, |a| >= |b|."""
     high = _sum(a[0], b)
     return high, _sum(_sum(_sum(a[0], -high), b), a[1])
 
 
-def _add_in_full(a: Pair, b: Single) -> Pair:
+def _add_in_full(a: Pair, b: Singles) -> Pair:
     """Return a + b, whichever is larger."""
     high, low = _error_of_sum(a[0], b)
     return high, _sum(low, a[1])
@@ -243,14 +242,14 @@ def _add_pairs_in_full(a: Pair, b: Pair) -> Pair:
     return high, _sum(low, _sum(a[1], b[1]))
 
 
-def _error_of_sum(a: Single, b: Single) -> Pair:
+def _error_of_sum(a: Singles, b: Singles) -> Pair:
     """Return a + b and what its rounding lost."""
     high = _sum(a, b)
     v = _sum(high, -a)
     return high, _sum(_sum(a, -_sum(high, -v)), _sum(b, -v))
 
 
-def _scale_pair(a: tuple[Single | np.float32, Single | np.float32], b: Single) -> Pair:
+def _scale_pair(a: tuple[Singles | np.float32, Singles | np.float32], b: Singles) -> Pair:
     high = _product(b, a[0])
     return high, fused(b, a[1], fused(b, a[0], -high))
 
@@ -266,19 +265,19 @@ def _square(a: Pair) -> Pair:
 
 
 def _reciprocal(a: Pair) -> Pair:
-    high: Single = _ONE / a[0]
+    high: Singles = _ONE / a[0]
     return high, _product(high, fused(-a[1], high, fused(-a[0], high, _ONE)))
 
 
 def _divide(a: Pair, b: Pair) -> Pair:
-    t: Single = _ONE / b[0]
+    t: Singles = _ONE / b[0]
     high = _product(a[0], t)
     u = fused(t, a[0], -high)
     v = fused(-b[1], t, fused(-b[0], t, _ONE))
     return high, fused(high, v, fused(a[1], t, u))
 
 
-_PLAIN_POWERS: dict[float, Callable[[Single], Single]] = {
+_PLAIN_POWERS: dict[float, Callable[[Singles], Singles]] = {
     2.0: np.square,
     3.0: lambda x: _product(_product(x, x), x),
     -2.0: lambda x: _ONE / _product(x, x),

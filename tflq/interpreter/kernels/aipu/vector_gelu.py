@@ -9,9 +9,8 @@ Source: oneDNN, cpu/x64/injectors/jit_uni_eltwise_injector.cpp, gelu_erf_minimax
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Single = NDArray[np.float32]
+from tflq.arrays import Singles
 
 _COEFFICIENTS = np.array(
     [
@@ -50,7 +49,7 @@ _QUARTER = 21
 _LAST = np.float32(5.542594)
 
 
-def gelu_of_vectors(x: Single) -> Single:
+def gelu_of_vectors(x: Singles) -> Singles:
     """Return GELU of float32: E = sum of c_k a^k by fused steps, a = abs(x); x * (1 + sign(x) E) * 0.5."""
     a = np.abs(x)
     last = len(_COEFFICIENTS) - 1
@@ -59,5 +58,5 @@ def gelu_of_vectors(x: Single) -> Single:
     share = chosen[..., -1]
     for degree in reversed(range(_COEFFICIENTS.shape[1] - 1)):
         share = (share.astype(np.float64) * a + chosen[..., degree]).astype(np.float32)
-    found: Single = x * (np.copysign(share, x) + np.float32(1)) * np.float32(0.5)
+    found: Singles = x * (np.copysign(share, x) + np.float32(1)) * np.float32(0.5)
     return found

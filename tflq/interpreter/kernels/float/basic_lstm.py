@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Operands
 from tflq.interpreter.kernels.float.convolution import LARGEST
 from tflq.interpreter.kernels.float.eigen import eigen_product, logistic, scalars_of, tanh
 from tflq.interpreter.operands.lstm import INPUTS, OUTPUTS, basic_results, require_basic
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +32,8 @@ class FloatBasicLstm:
         keeps: whether last output and state are variables, which get their new values.
     """
 
-    weights: Floats
-    bias: Floats
+    weights: Singles
+    bias: Singles
     keeps: tuple[bool, bool]
 
 
@@ -48,19 +46,19 @@ def lower_basic(operands: Operands) -> FloatBasicLstm:
 
 def run_basic(layer: FloatBasicLstm, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], last output and state [S, B, U] -> output, state, both inputs, sums of the gates."""
-    x, last, state = (cast(Floats, arrays[i]) for i in (0, 1, 4))
+    x, last, state = (cast(Singles, arrays[i]) for i in (0, 1, 4))
     samples = max(len(x), len(last), len(state))
     together = np.concatenate([np.broadcast_to(a, (samples, *a.shape[1:])) for a in (x, last)], axis=-1)
     with np.errstate(all="ignore"):
         sums = eigen_product(together, layer.weights, together=True) + layer.bias
         gates = np.minimum(np.maximum(sums, -LARGEST), LARGEST)
         enter, update, forget, leave = np.split(gates, 4, axis=-1)
-        new: Floats = _logistic(enter) * tanh(update) + _logistic(forget) * state
-        output: Floats = _logistic(leave) * tanh(new)
+        new: Singles = _logistic(enter) * tanh(update) + _logistic(forget) * state
+        output: Singles = _logistic(leave) * tanh(new)
     return basic_results(output, new, together, gates, layer.keeps)
 
 
-def _logistic(x: Floats) -> Floats:
+def _logistic(x: Singles) -> Singles:
     """Apply the logistic function to float32[S, B, U], whose rows lie behind each other in aligned memory."""
     batch, units = x.shape[1:]
     scalars = np.concatenate([scalars_of(units, row * units) for row in range(batch)])

@@ -17,9 +17,9 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, sequential_convolution
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.window import require_convolved
 from tflq.interpreter.kernels.plain.binary import clamp_sums_in_place
 from tflq.interpreter.numerics.fixed_point import activation_bounds
@@ -80,7 +80,7 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Fl
 
 
 def run_convolution(
-    layer: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None
+    layer: FloatConvolution, x: Singles, weights: Singles, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     """Run it: x [S, N, H, W, C], weights [S or 1, O, KH, KW, C/groups], bias [S or 1, O] -> [S, N, OH, OW, O]."""
     own = max(x.shape[0] if weights.shape[0] > 1 else 1, weights.shape[0])
@@ -101,7 +101,7 @@ def float_bounds(node: Node) -> tuple[np.float32, np.float32]:
     return np.float32(-LARGEST if low is None else low), np.float32(LARGEST if high is None else high)
 
 
-def finish(total: Floats, bias: Floats | None, minimum: np.float32, maximum: np.float32) -> Array:
+def finish(total: Singles, bias: Singles | None, minimum: np.float32, maximum: np.float32) -> Array:
     """Add the bias [S or 1, O] to sums [S, ..., O] that started at +0, and clamp, in place; NaN stays."""
     if bias is not None and bias.shape[0] == 1:
         total += bias
@@ -118,7 +118,7 @@ def _lower_conv_2d(node: Node, operands: Operands) -> FloatConvolution:
 
 
 def _run_depthwise(
-    params: FloatConvolution, x: Floats, weights: Floats, bias: Floats | None = None
+    params: FloatConvolution, x: Singles, weights: Singles, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     return run_convolution(params, x, np.swapaxes(weights, -4, -1), bias)
 

@@ -23,11 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.numerics.transcendental import exp
 from tflq.interpreter.recording.primitive import primitive
-
-Floats = NDArray[np.float32]
 
 _LANES = 4
 _TANH_REACH = np.float32(7.90738964080810547)
@@ -42,18 +41,18 @@ _ODD = (8.33471305668354034423828125e-3, 0.16666877269744873046875)
 
 
 @primitive("tanh", "tanh({x}), as Eigen computes it in float32")
-def tanh(x: Floats) -> Floats:
+def tanh(x: Singles) -> Singles:
     """Return x * (1 + x^2 P(x^2)) / Q(x^2) with x cut to +-7.907, where it reaches 1."""
     with np.errstate(invalid="ignore"):
         cut = _clamped(x, -_TANH_REACH, _TANH_REACH)
-        square: Floats = cut * cut
-        cube: Floats = square * cut
-        top: Floats = cube * _polynomial(square, _TANH_NUMERATOR) + cut
+        square: Singles = cut * cut
+        cube: Singles = square * cut
+        top: Singles = cube * _polynomial(square, _TANH_NUMERATOR) + cut
         return top / _polynomial(square, _TANH_DENOMINATOR)
 
 
 @primitive("logistic", "1 / (1 + exp(-{x})), as Eigen computes it in float32")
-def logistic(x: Floats, scalars: NDArray[np.bool_] | None = None) -> Floats:
+def logistic(x: Singles, scalars: NDArray[np.bool_] | None = None) -> Singles:
     """Return e / (1 + e) with e = exp(x / 2)^2.
 
     Args:
@@ -61,14 +60,14 @@ def logistic(x: Floats, scalars: NDArray[np.bool_] | None = None) -> Floats:
         scalars: bool[n], elements that do not fill a vector and take the C library's exp (`scalars_of`).
     """
     with np.errstate(all="ignore"):
-        half: Floats = np.minimum(x, _LOGISTIC_HIGH) * np.float32(0.5)
-        power: Floats = np.floor(half * _LOG2_E + np.float32(0.5))
-        rest: Floats = power * _LN2_LOW + (power * _LN2_HIGH + half)
-        square: Floats = rest * rest
-        middle: Floats = rest * _polynomial(square, _ODD) + _polynomial(square, _EVEN)
-        root: Floats = np.ldexp(square * middle + (rest + np.float32(1)), power.astype(np.int32))
-        e: Floats = root * root
-        result: Floats = np.where(x < _LOGISTIC_LOW, np.float32(0), e / (np.float32(1) + e))
+        half: Singles = np.minimum(x, _LOGISTIC_HIGH) * np.float32(0.5)
+        power: Singles = np.floor(half * _LOG2_E + np.float32(0.5))
+        rest: Singles = power * _LN2_LOW + (power * _LN2_HIGH + half)
+        square: Singles = rest * rest
+        middle: Singles = rest * _polynomial(square, _ODD) + _polynomial(square, _EVEN)
+        root: Singles = np.ldexp(square * middle + (rest + np.float32(1)), power.astype(np.int32))
+        e: Singles = root * root
+        result: Singles = np.where(x < _LOGISTIC_LOW, np.float32(0), e / (np.float32(1) + e))
         if scalars is not None and scalars.any():
             single = exp(np.minimum(x[..., scalars], _LOGISTIC_HIGH))
             result[..., scalars] = single / (np.float32(1) + single)
@@ -88,14 +87,14 @@ def scalars_of(size: int, offset: int = 0) -> NDArray[np.bool_]:
     return (place < head) | (place >= size - tail)
 
 
-def _polynomial(x: Floats, coefficients: Sequence[float]) -> Floats:
-    total: Floats = np.full_like(x, np.float32(coefficients[0]))
+def _polynomial(x: Singles, coefficients: Sequence[float]) -> Singles:
+    total: Singles = np.full_like(x, np.float32(coefficients[0]))
     for coefficient in coefficients[1:]:
         total = total * x + np.float32(coefficient)
     return total
 
 
-def _clamped(x: Floats, low: np.float32, high: np.float32) -> Floats:
+def _clamped(x: Singles, low: np.float32, high: np.float32) -> Singles:
     return np.maximum(np.minimum(x, high), low)
 
 
@@ -104,7 +103,7 @@ _ACCUMULATORS = 4
 _FEW = 20
 
 
-def eigen_product(x: Floats, weights: Floats, together: bool) -> Floats:
+def eigen_product(x: Singles, weights: Singles, together: bool) -> Singles:
     """Multiply float32[..., B, K] by the transpose of float32[O, K].
 
     Args:
@@ -129,23 +128,23 @@ def eigen_product(x: Floats, weights: Floats, together: bool) -> Floats:
     return product.reshape(*x.shape[:-1], outputs)
 
 
-def _by_lanes(rows: Floats, weights: Floats) -> Floats:
+def _by_lanes(rows: Singles, weights: Singles) -> Singles:
     """Rows [P, K], weights [O, K] -> [P, O]."""
     depth = rows.shape[1]
     whole = depth // _PRODUCT_LANES * _PRODUCT_LANES
     across, columns = np.ascontiguousarray(rows.T), np.ascontiguousarray(weights.T)
-    lanes: Floats = np.zeros((_PRODUCT_LANES, rows.shape[0], weights.shape[0]), np.float32)
+    lanes: Singles = np.zeros((_PRODUCT_LANES, rows.shape[0], weights.shape[0]), np.float32)
     for k in range(0, whole, _PRODUCT_LANES):
         lanes += across[k : k + _PRODUCT_LANES, :, None] * columns[k : k + _PRODUCT_LANES, None, :]
-    total: Floats = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
+    total: Singles = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
     for k in range(whole, depth):
         total = total + across[k, :, None] * columns[k]
     return total
 
 
-def _inner(rows: Floats, weights: Floats) -> Floats:
+def _inner(rows: Singles, weights: Singles) -> Singles:
     """Rows [P, K], weights [K] -> [P]."""
-    products: Floats = rows * weights
+    products: Singles = rows * weights
     depth = products.shape[1]
     packets = depth // _PRODUCT_LANES
     if packets == 0:
@@ -156,11 +155,11 @@ def _inner(rows: Floats, weights: Floats) -> Floats:
     lanes = held[-1]
     for accumulator in reversed(held[:-1]):
         lanes = accumulator + lanes
-    total: Floats = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    total: Singles = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
     return _in_order(total, products[:, packets * _PRODUCT_LANES :])
 
 
-def _in_order(total: Floats, rest: Floats) -> Floats:
+def _in_order(total: Singles, rest: Singles) -> Singles:
     for k in range(rest.shape[1]):
         total = total + rest[:, k]
     return total

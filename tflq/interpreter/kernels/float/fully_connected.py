@@ -11,9 +11,9 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import sequential_product
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.kernels.float.convolution import Clamped, finish, float_bounds
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.fully_connected import (
@@ -33,10 +33,10 @@ class FloatFullyConnected(Clamped):
     """
 
     keep_dimensions: bool
-    constant: Floats | None
+    constant: Singles | None
 
     @cached_property
-    def packed(self) -> Floats | None:
+    def packed(self) -> Singles | None:
         """The constant weights [O, K] with one after the other column in memory, as the sums take them."""
         return None if self.constant is None else np.asfortranarray(self.constant)
 
@@ -55,10 +55,10 @@ def lower(node: Node, operands: Operands) -> FloatFullyConnected:
     require_clipping(node)
     keep = check_shapes(node, operands.input(0), operands.input(1))
     require_bias_size(operands.optional(2), operands.input(1).shape[0])
-    return FloatFullyConnected(*float_bounds(node), keep, cast(Floats | None, operands.input(1).data))
+    return FloatFullyConnected(*float_bounds(node), keep, cast(Singles | None, operands.input(1).data))
 
 
-def run(params: FloatFullyConnected, x: Floats, weights: Floats, bias: Floats | None = None) -> tuple[Array, ...]:
+def run(params: FloatFullyConnected, x: Singles, weights: Singles, bias: Singles | None = None) -> tuple[Array, ...]:
     """Run it: [S, ..., K], weights [O, K], bias [O] -> [S, rows, O], or [S, ..., O] with axes kept."""
     _, outputs, depth = weights.shape
     with np.errstate(over="ignore", invalid="ignore"):

@@ -14,10 +14,11 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.basic_lstm import FloatBasicLstm, lower_basic, run_basic
 from tflq.interpreter.kernels.float.lstm_constants import lower_float, run_float
-from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, FloatMatrix, Floats, Matrix
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, FloatMatrix, Matrix
 from tflq.interpreter.kernels.float.two_lstms import TwoLstms, lower_two, run_two
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.lstm import is_basic
@@ -39,7 +40,7 @@ def _lower_both_ways(node: Node, operands: Operands) -> TwoLstms:
 
 def _matrix(tensor: Tensor, data: Array, together: bool) -> Matrix:
     require_type(tensor, (DType.FLOAT32,))
-    return FloatMatrix(cast(Floats, data), together)
+    return FloatMatrix(cast(Singles, data), together)
 
 
 KERNELS = {

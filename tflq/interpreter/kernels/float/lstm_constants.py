@@ -6,12 +6,12 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.lstm_sequence import (
     FloatGate,
     FloatLstm,
     FloatMatrix,
-    Floats,
     cell_activation,
     clip_of,
     run_lstm,
@@ -64,13 +64,13 @@ def runs_together(shapes: LstmShapes) -> bool:
 
 def run_float(params: FloatLstm, *arrays: Array | None) -> tuple[Array, ...]:
     """Run it on the node's inputs; states come back in their own shapes."""
-    x, hidden, cell = (cast(Floats, arrays[i]) for i in (0, OUTPUT_STATE, CELL_STATE))
+    x, hidden, cell = (cast(Singles, arrays[i]) for i in (0, OUTPUT_STATE, CELL_STATE))
     result, new_hidden, new_cell = run_lstm(params, x, None, hidden, cell)
     count = len(result)
     return result, new_hidden.reshape(count, *hidden.shape[1:]), new_cell.reshape(count, *cell.shape[1:])
 
 
-def constant(operands: Operands, position: int) -> Floats | None:
+def constant(operands: Operands, position: int) -> Singles | None:
     """Return a constant as float32; None for position -1."""
     return None if position < 0 else operands.constant(position).astype(np.float32)
 

@@ -15,24 +15,22 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node
 from tflq.interpreter.kernels.float.eigen import eigen_product, logistic, scalars_of
 from tflq.interpreter.kernels.float.vector_functions import activate, require_activation
 from tflq.interpreter.operands.lstm import LstmShapes
 
-Floats = NDArray[np.float32]
-
 
 class Matrix(Protocol):
     """Weights that multiply vectors: of float32, or integers that meet quantised vectors."""
 
-    def prepare(self, x: Floats) -> object:
+    def prepare(self, x: Singles) -> object:
         """Make vectors float32[S, B, K] ready for `times` of any matrix of the same LSTM."""
 
-    def times(self, prepared: object) -> Floats:
+    def times(self, prepared: object) -> Singles:
         """Return the product float32[S, B, rows]."""
 
 
@@ -45,16 +43,16 @@ class FloatMatrix:
         together: whether the vectors of a batch go in one product.
     """
 
-    weights: Floats
+    weights: Singles
     together: bool
 
-    def prepare(self, x: Floats) -> object:
+    def prepare(self, x: Singles) -> object:
         """Return the vectors as they are."""
         return x
 
-    def times(self, prepared: object) -> Floats:
+    def times(self, prepared: object) -> Singles:
         """Return the product, in Eigen's order."""
-        return eigen_product(cast(Floats, prepared), self.weights, self.together)
+        return eigen_product(cast(Singles, prepared), self.weights, self.together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +69,11 @@ class FloatGate:
     """
 
     weights: Matrix
-    recurrent: Matrix | Floats
-    bias: Floats
+    recurrent: Matrix | Singles
+    bias: Singles
     second: Matrix | None = None
-    peephole: Floats | None = None
-    norm: Floats | None = None
+    peephole: Singles | None = None
+    norm: Singles | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,7 @@ class FloatLstm:
     activation: str
     cell_clip: np.float32
     projection: Matrix | None
-    projection_bias: Floats | None
+    projection_bias: Singles | None
     projection_clip: np.float32
     backward: bool = False
 
@@ -132,7 +130,9 @@ def clip_of(node: Node, name: str) -> np.float32:
     return bound
 
 
-def run_lstm(layer: FloatLstm, x: Floats, second: Floats | None, hidden: Floats, cell: Floats) -> tuple[Floats, ...]:
+def run_lstm(
+    layer: FloatLstm, x: Singles, second: Singles | None, hidden: Singles, cell: Singles
+) -> tuple[Singles, ...]:
     """Run it over the sequence.
 
     Args:
@@ -151,7 +151,7 @@ def run_lstm(layer: FloatLstm, x: Floats, second: Floats | None, hidden: Floats,
     others = None if second is None else _steps(layer, second, samples)
     h = np.broadcast_to(hidden.reshape(len(hidden), shapes.batch, -1), (samples, shapes.batch, shapes.outputs))
     c = np.broadcast_to(cell.reshape(len(cell), shapes.batch, -1), (samples, shapes.batch, shapes.cells))
-    outputs: list[Floats] = []
+    outputs: list[Singles] = []
     order = range(shapes.steps)[:: -1 if layer.backward else 1]
     with np.errstate(all="ignore"):
         for t in order:
@@ -163,24 +163,24 @@ def run_lstm(layer: FloatLstm, x: Floats, second: Floats | None, hidden: Floats,
     return result, h, c
 
 
-def normalised(x: Floats) -> Floats:
+def normalised(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1: sums in order, 1e-8 beside the variance."""
     count = np.float32(x.shape[-1])
-    difference: Floats = x - (_ordered_sum(x) / count)[..., None]
-    variance: Floats = _ordered_sum(difference * difference) / count
-    inverse: Floats = np.float32(1) / np.sqrt(variance + np.float32(1e-8))
+    difference: Singles = x - (_ordered_sum(x) / count)[..., None]
+    variance: Singles = _ordered_sum(difference * difference) / count
+    inverse: Singles = np.float32(1) / np.sqrt(variance + np.float32(1e-8))
     return difference * inverse[..., None]
 
 
-def update_cell(layer: FloatLstm, opened: dict[str, Floats], cell: Floats) -> Floats:
+def update_cell(layer: FloatLstm, opened: dict[str, Singles], cell: Singles) -> Singles:
     """C = f * c + i * g, clipped."""
     forget = opened["forget"]
     enter = opened.get("input", np.float32(1) - forget)
-    new: Floats = forget * cell + opened["cell"] * enter
+    new: Singles = forget * cell + opened["cell"] * enter
     return np.clip(new, -layer.cell_clip, layer.cell_clip) if layer.cell_clip > 0 else new
 
 
-def open_gate(layer: FloatLstm, name: str, total: Floats) -> Floats:
+def open_gate(layer: FloatLstm, name: str, total: Singles) -> Singles:
     """Apply a gate's function to float32[S, B, C]; which elements fill registers follows from TFLite's scratch area."""
     if name == "cell":
         return activate(total, layer.activation)
@@ -195,14 +195,16 @@ def open_gate(layer: FloatLstm, name: str, total: Floats) -> Floats:
     return np.stack(each, axis=1)
 
 
-def _steps(layer: FloatLstm, x: Floats, samples: int) -> Floats:
+def _steps(layer: FloatLstm, x: Singles, samples: int) -> Singles:
     wide = np.broadcast_to(x, (samples, *x.shape[1:]))
     if not layer.shapes.has_time:
         return wide[None]
     return np.moveaxis(wide, 1 if layer.shapes.time_major else 2, 0)
 
 
-def _step(layer: FloatLstm, x: Floats, second: Floats | None, hidden: Floats, cell: Floats) -> tuple[Floats, Floats]:
+def _step(
+    layer: FloatLstm, x: Singles, second: Singles | None, hidden: Singles, cell: Singles
+) -> tuple[Singles, Singles]:
     first = layer.gates["forget"]
     seen = [first.weights.prepare(x)]
     seen.append(hidden if isinstance(first.recurrent, np.ndarray) else first.recurrent.prepare(hidden))
@@ -213,17 +215,17 @@ def _step(layer: FloatLstm, x: Floats, second: Floats | None, hidden: Floats, ce
     }
     cell = update_cell(layer, opened, cell)
     shown = open_gate(layer, "output", _gate(layer.gates["output"], seen, cell))
-    product: Floats = shown * activate(cell, layer.activation)
+    product: Singles = shown * activate(cell, layer.activation)
     if layer.projection is None:
         return product, cell
     start = np.float32(0) if layer.projection_bias is None else layer.projection_bias
-    projected: Floats = layer.projection.times(layer.projection.prepare(product)) + start
+    projected: Singles = layer.projection.times(layer.projection.prepare(product)) + start
     if layer.projection_clip > 0:
         projected = np.clip(projected, -layer.projection_clip, layer.projection_clip)
     return projected, cell
 
 
-def _gate(gate: FloatGate, seen: Sequence[object], cell: Floats) -> Floats:
+def _gate(gate: FloatGate, seen: Sequence[object], cell: Singles) -> Singles:
     """Sum up a gate.
 
     Args:
@@ -232,11 +234,11 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Floats) -> Floats:
         cell: cell state.
     """
     start = np.float32(0) if gate.norm is not None else gate.bias
-    total: Floats = gate.weights.times(seen[0]) + start
+    total: Singles = gate.weights.times(seen[0]) + start
     if gate.second is not None:
         total = gate.second.times(seen[2]) + total
     if isinstance(gate.recurrent, np.ndarray):
-        total = total + gate.recurrent * cast(Floats, seen[1])
+        total = total + gate.recurrent * cast(Singles, seen[1])
     else:
         total = gate.recurrent.times(seen[1]) + total
     if gate.peephole is not None:
@@ -244,6 +246,6 @@ def _gate(gate: FloatGate, seen: Sequence[object], cell: Floats) -> Floats:
     return total if gate.norm is None else normalised(total) * gate.norm + gate.bias
 
 
-def _ordered_sum(x: Floats) -> Floats:
-    sums: Floats = np.add.accumulate(x, axis=-1)
+def _ordered_sum(x: Singles) -> Singles:
+    sums: Singles = np.add.accumulate(x, axis=-1)
     return sums[..., -1]

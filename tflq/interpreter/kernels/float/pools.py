@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.image import padded, patches
-from tflq.interpreter.accumulate.sequential import Floats
 from tflq.interpreter.accumulate.taps import of_window
 from tflq.interpreter.kernels.float.convolution import LARGEST, Clamped, float_bounds
 from tflq.interpreter.kernels.plain.binary import clamp_in_place
@@ -46,7 +45,7 @@ class FloatAveragePool(Clamped):
     """
 
     window: Window
-    counts: NDArray[np.float32]
+    counts: Singles
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,12 @@ def _lower_max(node: Node, operands: Operands) -> FloatMaxPool:
     return FloatMaxPool(*float_bounds(node), pool_window(node, operands)[0])
 
 
-def run_average(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+def run_average(params: FloatAveragePool, x: Singles) -> tuple[Array, ...]:
     """Run AVERAGE_POOL_2D: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     return (clamp_in_place(window_means(params, x), params.minimum, params.maximum),)
 
 
-def window_means(params: FloatAveragePool, x: Floats) -> Floats:
+def window_means(params: FloatAveragePool, x: Singles) -> Singles:
     """Return total / n of each window, not clamped: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     window = params.window
     with np.errstate(over="ignore", invalid="ignore"):
@@ -93,13 +92,13 @@ def window_means(params: FloatAveragePool, x: Floats) -> Floats:
 
 
 @primitive("accumulator", "sum of the taps, in order, each rounded to float32", of_window)
-def _sum(window: Window, x: Floats) -> Floats:
+def _sum(window: Window, x: Singles) -> Singles:
     output = window.output_size((x.shape[2], x.shape[3]))
-    seen = cast(Floats, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
+    seen = cast(Singles, patches(padded(x.reshape(-1, *x.shape[2:]), window, 0.0, x.dtype), window, output))
     total = np.zeros((seen.shape[0], *output, x.shape[4]), np.float32)
     if x.shape[4] > 1 and total.size <= FEW:  # add.reduce adds row to row along the slow axis of memory
         rows = np.ascontiguousarray(seen).reshape(-1, window.kernel[0] * window.kernel[1], x.shape[4])
-        sums: Floats = np.add.reduce(rows, axis=1, initial=np.float32(0))
+        sums: Singles = np.add.reduce(rows, axis=1, initial=np.float32(0))
         return sums.reshape(*x.shape[:2], *output, x.shape[4])
     for ky in range(window.kernel[0]):
         for kx in range(window.kernel[1]):
@@ -107,20 +106,20 @@ def _sum(window: Window, x: Floats) -> Floats:
     return total.reshape(*x.shape[:2], *output, x.shape[4])
 
 
-def _run_l2(params: FloatAveragePool, x: Floats) -> tuple[Array, ...]:
+def _run_l2(params: FloatAveragePool, x: Singles) -> tuple[Array, ...]:
     with np.errstate(over="ignore", invalid="ignore"):
         roots = np.sqrt(window_means(params, x * x))
     return (clamp_in_place(roots, params.minimum, params.maximum),)
 
 
-def _run_max(params: FloatMaxPool, x: Floats) -> tuple[Array, ...]:
+def _run_max(params: FloatMaxPool, x: Singles) -> tuple[Array, ...]:
     """Run MAX_POOL_2D: float32[S, N, H, W, C] -> float32[S, N, OH, OW, C]."""
     largest = _largest(params.window, x)
     return (clamp_in_place(largest, params.minimum, params.maximum),)
 
 
 @primitive("largest", "of the taps", of_window)
-def _largest(window: Window, x: Floats) -> Floats:
+def _largest(window: Window, x: Singles) -> Singles:
     """A comparison with NaN is false, as in C, and not as in numpy's maximum."""
     output = window.output_size((x.shape[2], x.shape[3]))
     seen = patches(padded(x.reshape(-1, *x.shape[2:]), window, -LARGEST, x.dtype), window, output)

@@ -11,12 +11,12 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.rnn_cell import (
     Addend,
     FloatAddend,
-    Floats,
     MakeAddend,
     RnnCell,
     check_cell,
@@ -81,7 +81,7 @@ def _run_simple(params: SimpleRnn, x: Array, *others: Array) -> tuple[Array, ...
     """Run it: float32[S, B, T, I], [S, T, B, I] or [S, B, I] -> the same with U, and the new hidden state."""
     hidden = others[3]
     samples = max(len(x), len(hidden))
-    wide = cast(Floats, np.broadcast_to(x, (samples, *x.shape[1:])))
+    wide = cast(Singles, np.broadcast_to(x, (samples, *x.shape[1:])))
     steps = wide[None] if params.time is None else np.moveaxis(wide, params.time, 0)
     outputs, last = run_cell(params.cell, steps, spread(hidden, params.batch, samples))
     result = outputs[0] if params.time is None else np.moveaxis(outputs, 0, params.time)
@@ -95,7 +95,7 @@ def _float_addend(tensor: Tensor, data: Array) -> Addend:
         UnsupportedError: they have another type.
     """
     require_type(tensor, (DType.FLOAT32,))
-    return FloatAddend(cast(Floats, data))
+    return FloatAddend(cast(Singles, data))
 
 
 def rnn_kernels(make: Callable[[Node], MakeAddend], hybrid: bool, kind: str) -> dict[str, Kernel]:

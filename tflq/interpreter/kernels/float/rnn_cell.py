@@ -13,20 +13,18 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, Operands, Tensor
 from tflq.interpreter.kernels.float.vector_functions import activate, lane_product
 from tflq.interpreter.operands.svdf import require_state
 
-Floats = NDArray[np.float32]
-
 
 class Addend(Protocol):
     """Weights whose product with vectors is added to a sum."""
 
-    def added(self, start: Floats, x: Floats) -> Floats:
+    def added(self, start: Singles, x: Singles) -> Singles:
         """Return start + W x: float32[S, B, U] and float32[S, B, K] -> float32[S, B, U]."""
 
 
@@ -42,9 +40,9 @@ class FloatAddend:
         weights: [U, K].
     """
 
-    weights: Floats
+    weights: Singles
 
-    def added(self, start: Floats, x: Floats) -> Floats:
+    def added(self, start: Singles, x: Singles) -> Singles:
         """Return start + W x in four lanes."""
         return lane_product(x, self.weights, np.broadcast_to(start, (*x.shape[:-1], len(self.weights))))
 
@@ -63,14 +61,14 @@ class RnnCell:
 
     weights: Addend
     recurrent: Addend
-    bias: Floats
+    bias: Singles
     activation: str
     second: Addend | None = None
 
 
 def run_cell(
-    cell: RnnCell, steps: Floats, hidden: Floats, second: Floats | None = None, backward: bool = False
-) -> tuple[Floats, Floats]:
+    cell: RnnCell, steps: Singles, hidden: Singles, second: Singles | None = None, backward: bool = False
+) -> tuple[Singles, Singles]:
     """Run a cell over a sequence.
 
     Args:
@@ -123,8 +121,8 @@ def check_cell(
     return weights, recurrent, units
 
 
-def spread(state: object, batch: int, samples: int) -> Floats:
+def spread(state: object, batch: int, samples: int) -> Singles:
     """Bring a hidden state [S or 1, B * U elements] to float32[S, B, U]."""
-    held = cast(Floats, state)
+    held = cast(Singles, state)
     flat = held.reshape(len(held), batch, -1)
     return np.broadcast_to(flat, (samples, *flat.shape[1:]))

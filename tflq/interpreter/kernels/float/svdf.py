@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_functions import (
-    Floats,
     activate,
     lane_dot,
     lane_product,
@@ -53,7 +53,7 @@ def lower(node: Node, operands: Operands) -> FloatSvdf:
 
 
 def run(
-    params: FloatSvdf, x: Floats, feature: Floats, time: Floats, bias: Floats | None, state: Floats
+    params: FloatSvdf, x: Singles, feature: Singles, time: Singles, bias: Singles | None, state: Singles
 ) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
     newest = lane_product(x, feature[0])
@@ -61,12 +61,12 @@ def run(
 
 
 def finish(
-    shapes: SvdfShapes, activation: str, newest: Floats, time: Floats, bias: Floats | None, state: Array
+    shapes: SvdfShapes, activation: str, newest: Singles, time: Singles, bias: Singles | None, state: Array
 ) -> tuple[Array, ...]:
     """Move the state on and weigh it: newest float32[S, B, F], time weights [F, M], old state -> output, new state."""
     if len(state) > len(newest):
         newest = np.broadcast_to(newest, (len(state), *newest.shape[1:]))
-    moved: Floats = shift_state(state, newest).astype(np.float32)
+    moved: Singles = shift_state(state, newest).astype(np.float32)
     each = lane_dot(moved, time)
     total = lane_sum(each.reshape(*each.shape[:-1], shapes.units, shapes.rank))
     if bias is not None:

@@ -13,9 +13,10 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
-from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Floats, Matrix, run_lstm
+from tflq.interpreter.kernels.float.lstm_sequence import FloatLstm, Matrix, run_lstm
 from tflq.interpreter.operands.lstm import GATES
 
 LowerOne = Callable[[Node, Operands], FloatLstm]
@@ -90,11 +91,11 @@ def lower_two(node: Node, operands: Operands, lower_one: LowerOne, make: MakeMat
 
 def run_two(params: TwoLstms, *arrays: Array | None) -> tuple[Array, ...]:
     """Run both: float32[S, B, T, I] or [S, T, B, I] -> outputs (one if merged), then the four states in their order."""
-    x, second = cast(Floats, arrays[0]), cast(Floats | None, arrays[_SECOND])
+    x, second = cast(Singles, arrays[0]), cast(Singles | None, arrays[_SECOND])
     outputs, states = [], []
     for single, places in zip((params.forward, params.backward), _STATES, strict=True):
-        held = [cast(Floats, arrays[p]) for p in places]
-        source = cast(Floats, second) if params.own and single.backward else x
+        held = [cast(Singles, arrays[p]) for p in places]
+        source = cast(Singles, second) if params.own and single.backward else x
         result, *new = run_lstm(single, source, second if params.added else None, held[0], held[1])
         outputs.append(result)
         states += [n.reshape(len(result), *old.shape[1:]) for n, old in zip(new, held, strict=True)]

@@ -13,9 +13,10 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.float.rnn_cell import Floats, MakeAddend, RnnCell, check_cell, run_cell, spread
+from tflq.interpreter.kernels.float.rnn_cell import MakeAddend, RnnCell, check_cell, run_cell, spread
 from tflq.interpreter.kernels.float.vector_functions import require_activation
 from tflq.interpreter.operands.checks import require_type
 
@@ -90,13 +91,13 @@ def lower_two(node: Node, operands: Operands, make: MakeAddend, hybrid: bool) ->
 
 def run_two(params: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
     """Run both: float32[S, B, T, I] or [S, T, B, I] -> outputs (one if merged), then both hidden states."""
-    x, first, last = (cast(Floats, arrays[p]) for p in (0, _FORWARD[3], _BACKWARD[3]))
-    second = cast(Floats | None, arrays[_SECOND])
+    x, first, last = (cast(Singles, arrays[p]) for p in (0, _FORWARD[3], _BACKWARD[3]))
+    second = cast(Singles | None, arrays[_SECOND])
     samples = max(len(x), len(first), len(last), 0 if second is None else len(second))
     steps = _steps(params, x, samples)
     others = None if second is None else _steps(params, second, samples)
     states = [spread(state, params.batch, samples) for state in (first, last)]
-    outputs: list[Floats] = [steps, steps]
+    outputs: list[Singles] = [steps, steps]
     for _ in range(params.rounds):
         for i, cell in enumerate((params.forward, params.backward)):
             source = others if i and params.own and others is not None else steps
@@ -106,7 +107,7 @@ def run_two(params: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
     return (*joined, *(s.reshape(samples, *old.shape[1:]) for s, old in zip(states, (first, last), strict=True)))
 
 
-def _steps(layer: TwoRnns, x: Floats, samples: int) -> Floats:
+def _steps(layer: TwoRnns, x: Singles, samples: int) -> Singles:
     return np.moveaxis(np.broadcast_to(x, (samples, *x.shape[1:])), layer.time, 0)
 
 

@@ -16,23 +16,21 @@ Source: TFLite kernels/internal/portable_tensor_utils.cc and tensor_utils.h (App
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.interpreter.accumulate.taps import of_lanes, of_rows
 from tflq.interpreter.kernels.float.eigen import tanh
 from tflq.interpreter.recording.primitive import primitive
 
-Floats = NDArray[np.float32]
-
 LANES = 4
 
 
 @primitive("sum", "of {x}, in four lanes", of_rows)
-def lane_sum(x: Floats) -> Floats:
+def lane_sum(x: Singles) -> Singles:
     """Sum the last axis of float32[..., K]."""
     whole = x.shape[-1] // LANES * LANES
-    lanes: Floats = np.zeros((*x.shape[:-1], LANES), np.float32)
+    lanes: Singles = np.zeros((*x.shape[:-1], LANES), np.float32)
     with np.errstate(all="ignore"):
         for k in range(0, whole, LANES):
             lanes = lanes + x[..., k : k + LANES]
@@ -42,14 +40,14 @@ def lane_sum(x: Floats) -> Floats:
     return total
 
 
-def lane_dot(a: Floats, b: Floats) -> Floats:
+def lane_dot(a: Singles, b: Singles) -> Singles:
     """Sum a * b over the last axis: float32[..., K], broadcast against each other."""
     with np.errstate(all="ignore"):
         return lane_sum(a * b)
 
 
 @primitive("sum of products", "{start} + over the row, in four lanes", of_lanes)
-def lane_product(x: Floats, weights: Floats, start: Floats | None = None) -> Floats:
+def lane_product(x: Singles, weights: Singles, start: Singles | None = None) -> Singles:
     """Add the product of a matrix with each vector to `start`: first its lanes' total, then each element left.
 
     Args:
@@ -65,18 +63,18 @@ def lane_product(x: Floats, weights: Floats, start: Floats | None = None) -> Flo
     rows = x.reshape(-1, depth)
     columns = np.ascontiguousarray(weights.T)
     with np.errstate(all="ignore"):
-        lanes: Floats = np.zeros((LANES, rows.shape[0], outputs), np.float32)
+        lanes: Singles = np.zeros((LANES, rows.shape[0], outputs), np.float32)
         for k in range(0, whole, LANES):
             lanes += rows.T[k : k + LANES, :, None] * columns[k : k + LANES, None, :]
         before = np.float32(0) if start is None else start.reshape(-1, outputs)
-        total: Floats = before + _across(lanes)
+        total: Singles = before + _across(lanes)
         for k in range(whole, depth):
             total = total + rows[:, k, None] * columns[k]
     return total.reshape(*x.shape[:-1], outputs)
 
 
-def _across(lanes: Floats) -> Floats:
-    total: Floats = ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3]
+def _across(lanes: Singles) -> Singles:
+    total: Singles = ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3]
     return total
 
 
@@ -94,7 +92,7 @@ def require_activation(name: str) -> str:
     return name
 
 
-def activate(x: Floats, name: str) -> Floats:
+def activate(x: Singles, name: str) -> Singles:
     """Apply an activation of `ACTIVATIONS` to each row of x: float32[..., n]; max(a, b) is b where a < b, else a."""
     if name == "relu":
         return _at_least(x, 0)
@@ -109,5 +107,5 @@ def activate(x: Floats, name: str) -> Floats:
     return x
 
 
-def _at_least(x: Floats, bound: int) -> Floats:
+def _at_least(x: Singles, bound: int) -> Singles:
     return np.where(x > bound, x, np.float32(bound))

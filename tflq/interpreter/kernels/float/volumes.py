@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.volumes import (
@@ -29,8 +29,7 @@ from tflq.interpreter.operands.checks import constant_integers, require_bias_siz
 from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
-Floats = NDArray[np.float32]
-Sums = Callable[[Floats, Floats, VolumeWindow], Floats]
+Sums = Callable[[Singles, Singles, VolumeWindow], Singles]
 
 
 @dataclass(frozen=True)

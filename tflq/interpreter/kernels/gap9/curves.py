@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
@@ -25,7 +26,7 @@ from tflq.interpreter.kernels.gap9.rounding import (
     taken_for,
     wrapped_norm,
 )
-from tflq.interpreter.numerics.fixed_point import Integers, norm, wrap_int32
+from tflq.interpreter.numerics.fixed_point import norm, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
 from tflq.interpreter.registry import Kernel

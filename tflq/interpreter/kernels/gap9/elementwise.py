@@ -11,11 +11,12 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.fixed_point import Integers, wrap_int16
+from tflq.interpreter.numerics.fixed_point import wrap_int16
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.registry import Kernel

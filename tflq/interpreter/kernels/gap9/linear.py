@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Node, Operands, Tensor
-from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias, multiplier_bits
 from tflq.interpreter.kernels.gap9.rounding import round_half_up, taken_for, wrapped_norm
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers, norm, wrap_int32
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, norm, wrap_int32
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 
@@ -197,7 +197,7 @@ def is_wide(tensor: Tensor) -> bool:
     return tensor.affine.bits == 16
 
 
-def _folded_zero_points(codes: Integers, input_zero_point: int, output: Affine, scale: FloatArray) -> Integers:
+def _folded_zero_points(codes: Integers, input_zero_point: int, output: Affine, scale: Reals) -> Integers:
     """O_c = -Z_x * sum(w) + (Z_y != 0 ? floor(Z_y * (S_y / (S_x * S_w)) + 0.5) : 0).
 
     The quotient comes first, in float64 whatever precision the scales have: MLPerf's ResNet has the bias 104245 there,
@@ -221,7 +221,7 @@ def _folded_zero_points(codes: Integers, input_zero_point: int, output: Affine, 
     return np.asarray(offset + folded.astype(np.int64), np.int64)
 
 
-def _refuse_overflow(values: Integers | FloatArray, what: str, way_out: str) -> None:
+def _refuse_overflow(values: Integers | Reals, what: str, way_out: str) -> None:
     bad = (values < INT32_MIN) | (values > INT32_MAX)
     if np.any(bad):
         channel = int(np.argmax(bad))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes
@@ -19,7 +20,6 @@ from tflq.interpreter.kernels.move.concatenation import run as run_concatenation
 from tflq.interpreter.kernels.move.repeat import KERNELS as REPEATS
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import run as run_nearest
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.movable import resized_shape
 from tflq.interpreter.registry import Kernel
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
-from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.kernels.gap9.rounding import Integers
 from tflq.interpreter.numerics.fixed_point import norm
 
 MULTIPLIER_BITS = 8
@@ -30,7 +29,7 @@ class MulBias:
 
     multiplier: Integers
     shift: Integers
-    ratio: FloatArray
+    ratio: Reals
 
     def times(self, x: ArrayLike) -> Integers:
         """norm(x * M, N); one M and N for all, or one for each channel along the last axis."""
@@ -98,7 +97,7 @@ def _one(ratio: float, available: int) -> tuple[int, int]:
         bits -= 1
 
 
-def _refuse(ratios: FloatArray, bad: np.ndarray, reason: str) -> None:
+def _refuse(ratios: Reals, bad: np.ndarray, reason: str) -> None:
     if np.any(bad):
         channel = int(np.argmax(bad))
         raise UnsupportedError(f"channel {channel}: the ratio of scales is {ratios[channel]:.6g}; {reason}")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table
 from tflq.interpreter.registry import Kernel
 

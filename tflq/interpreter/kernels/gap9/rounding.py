@@ -8,18 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tflq.arrays import Integers, Reals
 from tflq.graph import Affine, DType, Node, Tensor
-from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.recording.primitive import primitive
 
-Integers = NDArray[np.int64]
-
 
 @primitive("rounded", "floor({x} + 0.5)")
-def round_half_up(x: ArrayLike) -> FloatArray:
+def round_half_up(x: ArrayLike) -> Reals:
     """rnd(x) = floor(x + 0.5), in the precision of x; ties go up (-0.5 -> 0, 0.5 -> 1)."""
     return np.asarray(np.floor(np.asarray(x) + 0.5))
 
@@ -44,7 +42,7 @@ def quantise(real: ArrayLike, affine: Affine, rank: int | None = None) -> Intege
     return np.asarray(np.clip(codes, affine.minimum_code, affine.maximum_code), np.int64)
 
 
-def dequantise(codes: ArrayLike, affine: Affine) -> FloatArray:
+def dequantise(codes: ArrayLike, affine: Affine) -> Reals:
     """Real numbers of codes: (q - zero_point) * scale, float64."""
     q = np.asarray(codes, np.int64)
     scale, zero_point = affine.along(q.ndim)

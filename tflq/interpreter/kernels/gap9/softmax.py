@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.gap9.rounding import Stored
-from tflq.interpreter.numerics.fixed_point import Integers, norm
+from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import exp_q15
 
 

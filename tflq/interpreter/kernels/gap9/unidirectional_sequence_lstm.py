@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers, Reals
 from tflq.graph import Affine, Array, Node, Operands
-from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
-from tflq.interpreter.numerics.fixed_point import Integers, norm
+from tflq.interpreter.numerics.fixed_point import norm
 from tflq.interpreter.numerics.q15 import sigmoid_q15, tanh_q15
 
 GATES = ("i", "f", "c", "o")
@@ -131,7 +131,7 @@ def _gate(operands: Operands, gate: int, x: Affine, h: Affine, on_ne16: bool) ->
     """Return M, N of the input and of the recurrent product, and their two biases."""
     s_w = operands.input(INPUT_WEIGHTS[gate]).affine.scale
     s_r = operands.input(RECURRENT_WEIGHTS[gate]).affine.scale
-    recurrent_scale: FloatArray = h.scale * s_r
+    recurrent_scale: Reals = h.scale * s_r
     first = mul_bias(x.scale * s_w / recurrent_scale)
     second = mul_bias(recurrent_scale / recurrent_scale.dtype.type(Q12))
     real = operands.constant(BIASES[gate]).astype(np.float32)

@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.move.suppression import corner_overlap
@@ -25,7 +25,6 @@ from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.schemas.tflite.flexbuffer import FlexValue, decode_flexbuffer
 
-Floats = NDArray[np.float32]
 _DETECTIONS_PER_CLASS = 100
 _Found = tuple[int, int, int, float]  # slot of the result, box, class, score
 
@@ -123,7 +122,7 @@ def run(params: DetectionPostProcess, encodings: Array, predictions: Array, anch
     return boxes, classes, kept, counts
 
 
-def _fast(params: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
+def _fast(params: DetectionPostProcess, boxes: Singles, scores: Singles) -> tuple[list[_Found], int]:
     selected = _suppress(params, boxes, scores.max(-1), params.max_detections)
     labels = min(params.max_classes, params.classes)
     found: list[_Found] = []
@@ -134,7 +133,7 @@ def _fast(params: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[
     return found, len(selected)
 
 
-def _regular(params: DetectionPostProcess, boxes: Floats, scores: Floats) -> tuple[list[_Found], int]:
+def _regular(params: DetectionPostProcess, boxes: Singles, scores: Singles) -> tuple[list[_Found], int]:
     best: list[tuple[int, int, float]] = []
     for label in range(params.classes):
         limit = min(params.per_class, params.max_detections)
@@ -150,7 +149,7 @@ def _best_labels(row: list[float], count: int) -> list[int]:
     return partial_sort(list(range(len(row))), count, lambda a, b: row[a] > row[b])
 
 
-def _suppress(params: DetectionPostProcess, boxes: Floats, scores: Floats, limit: int) -> list[int]:
+def _suppress(params: DetectionPostProcess, boxes: Singles, scores: Singles, limit: int) -> list[int]:
     candidates = np.flatnonzero(scores >= params.score_threshold)
     candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
     taken: list[int] = []
@@ -163,7 +162,7 @@ def _suppress(params: DetectionPostProcess, boxes: Floats, scores: Floats, limit
     return taken
 
 
-def _decode(params: DetectionPostProcess, encodings: Floats, anchors: Floats) -> Floats:
+def _decode(params: DetectionPostProcess, encodings: Singles, anchors: Singles) -> Singles:
     scaled = encodings.astype(np.float64) / np.array(params.scales, np.float64)
     sizes = anchors[:, 2:].astype(np.float64)
     centres = (scaled[:, :2] * sizes + anchors[:, :2].astype(np.float64)).astype(np.float32)
@@ -179,7 +178,7 @@ def _exp(x: float) -> float:
         return math.inf
 
 
-def _real(x: Array, quantisation: tuple[np.float32, int] | None) -> Floats:
+def _real(x: Array, quantisation: tuple[np.float32, int] | None) -> Singles:
     if quantisation is None:
         return x.astype(np.float32, copy=False)
     scale, zero_point = quantisation

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.heap import pop, push
@@ -26,8 +26,6 @@ from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.interpreter.operands.movable import constant_number
 from tflq.interpreter.registry import Kernel
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def _taken(
 
 
 def _suppress(
-    boxes: Floats, scores: Floats, size: int, overlap: np.float32, threshold: np.float32, sigma: np.float32
+    boxes: Singles, scores: Singles, size: int, overlap: np.float32, threshold: np.float32, sigma: np.float32
 ) -> list[_Candidate]:
     heap: list[_Candidate] = []
     for box in np.flatnonzero(scores > threshold):
@@ -141,14 +139,14 @@ def _before(a: _Candidate, b: _Candidate) -> bool:
     return bool(a.score < b.score)
 
 
-def _overlap(a: Floats, b: Floats) -> float:
+def _overlap(a: Singles, b: Singles) -> float:
     """Intersection over union of two boxes that name any two opposite corners; 0 where one is empty."""
     low_a, high_a = np.minimum(a[:2], a[2:]), np.maximum(a[:2], a[2:])
     low_b, high_b = np.minimum(b[:2], b[2:]), np.maximum(b[:2], b[2:])
     return corner_overlap(low_a, high_a, low_b, high_b)
 
 
-def corner_overlap(low_a: Floats, high_a: Floats, low_b: Floats, high_b: Floats) -> float:
+def corner_overlap(low_a: Singles, high_a: Singles, low_b: Singles, high_b: Singles) -> float:
     """Intersection over union of two boxes [low, high), in float32; 0 where one is empty."""
     area_a, area_b = (
         np.float32((high[0] - low[0]) * (high[1] - low[1])) for low, high in ((low_a, high_a), (low_b, high_b))

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+from tflq.arrays import Singles
 from tflq.errors import InputError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.nnie.logarithm import Floats, Scheme, fake_quantise, scheme_of, z_of
+from tflq.interpreter.kernels.nnie.logarithm import Scheme, fake_quantise, scheme_of, z_of
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.registry import Kernel, kernel
 
@@ -32,7 +33,7 @@ class InputQuantiser:
     formula: str
     where: str
 
-    def apply(self, x: Floats) -> Floats:
+    def apply(self, x: Singles) -> Singles:
         """Return what the quantized values of an input stand for.
 
         Raises:
@@ -84,7 +85,7 @@ def _row(operator: str) -> Kernel:
 
     def run(params: Quantised, *arrays: Array) -> tuple[Array, ...]:
         pairs = zip(arrays, params.quantised, strict=True)
-        seen = (params.inputs.apply(cast(Floats, x)) if own else x for x, own in pairs)
+        seen = (params.inputs.apply(cast(Singles, x)) if own else x for x, own in pairs)
         return kernel("float", operator).run(params.inner, *seen)
 
     return Kernel(

@@ -14,11 +14,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import InputError, UnsupportedError
 from tflq.interpreter.numerics.float_steps import FloatSteps, tabulate
 from tflq.interpreter.recording.primitive import primitive
 
-Floats = NDArray[np.float32]
 FORMULAS = ("library", "page", "mqbench")
 SCHEMES = {8: (16, 127, 511), 16: (128, 1407, 4095)}
 """Width -> steps of an octave, largest quantized value, largest |z|."""
@@ -90,12 +90,14 @@ def clipping_of(z: int, scheme: Scheme) -> np.float32:
     return above
 
 
-def magnitudes(z: int, scheme: Scheme) -> Floats:
+def magnitudes(z: int, scheme: Scheme) -> Singles:
     """Return 2^((q + z) / S) for q = 0..M: float32[M + 1]."""
     return np.asarray(2.0 ** ((np.arange(scheme.largest + 1) + z) / scheme.steps), np.float32)
 
 
-def quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> tuple[NDArray[np.int8], NDArray[np.int16]]:
+def quantise(
+    x: Singles, z: int, scheme: Scheme, formula: str = "library"
+) -> tuple[NDArray[np.int8], NDArray[np.int16]]:
     """Return sign (-1, 0, 1) and code q of each value, both [*shape]; q is 0 where the sign is.
 
     library: + where x > 2^(z/S - 1), q = clamp(floor(S * log2 x - z + 0.5), 0, M);
@@ -122,13 +124,13 @@ def quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> tup
     return sign, np.where(sign != 0, codes, 0).astype(np.int16)
 
 
-def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme: Scheme) -> Floats:
+def dequantise(sign: NDArray[np.int8], codes: NDArray[np.int16], z: int, scheme: Scheme) -> Singles:
     """Return sign * 2^((q + z) / S) as float32[*shape]; zero is +0."""
     return np.asarray(np.where(sign == 0, np.float32(0), sign * magnitudes(z, scheme)[codes]), np.float32)
 
 
 @primitive("on the grid", "{x} to its nearest logarithmic step, z = {z}")
-def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -> Floats:
+def fake_quantise(x: Singles, z: int, scheme: Scheme, formula: str = "library") -> Singles:
     """Return what the quantized values of x stand for; errors as `quantise`."""
     steps = _steps(z, scheme, formula) if x.size >= TABULATED and formula != "mqbench" else None
     if steps is None or np.isinf(x).any():
@@ -136,7 +138,7 @@ def fake_quantise(x: Floats, z: int, scheme: Scheme, formula: str = "library") -
     return steps.apply(x)
 
 
-def _on_grid(x: Floats, z: int, scheme: Scheme, formula: str) -> Floats:
+def _on_grid(x: Singles, z: int, scheme: Scheme, formula: str) -> Singles:
     return dequantise(*quantise(x, z, scheme, formula), z, scheme)
 
 

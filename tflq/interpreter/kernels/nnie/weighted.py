@@ -11,13 +11,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError, InputError, UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.float import fully_connected, transpose_conv
 from tflq.interpreter.kernels.float.convolution import FloatConvolution, run_convolution
 from tflq.interpreter.kernels.float.convolution import lower_convolution as lower_float
 from tflq.interpreter.kernels.nnie.inputs import InputQuantiser, input_quantiser
-from tflq.interpreter.kernels.nnie.logarithm import Floats, dequantise, quantise, true_form, z_of
+from tflq.interpreter.kernels.nnie.logarithm import dequantise, quantise, true_form, z_of
 from tflq.interpreter.registry import Kernel
 
 
@@ -39,7 +40,7 @@ class WeightedLayer:
     sign: NDArray[np.int8]
     codes: NDArray[np.int16]
     stored: NDArray[np.uint8] | None
-    weights: Floats
+    weights: Singles
 
 
 def lower_weights(node: Node, operands: Operands, position: int = 0) -> WeightedLayer:
@@ -117,7 +118,7 @@ def lower_product(node: Node, operands: Operands) -> LogarithmicProduct:
 
 
 def run_logarithmic_convolution(
-    params: LogarithmicConvolution, x: Floats, _weights: Array, bias: Floats | None = None
+    params: LogarithmicConvolution, x: Singles, _weights: Array, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     """Run a convolution: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
     weights = params.layer.weights[None]
@@ -126,7 +127,7 @@ def run_logarithmic_convolution(
 
 
 def run_product(
-    params: LogarithmicProduct, x: Floats, _weights: Array, bias: Floats | None = None
+    params: LogarithmicProduct, x: Singles, _weights: Array, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     """Run a fully connected layer: [S, ..., K], bias [O] -> [S, rows, O], float32."""
     quantised = params.layer.inputs.apply(x)
@@ -139,7 +140,7 @@ def lower_transposed(node: Node, operands: Operands) -> LogarithmicTransposed:
 
 
 def run_transposed(
-    params: LogarithmicTransposed, shape: Array, _weights: Array, x: Floats, bias: Floats | None = None
+    params: LogarithmicTransposed, shape: Array, _weights: Array, x: Singles, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     """Run a transposed convolution: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
     return transpose_conv.run(params.inner, shape, params.layer.weights[None], params.layer.inputs.apply(x), bias)

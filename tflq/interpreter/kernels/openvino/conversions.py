@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Node, Operands
-from tflq.interpreter.kernels.openvino.fake_quantise import Floats, level_indices, level_values, line_of, require_sound
+from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, level_values, line_of, require_sound
 from tflq.interpreter.kernels.openvino.levels import CODES, Levels, input_rule, levels_of, real_values
 from tflq.interpreter.layers.reals import RealLine
 from tflq.interpreter.operands.checks import require_type
@@ -114,7 +115,7 @@ def lower_fake_quantize(node: Node, operands: Operands) -> FakeQuantize:  # noqa
     return rule
 
 
-def run_fake_quantize(params: FakeQuantize, x: Floats) -> tuple[Array, ...]:
+def run_fake_quantize(params: FakeQuantize, x: Singles) -> tuple[Array, ...]:
     """Run FAKE_QUANTIZE: float32[S, ..., C] -> float32[S, ..., C]."""
     return (level_values(level_indices(x, params), params),)
 

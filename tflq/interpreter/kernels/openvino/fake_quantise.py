@@ -9,12 +9,10 @@ last place of a half (docs/openvino.md, 2).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import FakeQuantize
-
-Floats = NDArray[np.float32]
 
 
 def require_sound(rule: FakeQuantize, where: str) -> None:
@@ -45,7 +43,7 @@ def require_sound(rule: FakeQuantize, where: str) -> None:
             )
 
 
-def line_of(rule: FakeQuantize) -> tuple[Floats, Floats]:
+def line_of(rule: FakeQuantize) -> tuple[Singles, Singles]:
     """Return a and b of an index, float32 as the bounds are."""
     low, high = rule.input_low.astype(np.float32), rule.input_high.astype(np.float32)
     with np.errstate(all="ignore"):
@@ -53,7 +51,7 @@ def line_of(rule: FakeQuantize) -> tuple[Floats, Floats]:
         return scale, -low * scale
 
 
-def level_indices(x: Floats, rule: FakeQuantize) -> Floats:
+def level_indices(x: Singles, rule: FakeQuantize) -> Singles:
     """Return indices 0..levels-1 as float32[..., C]; bounds are scalars or [C] along the last axis. NaN gives 0.
 
     Ranges are taken literally, inverted ones included; `require_sound` refuses them.
@@ -69,7 +67,7 @@ def level_indices(x: Floats, rule: FakeQuantize) -> Floats:
     return np.asarray(found, np.float32)
 
 
-def level_values(index: Floats, rule: FakeQuantize) -> Floats:
+def level_values(index: Singles, rule: FakeQuantize) -> Singles:
     """Return index / (levels - 1) * (oh - ol) + ol, float32[..., C], each operation rounded."""
     low, high = rule.output_low.astype(np.float32), rule.output_high.astype(np.float32)
     return np.asarray(index / np.float32(rule.levels - 1) * (high - low) + low, np.float32)

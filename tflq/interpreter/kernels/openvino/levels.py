@@ -12,14 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles
 from tflq.errors import GraphError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Node, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.numerics.fixed_point import activation_bounds
-
-Doubles = NDArray[np.float64]
 
 CODES = (DType.INT8, DType.INT4, DType.INT16)
 _BOUNDS = ("input_low", "input_high", "output_low", "output_high")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Doubles, Integers
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulator_range
-from tflq.interpreter.kernels.openvino.levels import CODES, Doubles, Stored
+from tflq.interpreter.kernels.openvino.levels import CODES, Stored
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.layers.reals import RealMap
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map, requantise
 from tflq.interpreter.operands.checks import require_type
 

@@ -11,14 +11,9 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Doubles
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.kernels.openvino.levels import (
-    CODES,
-    Doubles,
-    Stored,
-    finish,
-    real_values,
-)
+from tflq.interpreter.kernels.openvino.levels import CODES, Stored, finish, real_values
 from tflq.interpreter.layers.reals import RealSum
 from tflq.interpreter.operands.checks import require_broadcast, require_type
 from tflq.interpreter.registry import Kernel

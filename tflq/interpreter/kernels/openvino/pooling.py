@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.openvino.levels import CODES, Stored
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.reduction_axes import lower_reduction
 from tflq.interpreter.operands.windows import window_of_node

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.numerics.transcendental import Floats
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def lower(node: Node, operands: Operands) -> LocalResponseNormalization:
     return LocalResponseNormalization(node.attributes.integer("radius", 0), bias, alpha, beta)
 
 
-def run(params: LocalResponseNormalization, x: Floats) -> tuple[Array, ...]:
+def run(params: LocalResponseNormalization, x: Singles) -> tuple[Array, ...]:
     """Run it: float32[S, N, H, W, C] -> float32[S, N, H, W, C]."""
     with np.errstate(all="ignore"):
         squares = x * x

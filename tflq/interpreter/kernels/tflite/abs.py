@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_unary
-from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import is_quantised, quantised_ends
 

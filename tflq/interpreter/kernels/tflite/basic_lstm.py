@@ -16,16 +16,11 @@ from typing import cast
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.numerics.fixed_point import (
-    Integers,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-    saturate,
-    wrap_int32,
-)
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier, rounding_divide_by_pot, saturate, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
 from tflq.interpreter.numerics.lookup_tables import look_up

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Blockwise, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
@@ -24,7 +24,6 @@ from tflq.interpreter.operands.block_scales import block_scales
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_default_layout
 
-Floats = NDArray[np.float32]
 _LARGEST_CODE = 128
 
 
@@ -42,8 +41,8 @@ class BlockwiseFullyConnected:
 
     keep_dimensions: bool
     size: int
-    scale: Floats
-    sums: Floats
+    scale: Singles
+    sums: Singles
     products: tuple[MatrixProduct, ...]
 
 
@@ -71,7 +70,7 @@ def lower_blockwise(node: Node, operands: Operands) -> BlockwiseFullyConnected:
     require_bias_size(bias, weights.shape[0])
     scale = block_scales(operands, 1, (DType.INT4,))
     blocks = np.split(operands.constant(1), scale.shape[1], axis=1)
-    sums: Floats = np.zeros(len(scale), np.float32)
+    sums: Singles = np.zeros(len(scale), np.float32)
     for b, block in enumerate(blocks):
         sums = sums + scale[:, b] * block.sum(axis=1, dtype=np.int64).astype(np.float32)
     products = tuple(prepare_product(block, _LARGEST_CODE) for block in blocks)
@@ -82,13 +81,13 @@ def run_blockwise(layer: BlockwiseFullyConnected, x: Array, weights: Array, bias
     """Run it: float32[S, ..., K], weights [O, K], bias [O] -> float32[S, rows, O], or [S, ..., O] with axes kept."""
     outputs, depth = weights.shape[1:]
     shape = output_shape(x.shape, (outputs, depth), layer.keep_dimensions)
-    rows = quantize_asymmetric(cast(Floats, x).reshape(x.shape[0], -1, depth))
-    total: Floats = np.zeros((*rows.scale.shape, outputs), np.float32)
+    rows = quantize_asymmetric(cast(Singles, x).reshape(x.shape[0], -1, depth))
+    total: Singles = np.zeros((*rows.scale.shape, outputs), np.float32)
     with np.errstate(all="ignore"):
         for b, product in enumerate(layer.products):
             codes = rows.codes[..., b * layer.size : (b + 1) * layer.size]
             total = total + accumulate_product(product, codes).astype(np.float32) * layer.scale[:, b]
         total = (total - rows.zero_point[..., None].astype(np.float32) * layer.sums) * rows.scale[..., None]
         if bias is not None:
-            total = total + cast(Floats, bias).reshape(bias.shape[0], 1, -1)
+            total = total + cast(Singles, bias).reshape(bias.shape[0], 1, -1)
     return (total.reshape(shape),)

@@ -14,8 +14,9 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.fixed_point import Integers, activation_range, scalar_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import activation_range, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, quantised_ends

@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Reals, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
 
@@ -32,7 +31,7 @@ class Dequantize:
         table: float32[256] by the raw bits of the code; None where there is none.
     """
 
-    scale: NDArray[np.floating]
+    scale: Reals
     zero_point: Integers
     table: Table | None = None
 
@@ -66,7 +65,7 @@ def run(params: Dequantize, x: Array) -> tuple[Array, ...]:
     return (_evaluate(params, x.astype(np.int64)),)
 
 
-def _evaluate(params: Dequantize, code: Integers) -> NDArray[np.float32]:
+def _evaluate(params: Dequantize, code: Integers) -> Singles:
     difference = (code - params.zero_point).astype(params.scale.dtype)
     return np.asarray(difference * params.scale, np.float32)
 

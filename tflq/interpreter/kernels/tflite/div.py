@@ -16,11 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.numerics.fixed_point import Integers, activation_range, quantize_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import activation_range, quantize_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
 from tflq.interpreter.numerics.lookup_tables import is_used

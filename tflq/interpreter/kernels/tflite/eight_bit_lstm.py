@@ -25,8 +25,8 @@ from functools import cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.accumulate import accumulate_product, prepare_product
@@ -38,7 +38,6 @@ from tflq.interpreter.kernels.tflite.integer_lstm import (
     require_integer_types,
 )
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     float_to_int32,
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_64,
@@ -65,8 +64,6 @@ INTERMEDIATES = 12
 _CELL_SCALE = np.float32(2.0**-15)
 _PLACES = {"forget": (3, 4, 5), "cell": (6, 7, 8), "output": (9, 10, 11)}
 """Intermediates of a gate: its sum, the part of the input, the part of the output state."""
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +95,9 @@ class EightBitGate:
 
     from_input: Part
     recurrent: Part
-    norm: Floats
+    norm: Singles
     norm_scale: np.float32
-    bias: Floats
+    bias: Singles
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,17 +246,17 @@ def _part(part: Part, x: Array) -> Integers:
     return multiply_by_quantized_multiplier(codes - part.zero_point, *part.scale)
 
 
-def _normalised(x: Floats) -> Floats:
+def _normalised(x: Singles) -> Singles:
     """Bring each row to mean 0 and deviation 1, sums in order; a row without variance is divided by 1e-4."""
     count = np.float32(x.shape[-1])
-    mean: Floats = _in_order(x) / count
-    variance: Floats = _in_order(x * x) / count - mean * mean
+    mean: Singles = _in_order(x) / count
+    variance: Singles = _in_order(x * x) / count - mean * mean
     with np.errstate(invalid="ignore"):
-        inverse: Floats = np.float32(1) / np.sqrt(np.where(variance == 0, np.float32(1e-8), variance))
+        inverse: Singles = np.float32(1) / np.sqrt(np.where(variance == 0, np.float32(1e-8), variance))
     return (x - mean) * inverse
 
 
-def _in_order(x: Floats) -> Floats:
+def _in_order(x: Singles) -> Singles:
     return np.add.accumulate(x, axis=-1)[..., -1:]
 
 
@@ -284,9 +281,9 @@ def _tanh_table(bits: int) -> Integers:
     return _codes(tanhf(_reals(bits)))
 
 
-def _reals(bits: int) -> Floats:
+def _reals(bits: int) -> Singles:
     return (np.arange(-(1 << 15), 1 << 15) * 2.0**-bits).astype(np.float32)
 
 
-def _codes(real: Floats) -> Integers:
+def _codes(real: Singles) -> Integers:
     return np.asarray(np.minimum(np.trunc(real * _UNIT), _ONE), np.int64)

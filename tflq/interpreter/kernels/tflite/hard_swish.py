@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     quantize_multiplier,
     saturate,
     saturating_doubling_high_mul_16,

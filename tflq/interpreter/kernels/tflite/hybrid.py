@@ -26,11 +26,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.graph import Array
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, round_half_away
-
-Floats = NDArray[np.float32]
+from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
 
 _VECTOR = 8
 """Elements that the vector loop takes at a time."""
@@ -47,23 +46,23 @@ class QuantisedRows:
     """
 
     codes: NDArray[np.int8]
-    scale: Floats
-    zero_point: NDArray[np.int64]
+    scale: Singles
+    zero_point: Integers
 
 
-def quantize_rows(x: Floats, asymmetric: bool) -> QuantisedRows:
+def quantize_rows(x: Singles, asymmetric: bool) -> QuantisedRows:
     """Quantise each row of x: float32[..., K]."""
     return quantize_asymmetric(x) if asymmetric else quantize_symmetric(x)
 
 
-def quantize_symmetric(x: Floats) -> QuantisedRows:
+def quantize_symmetric(x: Singles) -> QuantisedRows:
     """Quantise each row to -127..127; a row of zeros has scale 1."""
     with np.errstate(all="ignore"):
         nothing = np.float32(0)
-        reach: Floats = np.maximum(x.max(axis=-1, initial=nothing), -x.min(axis=-1, initial=nothing))
+        reach: Singles = np.maximum(x.max(axis=-1, initial=nothing), -x.min(axis=-1, initial=nothing))
         flat = reach == 0
-        scale: Floats = np.where(flat, np.float32(1), reach / np.float32(127))
-        inverse: Floats = np.where(flat, np.float32(0), np.float32(127) / reach)
+        scale: Singles = np.where(flat, np.float32(1), reach / np.float32(127))
+        inverse: Singles = np.where(flat, np.float32(0), np.float32(127) / reach)
         if np.isfinite(reach).all() and np.isfinite(inverse).all():
             codes = _rounded_within(x, inverse)
         else:
@@ -71,25 +70,25 @@ def quantize_symmetric(x: Floats) -> QuantisedRows:
     return QuantisedRows(codes, scale, np.zeros(reach.shape, np.int64))
 
 
-def quantize_asymmetric(x: Floats) -> QuantisedRows:
+def quantize_asymmetric(x: Singles) -> QuantisedRows:
     """Quantise each row to -128..127; a row of zeros has scale 1 and zero point 0."""
     with np.errstate(all="ignore"):
-        low: Floats = x.min(axis=-1, initial=np.float32(0))
-        high: Floats = x.max(axis=-1, initial=np.float32(0))
+        low: Singles = x.min(axis=-1, initial=np.float32(0))
+        high: Singles = x.max(axis=-1, initial=np.float32(0))
         flat = low == high
         step = (high - low).astype(np.float64) / 255.0
         from_low, from_high = low / step, high / step
         exact = np.where(128.0 + np.abs(from_low) < 127.0 + np.abs(from_high), -128.0 - from_low, 127.0 - from_high)
         zero_point = np.where(flat, 0, round_half_away(np.clip(np.nan_to_num(exact), -128, 127))).astype(np.int64)
-        scale: Floats = np.where(flat, 1, step).astype(np.float32)
-        inverse: Floats = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
+        scale: Singles = np.where(flat, 1, step).astype(np.float32)
+        inverse: Singles = np.where(flat | (scale == 0), 0, 1.0 / scale.astype(np.float64)).astype(np.float32)
         codes = np.clip(_rounded(x, inverse) + zero_point[..., None], -128, 127)
     return QuantisedRows(codes.astype(np.int8), scale, zero_point)
 
 
-def _rounded_within(x: Floats, inverse: Floats) -> NDArray[np.int8]:
+def _rounded_within(x: Singles, inverse: Singles) -> NDArray[np.int8]:
     """Return `_rounded` of products of at most 127 (1 + 2^-22): half more than that stays below 128."""
-    product: Floats = x * inverse[..., None]
+    product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
     rest = round_half_away(product[..., vectors:]) if vectors < x.shape[-1] else None
     product += np.copysign(np.float32(0.5), product)
@@ -99,8 +98,8 @@ def _rounded_within(x: Floats, inverse: Floats) -> NDArray[np.int8]:
     return codes
 
 
-def _rounded(x: Floats, inverse: Floats) -> NDArray[np.int64]:
-    product: Floats = x * inverse[..., None]
+def _rounded(x: Singles, inverse: Singles) -> Integers:
+    product: Singles = x * inverse[..., None]
     vectors = x.shape[-1] // _VECTOR * _VECTOR
     head = np.trunc(product[..., :vectors] + np.where(product[..., :vectors] < 0, np.float32(-0.5), np.float32(0.5)))
     return float_to_int32(np.concatenate([head, round_half_away(product[..., vectors:])], axis=-1))
@@ -146,7 +145,7 @@ def prepare_hybrid(weights: Array, blocks: bool = True) -> HybridProduct:
     )
 
 
-def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> NDArray[np.float32]:
+def hybrid_product(product: HybridProduct, rows: QuantisedRows) -> Singles:
     """Return the sums, rounded to float32: quantized values int8[..., K] -> float32[..., O]."""
     total = accumulate_product(product.prepared, rows.codes)
     if product.lowest is not None:
@@ -172,12 +171,12 @@ class HybridMatrix:
     scale: np.float32
     asymmetric: bool
 
-    def prepare(self, x: Floats) -> object:
+    def prepare(self, x: Singles) -> object:
         """Quantise each vector."""
         return quantize_rows(x, self.asymmetric)
 
-    def times(self, prepared: object) -> Floats:
+    def times(self, prepared: object) -> Singles:
         """Return the product in float32: f32(total) * f32(scale of the weights * scale of the vector)."""
         rows = cast(QuantisedRows, prepared)
-        result: Floats = hybrid_product(self.product, rows) * (self.scale * rows.scale)[..., None]
+        result: Singles = hybrid_product(self.product, rows) * (self.scale * rows.scale)[..., None]
         return result

@@ -15,16 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.products import exact_products
 from tflq.interpreter.kernels.tflite.hybrid import quantize_rows
 from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import require_type
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +35,7 @@ class HybridBatchMatmul(Adjoints):
     """
 
     asymmetric: bool
-    scale: Floats
+    scale: Singles
 
 
 def lower_hybrid(node: Node, operands: Operands) -> HybridBatchMatmul:

@@ -16,8 +16,8 @@ from enum import Enum
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import Convolution, Window, accumulate_convolution, prepare_convolution, window_of
@@ -27,7 +27,6 @@ from tflq.interpreter.kernels.tflite.hybrid import quantize_rows, signed_weights
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.windows import groups_of
 
-Floats = NDArray[np.float32]
 _LARGEST_SHIFTED_CODE = 255
 
 
@@ -58,7 +57,7 @@ class HybridConvolution:
     groups: int
     asymmetric: bool
     scaling: Scaling
-    scale: Floats
+    scale: Singles
     wrong_signs: bool
     minimum: np.float32
     maximum: np.float32
@@ -114,7 +113,7 @@ def run_hybrid(
 def _convolve(
     layer: HybridConvolution, made: tuple[Convolution, Convolution | None], x: Array, bias: Array | None
 ) -> Array:
-    quantised = quantize_rows(cast(Floats, x).reshape(*x.shape[:2], -1), layer.asymmetric)
+    quantised = quantize_rows(cast(Singles, x).reshape(*x.shape[:2], -1), layer.asymmetric)
     codes = quantised.codes.reshape(x.shape)
     image = quantised.scale[:, :, None, None, None]
     if layer.asymmetric:  # a padded tap then holds zero
@@ -130,7 +129,7 @@ def _convolve(
         else:
             real *= layer.scale
             real *= image
-        added: Floats = np.zeros((1, 1), np.float32) if bias is None else cast(Floats, bias) + np.float32(0)
+        added: Singles = np.zeros((1, 1), np.float32) if bias is None else cast(Singles, bias) + np.float32(0)
         return finish(real, added, layer.minimum, layer.maximum)  # what is added is no -0.0, so no sum is
 
 

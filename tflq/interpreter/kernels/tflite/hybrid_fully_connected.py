@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.float.vector_functions import activate, require_activation
@@ -35,7 +35,6 @@ from tflq.interpreter.operands.fully_connected import (
     require_default_layout,
 )
 
-Floats = NDArray[np.float32]
 WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
 
 
@@ -55,7 +54,7 @@ class HybridFullyConnected:
     keep_dimensions: bool
     asymmetric: bool
     activation: str
-    scale: Floats
+    scale: Singles
     is_sparse: bool
     product: HybridProduct | None
 
@@ -92,7 +91,7 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
     """Run it: float32[S, ..., K], weights [O, K], bias [O] -> float32[S, rows, O], or [S, ..., O] with axes kept."""
     outputs, depth = weights.shape[1:]
     shape = output_shape(x.shape, (outputs, depth), layer.keep_dimensions)
-    rows, start = cast(Floats, x).reshape(x.shape[0], -1, depth), cast(Floats | None, bias)
+    rows, start = cast(Singles, x).reshape(x.shape[0], -1, depth), cast(Singles | None, bias)
     if layer.product is not None:
         return (_multiply(layer, layer.product, rows, start).reshape(shape),)
     own = max(len(x), len(weights))
@@ -101,7 +100,7 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
     return (np.concatenate(each).reshape(own, *shape[1:]),)
 
 
-def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Floats, bias: Floats | None) -> Floats:
+def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Singles, bias: Singles | None) -> Singles:
     quantised = quantize_rows(rows, layer.asymmetric)
     with np.errstate(all="ignore"):
         start = np.float32(0) if bias is None else bias.reshape(bias.shape[0], 1, -1)
@@ -110,15 +109,15 @@ def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Floats,
             shifted = start - _offsets(layer, quantised) * product.row_sums.astype(np.float32)
             quantised = replace(quantised, zero_point=np.zeros_like(quantised.zero_point))
         total = hybrid_product(product, quantised) * (quantised.scale[..., None] * layer.scale)
-        result: Floats = shifted + total
+        result: Singles = shifted + total
         # TFLite skips the product where a whole input is zero: a bias of -0 stays
         result = np.where(rows.any(axis=(1, 2), keepdims=True), result, start)
         return activate(result, layer.activation)
 
 
-def _offsets(layer: HybridFullyConnected, rows: QuantisedRows) -> Floats:
+def _offsets(layer: HybridFullyConnected, rows: QuantisedRows) -> Singles:
     """Return what a row sum of the weights is multiplied by: float32[..., 1 or O]."""
     zero_point = rows.zero_point[..., None].astype(np.float32)
     scale = rows.scale[..., None]
-    offsets: Floats = scale * layer.scale * zero_point if layer.scale.size == 1 else scale * zero_point * layer.scale
+    offsets: Singles = scale * layer.scale * zero_point if layer.scale.size == 1 else scale * zero_point * layer.scale
     return offsets

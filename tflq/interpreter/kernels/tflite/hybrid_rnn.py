@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tflq.arrays import Singles
 from tflq.graph import Array, DType, Node, Tensor
 from tflq.interpreter.kernels.float.rnn import rnn_kernels
-from tflq.interpreter.kernels.float.rnn_cell import Addend, Floats
+from tflq.interpreter.kernels.float.rnn_cell import Addend
 from tflq.interpreter.kernels.tflite.hybrid import HybridMatrix, prepare_hybrid, signed_weights
 from tflq.interpreter.operands.checks import per_tensor, require_type
 
@@ -19,9 +20,9 @@ from tflq.interpreter.operands.checks import per_tensor, require_type
 class HybridAddend(HybridMatrix):
     """Integer weights whose product is added to a sum."""
 
-    def added(self, start: Floats, x: Floats) -> Floats:
+    def added(self, start: Singles, x: Singles) -> Singles:
         """Return start + the product."""
-        result: Floats = start + self.times(self.prepare(x))
+        result: Singles = start + self.times(self.prepare(x))
         return result
 
 

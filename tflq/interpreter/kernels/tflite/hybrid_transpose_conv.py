@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import TransposedWindow
@@ -19,8 +19,6 @@ from tflq.interpreter.kernels.float.convolution import finish, float_bounds
 from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.operands.windows import transposed_window
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class HybridTransposeConv:
     """
 
     place: TransposedWindow
-    scale: Floats
+    scale: Singles
     minimum: np.float32
     maximum: np.float32
 
@@ -71,7 +69,7 @@ def run_hybrid(layer: HybridTransposeConv, weights: Array, x: Array, bias: Array
         return (finish(total, added, layer.minimum, layer.maximum),)
 
 
-def _convolve(layer: HybridTransposeConv, weights: Array, x: Floats) -> Floats:
+def _convolve(layer: HybridTransposeConv, weights: Array, x: Singles) -> Singles:
     rows = quantize_asymmetric(x.reshape(*x.shape[:2], -1))
     codes = rows.codes.reshape(x.shape).astype(np.float32)
     codes -= rows.zero_point.astype(np.float32)[:, :, None, None, None]

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.accumulate import MatrixProduct, prepare_product
-from tflq.interpreter.numerics.fixed_point import Integers, round_half_away, scalar_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import round_half_away, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.gemmlowp_int16 import Table, logistic_table, tanh_table
 from tflq.interpreter.operands.checks import per_tensor, require_type
 from tflq.interpreter.operands.lstm import (

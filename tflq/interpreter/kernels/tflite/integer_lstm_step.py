@@ -14,11 +14,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import Array
 from tflq.interpreter.accumulate import accumulate_product
 from tflq.interpreter.kernels.tflite.integer_lstm import IntegerGate, IntegerLstm, LayerNorm, ScaledProduct
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
     saturate,

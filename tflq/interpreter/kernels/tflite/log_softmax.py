@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
 from tflq.interpreter.kernels.tflite.softmax import DIFFERENCE_BITS, SUM_BITS, Addends, addends_of
 from tflq.interpreter.numerics.fixed_point import (
     INT32_MIN,
-    Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier_smaller_than_one,
     rounding_divide_by_pot,

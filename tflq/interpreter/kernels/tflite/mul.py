@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.binary import PlainBinary, lower_plain, run_plain
 from tflq.interpreter.numerics.complex_product import ComplexProduct, lower_complex, run_complex
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     activation_range,
     quantize_multiplier,
     rounding_divide_by_pot,

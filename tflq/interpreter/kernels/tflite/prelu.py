@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.numerics.fixed_point import Integers, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
+from tflq.interpreter.numerics.fixed_point import scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.lookup_tables import is_used
 from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_alpha_fits, require_same_type, require_type

@@ -12,14 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.numerics.fixed_point import (
     INT32_MAX,
     INT32_MIN,
-    Integers,
     float_to_int32,
     quantize_multiplier,
     round_half_away,
@@ -51,7 +50,7 @@ class FromFloat:
         dtype: of the output.
     """
 
-    scale: NDArray[np.float32]
+    scale: Singles
     zero_point: Integers
     dtype: DType
 
@@ -108,7 +107,7 @@ def run(params: FromFloat | Requantise, x: Array) -> tuple[Array, ...]:
     return (_requantise(params, x.astype(np.int64)).astype(params.dtype.storage),)
 
 
-def quantize_reals(x: Array, scale: NDArray[np.float32], zero_point: Integers, dtype: DType) -> Array:
+def quantize_reals(x: Array, scale: Singles, zero_point: Integers, dtype: DType) -> Array:
     """Return clamp(int32(round_half_away(f32(x / scale))) + zero_point) as `dtype`.
 
     Args:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles, Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Tensor
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     activation_range,
     float_to_int32,
     multiply_by_quantized_multiplier,
@@ -66,7 +65,7 @@ class Rule:
     """
 
     rounding: Rounding
-    scale: NDArray[np.float64]
+    scale: Doubles
     multiplier: Integers
     shift: Integers
     accumulator_bits: int
@@ -116,9 +115,7 @@ class Rescale:
         return requantise(self.step_map, self.exact, accumulators, self.rule.dtype.storage)
 
 
-def make_rule(
-    node: Node, output: Tensor, scale: NDArray[np.float64], rounding: Rounding, accumulator_bits: int
-) -> Rule:
+def make_rule(node: Node, output: Tensor, scale: Doubles, rounding: Rounding, accumulator_bits: int) -> Rule:
     """Take zero point, fused activation and type from the output.
 
     Args:

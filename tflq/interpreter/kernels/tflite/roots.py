@@ -16,13 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tflite.quantised_function import lower_function
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.numerics.fixed_point import Integers, float_to_int32, scalar_multiplier, wrap_int32
+from tflq.interpreter.numerics.fixed_point import float_to_int32, scalar_multiplier, wrap_int32
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.integer_functions import inverse_square_root
@@ -112,7 +112,7 @@ def _rescale(data: Integers, multiplier: int, shift: int) -> Integers:
 
 
 def _real(output_scale: np.float32) -> FloatFunction:
-    def function(x: NDArray[np.floating]) -> NDArray[np.floating]:
+    def function(x: Reals) -> Reals:
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.float32(1) / np.sqrt(x.astype(np.float32))
         return np.asarray(np.where(x <= 0, np.float32(32767) * output_scale, root))

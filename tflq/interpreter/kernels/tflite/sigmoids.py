@@ -25,12 +25,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.tflite.sums import power_of_two_exponent
-from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.numerics.integer_functions import SIGMOID_TABLE
 from tflq.interpreter.numerics.lookup_tables import FloatFunction, Table, look_up, lut256, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
@@ -150,7 +150,7 @@ def _run(params: Sigmoid, x: Array) -> tuple[Array, ...]:
     return (look_up(params.table, x),)
 
 
-def _logistic(x: NDArray[np.floating]) -> NDArray[np.floating]:
+def _logistic(x: Reals) -> Reals:
     one = np.float32(1)
     with np.errstate(over="ignore"):
         exponential = np.exp(-x.astype(np.float64)).astype(np.float32)  # float64 rounded once: see docs/tflite.md
@@ -163,7 +163,7 @@ def _logistic_int16(x: Integers) -> Integers:
     return np.where(x >= 0, r + (1 << 9), (1 << 25) - r + (1 << 9) - 1) >> 10
 
 
-def _tanh(x: NDArray[np.floating]) -> NDArray[np.floating]:
+def _tanh(x: Reals) -> Reals:
     return np.tanh(x.astype(np.float64)).astype(np.float32)  # float64 rounded once: see docs/tflite.md
 
 

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Integers, Singles
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
+from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import (
-    Integers,
     quantize_multiplier,
     quantize_multiplier_greater_than_one,
     rounding_divide_by_pot,
 )
-from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import (
     bit_length,
@@ -151,7 +151,7 @@ def _require_output(source: DType, output: Tensor) -> None:
     scale, zero_point = per_tensor(output)
     wanted = 1.0 / (1 << output.dtype.bits) if source is DType.INT8 else 1.0 / 32768
     wanted_zero_point = -128 if source is DType.INT8 else 0
-    tolerance: NDArray[np.float32] = np.asarray(0.001 * wanted, np.float32)
+    tolerance: Singles = np.asarray(0.001 * wanted, np.float32)
     if zero_point != wanted_zero_point or abs(float(scale) - wanted) > tolerance:
         raise UnsupportedError(
             f"the output has scale {scale} and zero point {zero_point}; "

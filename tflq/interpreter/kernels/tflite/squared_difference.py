@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import Elementwise, lower_binary
 from tflq.interpreter.kernels.tflite.rescaled_sum import RescaledPair
-from tflq.interpreter.numerics.fixed_point import Integers, quantize_multiplier_smaller_than_one
+from tflq.interpreter.numerics.fixed_point import quantize_multiplier_smaller_than_one
 from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import per_tensor
 from tflq.interpreter.samples import align

@@ -19,11 +19,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
 from tflq.interpreter.kernels.float.svdf import finish
-from tflq.interpreter.kernels.float.vector_functions import Floats, require_activation
+from tflq.interpreter.kernels.float.vector_functions import require_activation
 from tflq.interpreter.kernels.tflite.hybrid import (
     HybridProduct,
     hybrid_product,
@@ -58,7 +59,7 @@ class HybridSvdf:
     activation: str
     asymmetric: bool
     scale: np.float32
-    time: Floats
+    time: Singles
     product: HybridProduct
 
 
@@ -89,9 +90,9 @@ def _lower_hybrid(node: Node, operands: Operands) -> HybridSvdf:
 
 def _run_hybrid(layer: HybridSvdf, x: Array, bias: Array | None, state: Array) -> tuple[Array, ...]:
     """Run it: float32[S, B, I], state [S, B, M * F] -> float32[S, B, U] and the new state."""
-    rows = quantize_rows(cast(Floats, x), layer.asymmetric)
+    rows = quantize_rows(cast(Singles, x), layer.asymmetric)
     newest = hybrid_product(layer.product, rows) * (rows.scale * layer.scale)[..., None] + np.float32(0)
-    return finish(layer.shapes, layer.activation, newest, layer.time, cast(Floats | None, bias), state)
+    return finish(layer.shapes, layer.activation, newest, layer.time, cast(Singles | None, bias), state)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflq.interpreter.numerics.fixed_point import Integers, wrap_int32
+from tflq.arrays import Integers
+from tflq.interpreter.numerics.fixed_point import wrap_int32
 from tflq.interpreter.recording.primitive import primitive
 
 

@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import GraphError
 from tflq.graph import Array, Tensor
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rule, make_rescale
-from tflq.interpreter.numerics.fixed_point import Integers
 
 Packed = TypeVar("Packed")
 Layer = TypeVar("Layer", bound="WeightedLayer[Any]")

@@ -16,8 +16,8 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Integers, Reals
 from tflq.graph import Array, DType, Node, Operands
-from tflq.graph.quantisation import FloatArray
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.kernels.tpu_mlir.scalars import (
@@ -29,7 +29,7 @@ from tflq.interpreter.kernels.tpu_mlir.scalars import (
     lower_factor,
     run_scalar,
 )
-from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_type
 from tflq.interpreter.registry import Kernel
@@ -57,7 +57,7 @@ class SumParams:
     sign: int
     dtype: DType
     zero_points: tuple[int, int, int] = (0, 0, 0)
-    scales: FloatArray | None = None
+    scales: Reals | None = None
     rescale: Multiplier | None = None
     one_shift: bool = False
     table: Array | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
@@ -17,7 +18,7 @@ from tflq.interpreter.accumulate.transposed import Transposed, accumulate_transp
 from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
 from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
-from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, Integers
+from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
 from tflq.interpreter.operands.windows import transposed_window

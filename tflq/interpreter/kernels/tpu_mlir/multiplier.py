@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tflq.arrays import Integers, Reals
 from tflq.errors import UnsupportedError
 from tflq.graph import Node
-from tflq.graph.quantisation import FloatArray
-from tflq.interpreter.numerics.fixed_point import Integers, round_half_away
+from tflq.interpreter.numerics.fixed_point import round_half_away
 
 LOWEST_SHIFT = -32
 HIGHEST_SHIFT = 30
@@ -34,7 +34,7 @@ class Multiplier:
 
     multiplier: Integers
     shift: Integers
-    scale: FloatArray
+    scale: Reals
 
 
 Search = Callable[[ArrayLike, int], Multiplier]
@@ -89,7 +89,7 @@ def is_manual(node: Node) -> bool:
     return node.attributes.text("formulas", "") == MANUAL
 
 
-def _checked(scale: ArrayLike) -> FloatArray:
+def _checked(scale: ArrayLike) -> Reals:
     scales = np.atleast_1d(np.asarray(scale, np.float64))
     bad = ~(np.isfinite(scales) & (scales > 0))
     if bad.any():

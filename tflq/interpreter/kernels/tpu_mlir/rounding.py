@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tflq.arrays import Integers
 from tflq.graph import DType
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.recording.primitive import primitive
 
 

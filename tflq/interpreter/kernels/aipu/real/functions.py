@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.arrays import Doubles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.activation import CLIP, FUSED, LEAKY, METHODS, NONE, PRELU, RELU, RELU6, SLOPE
 from tflq.interpreter.kernels.aipu.curve import METHODS as CURVES
 from tflq.interpreter.kernels.aipu.curve import OPERATORS, function_of
-from tflq.interpreter.kernels.aipu.multiplier import Doubles
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels, own
 from tflq.interpreter.operands.checks import require_choice
 

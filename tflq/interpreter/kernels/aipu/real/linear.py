@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import Window, sequential_convolution, sequential_product
@@ -13,11 +14,11 @@ from tflq.interpreter.accumulate.volumes import VolumeWindow, sequential_volume
 from tflq.interpreter.kernels.aipu.linear import transposed_of
 from tflq.interpreter.kernels.aipu.pooling import window_of
 from tflq.interpreter.kernels.aipu.real.functions import fused
-from tflq.interpreter.kernels.aipu.real.rules import Compute, Reals, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
 from tflq.interpreter.kernels.aipu.unweighted import BIASES
 
 
-def _constants(operands: Operands) -> tuple[Reals, Reals]:
+def _constants(operands: Operands) -> tuple[Singles, Singles]:
     """Return weights, and biases with the leading axis."""
     return own(operands, "weights")[0], own(operands, BIASES)
 
@@ -30,7 +31,7 @@ def _convolution(node: Node, operands: Operands) -> Compute:
         raise UnsupportedError(f"group={stated}: weights {weights.shape} do not fit an input of {x.shape}")
     window: Window = window_of(node, x, operands.output())
 
-    def compute(v: Reals) -> Array:
+    def compute(v: Singles) -> Array:
         return then(sequential_convolution(v, weights, window, groups) + biases)
 
     return compute
@@ -50,7 +51,7 @@ def _convolution_3d(node: Node, operands: Operands) -> Compute:
     window = VolumeWindow(kernel, stride, dilation, before, sizes)
     each = np.split(taps, groups, axis=-1)
 
-    def compute(v: Reals) -> Array:
+    def compute(v: Singles) -> Array:
         parts = np.split(v, groups, axis=-1)
         sums = [sequential_volume(part, own_taps, window) for part, own_taps in zip(parts, each, strict=True)]
         return then(np.concatenate(sums, axis=-1) + biases)
@@ -62,7 +63,7 @@ def _conv_transpose(node: Node, operands: Operands) -> Compute:
     (weights, biases), then = _constants(operands), fused(node, operands)
     spread, place = transposed_of(node, weights, operands.output())
 
-    def compute(v: Reals) -> Array:
+    def compute(v: Singles) -> Array:
         return then(sequential_transposed(v, spread, place) + biases)
 
     return compute
@@ -71,7 +72,7 @@ def _conv_transpose(node: Node, operands: Operands) -> Compute:
 def _fully_connected(node: Node, operands: Operands) -> Compute:
     (weights, biases), then, shape = _constants(operands), fused(node, operands), operands.output().shape
 
-    def compute(v: Reals) -> Array:
+    def compute(v: Singles) -> Array:
         sums = sequential_product(v.reshape(-1, weights.shape[1]), weights)
         return then((sums.reshape(len(v), -1, weights.shape[0]) + biases).reshape(len(v), *shape))
 
@@ -81,7 +82,7 @@ def _fully_connected(node: Node, operands: Operands) -> Compute:
 def _mat_mul(node: Node, _operands: Operands) -> Compute:
     turned = [node.attributes.boolean(key, False) for key in ("trans_a", "trans_b")]
 
-    def compute(a: Reals, b: Reals) -> Array:
+    def compute(a: Singles, b: Singles) -> Array:
         left, right = (np.swapaxes(x, -1, -2) if turn else x for x, turn in zip((a, b), turned, strict=True))
         return sequential_products(left, right)
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.eltwise import METHODS
 from tflq.interpreter.kernels.aipu.logical import COMBINE, COMPARE
 from tflq.interpreter.kernels.aipu.real.functions import fused
-from tflq.interpreter.kernels.aipu.real.rules import Compute, Reals, Rule, kernels
+from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels
 from tflq.interpreter.operands.checks import require_choice
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.interpreter.samples import align
@@ -51,7 +52,7 @@ def powers_of(_node: Node, _operands: Operands) -> Callable[[Array, Array], tupl
 
     def values(x: Array, p: Array) -> tuple[Array, ...]:
         base, exponent = align(np.asarray(x, np.float32), np.asarray(p, np.float32))
-        logarithm: Reals = np.log((np.abs(base) + EPSILON).astype(np.float64)).astype(np.float32)
+        logarithm: Singles = np.log((np.abs(base) + EPSILON).astype(np.float64)).astype(np.float32)
         product = np.multiply(logarithm, exponent).astype(np.float32)
         return logarithm, product, np.exp(product.astype(np.float64)).astype(np.float32)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Doubles
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.basic_lstm import refuse_lstm
 from tflq.interpreter.kernels.aipu.gru import blocks_of, refuse_gru, words_of
 from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
-
-Doubles = NDArray[np.float64]
 
 
 def _states(node: Node, operands: Operands) -> Callable[[Array, Array], list[Doubles]]:

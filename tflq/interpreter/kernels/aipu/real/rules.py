@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.activation import SLOPE
@@ -16,7 +16,6 @@ from tflq.interpreter.kernels.aipu.scales import required_constant
 from tflq.interpreter.kernels.aipu.unweighted import BIASES
 from tflq.interpreter.registry import Kernel
 
-Reals = NDArray[np.float32]
 Compute = Callable[..., Array | tuple[Array, ...]]
 """Arrays [S, *shape] of a layer's inputs, constants left out -> those of its outputs."""
 
@@ -48,9 +47,9 @@ class RealParams:
         return found if isinstance(found, tuple) else (found,)
 
 
-def own(operands: Operands, key: str) -> Reals:
+def own(operands: Operands, key: str) -> Singles:
     """Return a constant of the layer, with the leading axis of samples; raises as `required_constant`."""
-    constant: Reals = np.asarray(required_constant(operands, key).data, np.float32)[None]
+    constant: Singles = np.asarray(required_constant(operands, key).data, np.float32)[None]
     return constant
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tflq.arrays import Doubles, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.lrn import ACROSS, WITHIN, window_sums_of
-from tflq.interpreter.kernels.aipu.multiplier import Doubles
 from tflq.interpreter.kernels.aipu.norms import group_of, grouped, normalised_axes, weight_shape
-from tflq.interpreter.kernels.aipu.real.rules import Compute, Reals, kernels, own
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels, own
 from tflq.interpreter.kernels.aipu.reductions import CUMULATE_METHODS, REDUCE_METHODS
 from tflq.interpreter.kernels.aipu.scales import required_constant
 from tflq.interpreter.operands.checks import require_choice
@@ -40,7 +40,7 @@ def _reduce(node: Node, operands: Operands) -> Compute:
     return lambda x: function(x.astype(np.float64), axis=axes, keepdims=True)
 
 
-def square_sums_of(node: Node, operands: Operands) -> Callable[[Array], Reals]:
+def square_sums_of(node: Node, operands: Operands) -> Callable[[Array], Singles]:
     """Return the sums of squares whose root L2 is."""
     axes = _axes(node, operands)
     return lambda x: np.square(x.astype(np.float64)).sum(axis=axes, keepdims=True).astype(np.float32)
@@ -123,14 +123,14 @@ def _lrn(node: Node, operands: Operands) -> Compute:
     return lambda x: np.divide(x, (bias + alpha * mean_squares(x)) ** beta)
 
 
-def mean_squares_of(node: Node, _operands: Operands) -> Callable[[Array], Reals]:
+def mean_squares_of(node: Node, _operands: Operands) -> Callable[[Array], Singles]:
     """Return the mean of the squares: over `size` channels around each, or over the pixels inside the image.
 
     Source: Compass Optimizer, ops/LRN.py, placeholders.
     """
     method, size = require_choice(node, "method", (ACROSS, WITHIN)), node.attributes.integer("size")
 
-    def mean_squares(x: Array) -> Reals:
+    def mean_squares(x: Array) -> Singles:
         squares: Doubles = np.square(x.astype(np.float64))
         inside = (
             np.full_like(squares, size) if method == ACROSS else window_sums_of(method, size, np.ones_like(squares))

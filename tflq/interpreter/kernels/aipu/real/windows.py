@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
+from tflq.arrays import Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.accumulate import window_counts
 from tflq.interpreter.accumulate.image import padded, patches
 from tflq.interpreter.kernels.aipu.grid_sample import METHODS, PADDINGS, denormalised, mixed, pixels_at
 from tflq.interpreter.kernels.aipu.pooling import AVERAGE, MAXIMUM, window_of
-from tflq.interpreter.kernels.aipu.real.rules import Compute, Reals, kernels
+from tflq.interpreter.kernels.aipu.real.rules import Compute, kernels
 from tflq.interpreter.kernels.aipu.resize import BILINEAR, NEAREST, around, nearest, require_modes
 from tflq.interpreter.operands.checks import require_choice
 
@@ -26,9 +27,9 @@ def _pooling(node: Node, operands: Operands) -> Compute:
         counts = np.full(counts.shape, window.taps)
     outside = 0.0 if method == AVERAGE else -np.inf
 
-    def compute(v: Reals) -> Array:
+    def compute(v: Singles) -> Array:
         seen = patches(padded(v.reshape(-1, *v.shape[2:]), window, outside, v.dtype), window, output)
-        found: Reals = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
+        found: Singles = seen.max(axis=(3, 4)) if method == MAXIMUM else seen.sum(axis=(3, 4)) / np.maximum(counts, 1)
         return found.reshape(*v.shape[:2], *output, v.shape[4])
 
     return compute
@@ -45,7 +46,7 @@ def _resize(node: Node, operands: Operands) -> Compute:
     ((top, bottom), below), ((left, right), beside) = (around(old, new, mode) for old, new in sizes)
     below, beside = below[:, None, None], beside[:, None]
 
-    def compute(x: Reals) -> Array:
+    def compute(x: Singles) -> Array:
         lines = x[:, :, top] * (1 - below) + x[:, :, bottom] * below
         return np.add(lines[:, :, :, left] * (1 - beside), lines[:, :, :, right] * beside)
 
@@ -58,7 +59,7 @@ def _grid_sample(node: Node, operands: Operands) -> Compute:
     has_border = require_choice(node, "padding_mode", PADDINGS) == "BORDER"
     sizes, aligned = operands.input(0).shape[-2:0:-1], node.attributes.boolean("align_corners", False)
 
-    def of_image(image: Reals, grid: Reals) -> Array:
+    def of_image(image: Singles, grid: Singles) -> Array:
         places = [denormalised(grid[..., axis], n, aligned) for axis, n in enumerate(sizes)]
         if is_nearest:
             places = [np.rint(p) for p in places]
@@ -66,12 +67,12 @@ def _grid_sample(node: Node, operands: Operands) -> Compute:
         parts = [(p - w).astype(np.float32)[..., None] for p, w in zip(places, whole, strict=True)]
         read = partial(pixels_at, image, sizes, None if has_border else 0)
 
-        def mix(a: Reals, b: Reals, axis: int) -> Reals:
+        def mix(a: Singles, b: Singles, axis: int) -> Singles:
             return (a + (b - a) * parts[axis]).astype(np.float32)
 
         return read(whole[::-1]) if is_nearest else mixed(read, whole, mix)
 
-    def compute(x: Reals, grid: Reals) -> Array:
+    def compute(x: Singles, grid: Singles) -> Array:
         x, grid = (np.broadcast_to(v, (max(len(x), len(grid)), *v.shape[1:])) for v in (x, grid))
         pairs = zip(x, grid, strict=True)
         return np.stack([np.stack([of_image(*pair) for pair in zip(a, b, strict=True)]) for a, b in pairs])

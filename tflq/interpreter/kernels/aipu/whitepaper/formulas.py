@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import count, eltwise, logical, unweighted
@@ -45,7 +46,6 @@ from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, encode, i
 from tflq.interpreter.kernels.aipu.softmax import exponentials, require_short_axis
 from tflq.interpreter.kernels.aipu.tables import Table
 from tflq.interpreter.kernels.aipu.whitepaper.mirrored import MirroredParams, lower_mirrored
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu.curve import function_of
 from tflq.interpreter.kernels.aipu.multiplier import OutputCodes, codes_of
 from tflq.interpreter.kernels.aipu.scales import bits_of, code_limits, offset_of, scale_of
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.registry import Kernel
 
 EVEN, ODD, ABOUT_HALF = "even", "odd", "about a half"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.curves import curve_table, run_curve
 from tflq.interpreter.kernels.gap9.expressions.formula import Formula, constant
@@ -17,7 +18,6 @@ from tflq.interpreter.kernels.gap9.expressions.operators import Lowering
 from tflq.interpreter.kernels.gap9.expressions.steps import Step, run_steps, steps_of
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
 from tflq.interpreter.kernels.gap9.expressions.values import Value, rescaled
-from tflq.interpreter.numerics.fixed_point import Integers
 from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.samples import align

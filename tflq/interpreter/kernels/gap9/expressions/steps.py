@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Integers
 from tflq.graph import Array
 from tflq.interpreter.kernels.gap9.expressions.formula import Formula
 from tflq.interpreter.numerics import q15
-from tflq.interpreter.numerics.fixed_point import Integers, norm, saturate, wrap_int32
+from tflq.interpreter.numerics.fixed_point import norm, saturate, wrap_int32
 
 WRAPS, SATURATES = "wraps", "saturates"
 
