@@ -12,7 +12,8 @@ from tests.support.types import FLOAT32
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, GraphBuilder
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.plain.cast import NARROW, TYPES
+from tflq.interpreter.kernels.plain.cast import _CAST as TYPES
+from tflq.interpreter.kernels.plain.cast import _NARROW as NARROW
 
 EDGES = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 2.7, -2.7, 127.5, 128.0, -128.9, -129.0, 255.9, 256.0]
 EDGES += [32768.0, -32769.0, 65535.5, 65536.0, 2.0**31, -(2.0**31) - 500, 2.0**32, 2.0**63, -(2.0**63), 1e30, -1e30]

@@ -1,6 +1,10 @@
 """RNN, UNIDIRECTIONAL_SEQUENCE_RNN and BIDIRECTIONAL_SEQUENCE_RNN with float32 activations; the rule is in rnn_cell.py.
 
 Weights are float32 here, integers in tflite/hybrid_rnn.py.
+
+BIDIRECTIONAL_SEQUENCE_RNN: one cell forward, one backward. A second input with weights of its own is added in both
+cells. One without weights is the backward cell's input where time stands in front; with the batch in front TFLite reads
+the first input there too.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from tflq.arrays import Singles
-from tflq.errors import GraphError
+from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.float.rnn_cell import (
     Addend,
@@ -23,7 +27,6 @@ from tflq.interpreter.kernels.float.rnn_cell import (
     run_cell,
     spread,
 )
-from tflq.interpreter.kernels.float.two_rnns import TwoRnns, lower_two, run_two
 from tflq.interpreter.kernels.float.vector_functions import require_activation
 from tflq.interpreter.operands.checks import require_type
 from tflq.interpreter.registry import Kernel
@@ -134,6 +137,123 @@ def rnn_kernels(make: Callable[[Node], MakeAddend], hybrid: bool, kind: str) -> 
             "TFLite kernels/bidirectional_sequence_rnn.cc",
         ),
     }
+
+
+INPUT_COUNT = 12
+_FORWARD, _BACKWARD = (1, 2, 3, 4), (5, 6, 7, 8)
+_SECOND, _SECOND_WEIGHTS = 9, (10, 11)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoRnns:
+    """What BIDIRECTIONAL_SEQUENCE_RNN needs.
+
+    Attributes:
+        forward: the cell that runs from the beginning.
+        backward: the cell that runs from the end.
+        batch: sequences.
+        time: axis of time among [S, ...] of the input: 1 or 2.
+        merge: whether the outputs are joined along the last axis.
+        added: whether the second input is added in both cells.
+        own: whether the second input is the backward cell's input.
+        rounds: how often the sequence is run; the states go on from one to the next.
+    """
+
+    forward: RnnCell
+    backward: RnnCell
+    batch: int
+    time: int
+    merge: bool
+    added: bool
+    own: bool
+    rounds: int
+
+
+def lower_two(node: Node, operands: Operands, make: MakeAddend, hybrid: bool) -> TwoRnns:
+    """Gather the constants of both cells.
+
+    Args:
+        node: with activation, time_major, merge_outputs.
+        operands: 12 inputs.
+        make: packs weights; it checks their type.
+        hybrid: whether the weights are integers. With time in front TFLite's hybrid kernel then runs the whole sequence
+            once for each of its steps.
+
+    Raises:
+        UnsupportedError: another number of inputs, types, or a case in which TFLite reads beyond a tensor.
+        GraphError: shapes that contradict each other.
+    """
+    if len(operands.inputs) != INPUT_COUNT:
+        raise UnsupportedError(f"{len(operands.inputs)} inputs; the kernel takes {INPUT_COUNT}")
+    x, second = operands.input(0), operands.optional(_SECOND)
+    given = [operands.optional(p) is not None for p in _SECOND_WEIGHTS]
+    if len(x.shape) != 3 or given[0] != given[1] or (given[0] and second is None):
+        raise GraphError(f"input {x.shape} must have 3 axes, and a second input weights for both cells or none")
+    if second is not None and second.shape != x.shape:
+        raise UnsupportedError(f"second input {second.shape}; TFLite steps through it as through the first, {x.shape}")
+    for tensor in (x, *operands.outputs, *(() if second is None else (second,))):
+        require_type(tensor, (DType.FLOAT32,))
+    time_major = node.attributes.boolean("time_major", False)
+    merge = node.attributes.boolean("merge_outputs", False)
+    batch, steps = (x.shape[1], x.shape[0]) if time_major else (x.shape[0], x.shape[1])
+    asymmetric = node.attributes.boolean("asymmetric_quantize_inputs", False)
+    if hybrid and merge and time_major and batch > 1 and not asymmetric:
+        raise UnsupportedError("merged outputs of several sequences, time in front, symmetric: TFLite reads no address")
+    own = second is not None and not given[0] and time_major
+    forward, backward = (
+        _cell(node, operands, p, w if given[0] else None, batch, make)
+        for p, w in zip((_FORWARD, _BACKWARD), _SECOND_WEIGHTS, strict=True)
+    )
+    rounds = steps if hybrid and time_major else 1
+    return TwoRnns(forward, backward, batch, 1 if time_major else 2, merge, given[0], own, rounds)
+
+
+def run_two(params: TwoRnns, *arrays: Array | None) -> tuple[Array, ...]:
+    """Run both: float32[S, B, T, I] or [S, T, B, I] -> outputs (one if merged), then both hidden states."""
+    x, first, last = (cast(Singles, arrays[p]) for p in (0, _FORWARD[3], _BACKWARD[3]))
+    second = cast(Singles | None, arrays[_SECOND])
+    samples = max(len(x), len(first), len(last), 0 if second is None else len(second))
+    steps = _steps(params, x, samples)
+    others = None if second is None else _steps(params, second, samples)
+    states = [spread(state, params.batch, samples) for state in (first, last)]
+    outputs: list[Singles] = [steps, steps]
+    for _ in range(params.rounds):
+        for i, cell in enumerate((params.forward, params.backward)):
+            source = others if i and params.own and others is not None else steps
+            outputs[i], states[i] = run_cell(cell, source, states[i], others if params.added else None, bool(i))
+    shown = [np.moveaxis(o, 0, params.time) for o in outputs]
+    joined = [np.concatenate(shown, axis=-1)] if params.merge else shown
+    return (*joined, *(s.reshape(samples, *old.shape[1:]) for s, old in zip(states, (first, last), strict=True)))
+
+
+def _steps(layer: TwoRnns, x: Singles, samples: int) -> Singles:
+    return np.moveaxis(np.broadcast_to(x, (samples, *x.shape[1:])), layer.time, 0)
+
+
+def _cell(
+    node: Node,
+    operands: Operands,
+    positions: tuple[int, int, int, int],
+    second: int | None,
+    batch: int,
+    make: MakeAddend,
+) -> RnnCell:
+    weights, recurrent, units = check_cell(operands, positions, batch, operands.input(0).shape[-1])
+    for p in positions[2:]:
+        require_type(operands.input(p), (DType.FLOAT32,))
+    added = None
+    if second is not None:
+        tensor = operands.input(second)
+        if tensor.shape != weights.shape:
+            raise GraphError(f"tensor '{tensor.name}' has shape {tensor.shape}, it needs {(units, weights.shape[1])}")
+        added = make(tensor, operands.constant(second))
+    return RnnCell(
+        make(weights, operands.constant(positions[0])),
+        make(recurrent, operands.constant(positions[1])),
+        operands.constant(positions[2]).astype(np.float32),
+        require_activation(node.attributes.text("fused_activation_function", "none")),
+        added,
+    )
 
 
 KERNELS = rnn_kernels(lambda _: _float_addend, hybrid=False, kind="of float32, equal to TFLite bit for bit")

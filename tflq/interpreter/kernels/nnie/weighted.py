@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 from tflq.arrays import Singles
 from tflq.errors import GraphError, InputError, UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.float import fully_connected, transpose_conv
 from tflq.interpreter.kernels.float.convolution import FloatConvolution, run_convolution
 from tflq.interpreter.kernels.float.convolution import lower_convolution as lower_float
+from tflq.interpreter.kernels.float.products import (
+    FloatFullyConnected,
+    FloatTransposeConv,
+    lower_fully_connected,
+    lower_transpose_conv,
+    run_fully_connected,
+    run_transpose_conv,
+)
 from tflq.interpreter.kernels.nnie.inputs import InputQuantiser, input_quantiser
 from tflq.interpreter.kernels.nnie.logarithm import dequantise, quantise, true_form, z_of
 from tflq.interpreter.registry import Kernel
@@ -88,7 +95,7 @@ class LogarithmicProduct:
     """
 
     layer: WeightedLayer
-    product: fully_connected.FloatFullyConnected
+    product: FloatFullyConnected
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +108,7 @@ class LogarithmicTransposed:
     """
 
     layer: WeightedLayer
-    inner: transpose_conv.FloatTransposeConv
+    inner: FloatTransposeConv
 
 
 def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> LogarithmicConvolution:
@@ -114,7 +121,7 @@ def lower_convolution(node: Node, operands: Operands, channels_last: bool) -> Lo
 def lower_product(node: Node, operands: Operands) -> LogarithmicProduct:
     """Decide quantized values and shapes; raises as `lower_weights` and the float kernel."""
     layer = lower_weights(node, operands)
-    return LogarithmicProduct(layer, replace(fully_connected.lower(node, operands), constant=layer.weights))
+    return LogarithmicProduct(layer, replace(lower_fully_connected(node, operands), constant=layer.weights))
 
 
 def run_logarithmic_convolution(
@@ -131,19 +138,19 @@ def run_product(
 ) -> tuple[Array, ...]:
     """Run a fully connected layer: [S, ..., K], bias [O] -> [S, rows, O], float32."""
     quantised = params.layer.inputs.apply(x)
-    return fully_connected.run(params.product, quantised, params.layer.weights[None], bias)
+    return run_fully_connected(params.product, quantised, params.layer.weights[None], bias)
 
 
 def lower_transposed(node: Node, operands: Operands) -> LogarithmicTransposed:
     """Decide quantized values and place; raises as `lower_weights` and the float kernel."""
-    return LogarithmicTransposed(lower_weights(node, operands, 2), transpose_conv.lower(node, operands))
+    return LogarithmicTransposed(lower_weights(node, operands, 2), lower_transpose_conv(node, operands))
 
 
 def run_transposed(
     params: LogarithmicTransposed, shape: Array, _weights: Array, x: Singles, bias: Singles | None = None
 ) -> tuple[Array, ...]:
     """Run a transposed convolution: [S, N, H, W, C], bias [O] -> [S, N, OH, OW, O], float32."""
-    return transpose_conv.run(params.inner, shape, params.layer.weights[None], params.layer.inputs.apply(x), bias)
+    return run_transpose_conv(params.inner, shape, params.layer.weights[None], params.layer.inputs.apply(x), bias)
 
 
 _dense, _depthwise = (partial(lower_convolution, channels_last=last) for last in (False, True))

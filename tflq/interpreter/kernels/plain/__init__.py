@@ -6,10 +6,8 @@ from tflq.interpreter.registry import places
 
 PLAIN = places(
     __name__,
-    """
-    add_n bitcast bucketize cast cumsum fake_quant local_response_normalization pow rfft2d
-    stablehlo_rng_bit_generator
-    """,
+    "add_n bucketize cumsum fake_quant local_response_normalization pow rfft2d",
+    cast="bitcast cast",
     unary="ceil complex_abs cos floor imag logical_not neg real round sign sin square zeros_like",
     pairs="""
     atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift
@@ -19,5 +17,5 @@ PLAIN = places(
     arg_extreme="arg_max arg_min",
     reduction="reduce_all reduce_any reduce_max reduce_min",
     windows="reduce_window stablehlo_reduce_window",
-    random_numbers="multinomial random_standard_normal random_uniform",
+    random_numbers="multinomial random_standard_normal random_uniform stablehlo_rng_bit_generator",
 )

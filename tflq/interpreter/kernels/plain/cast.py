@@ -1,10 +1,14 @@
-"""CAST: the same number in another type; scales and zero points do not enter.
+"""CAST and BITCAST: another type, of the same number or of the same bits.
 
-Floats become integers toward zero, clamped to the type, NaN its largest number (so LiteRT; TensorFlow 2.21 leaves what
-does not fit to the processor). Integers wrap. float16 and bfloat16 are rounded from float32. A complex number gives its
-real part. Anything but 0 is true. int2, int4 and uint4 stand opposite float32 only.
+CAST: Floats become integers toward zero, clamped to the type, NaN its largest number (so LiteRT; TensorFlow 2.21 leaves
+what does not fit to the processor). Integers wrap. float16 and bfloat16 are rounded from float32. A complex number
+gives its real part. Anything but 0 is true. int2, int4 and uint4 stand opposite float32 only.
 
-Source: TFLite kernels/cast.cc.
+BITCAST: Elements of less than a byte become others of the same width only: TFLite takes them for bytes in its shapes.
+
+CAST: the same number in another type; scales and zero points do not enter. Source: TFLite kernels/cast.cc.
+BITCAST: the same bits as another type. Wider elements fall into a new last axis, narrower ones take it up. Source:
+TFLite kernels/bitcast.cc.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.errors import UnsupportedError
-from tflq.graph import Array, DType, Node, Operands
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.numerics.bfloat16 import narrow, numbers
 from tflq.interpreter.operands.checks import require_type
+from tflq.interpreter.registry import Kernel
 
-NARROW = (DType.INT2, DType.INT4, DType.UINT4)
-TYPES = (
+_NARROW = (DType.INT2, DType.INT4, DType.UINT4)
+_CAST = (
     DType.INT8,
     DType.INT16,
     DType.INT32,
@@ -44,21 +49,21 @@ class Cast:
     target: DType
 
 
-def lower(node: Node, operands: Operands) -> Cast:  # noqa: ARG001
+def _lower_cast(node: Node, operands: Operands) -> Cast:  # noqa: ARG001
     """Check the types.
 
     Raises:
         UnsupportedError: a pair that TFLite's kernel does not take.
     """
-    source = require_type(operands.input(0), (*TYPES, *NARROW))
-    target = require_type(operands.output(), (*TYPES, *NARROW))
+    source = require_type(operands.input(0), (*_CAST, *_NARROW))
+    target = require_type(operands.output(), (*_CAST, *_NARROW))
     for first, second in ((source, target), (target, source)):
-        if first in NARROW and second is not DType.FLOAT32:
+        if first in _NARROW and second is not DType.FLOAT32:
             raise UnsupportedError(f"{source.value} to {target.value}: {first.value} is cast from and to float32 only")
     return Cast(source, target)
 
 
-def run(params: Cast, x: Array) -> tuple[Array, ...]:
+def _run_cast(params: Cast, x: Array) -> tuple[Array, ...]:
     """Run CAST: T[S, *shape] -> U[S, *shape]."""
     target, value = params.target, numbers(params.source, x)
     if target is params.source:
@@ -80,3 +85,54 @@ def _saturated(x: Array, target: DType) -> Array:
     inside = (whole >= target.minimum) & (whole < float(target.maximum + 1))
     ends = np.where(whole < target.minimum, target.minimum, target.maximum).astype(target.storage)
     return np.where(inside, np.where(inside, whole, 0).astype(target.storage), ends)
+
+
+@dataclass(frozen=True)
+class Bitcast:
+    """The type and the shape of the result, of the model's own axes."""
+
+    output: DType
+    shape: tuple[int, ...]
+
+
+def _lower_bitcast(node: Node, operands: Operands) -> Bitcast:  # noqa: ARG001
+    """Decide the shape.
+
+    Raises:
+        UnsupportedError: one type has elements of whole bytes and the other has not.
+        GraphError: a last axis that does not make up one element.
+    """
+    source, output = operands.input(0), operands.output()
+    if source.dtype.bits == output.dtype.bits > 0:
+        return Bitcast(output.dtype, source.shape)
+    old, new = _bytes_of(source), _bytes_of(output)
+    if old > new:
+        return Bitcast(output.dtype, (*source.shape, old // new))
+    if not source.shape or source.shape[-1] != new // old:
+        raise GraphError(
+            f"the input {source.shape} of {source.dtype.value} must end with an axis of {new // old} to become "
+            f"{output.dtype.value}"
+        )
+    return Bitcast(output.dtype, source.shape[:-1])
+
+
+def _run_bitcast(params: Bitcast, x: Array) -> tuple[Array, ...]:
+    """Run BITCAST: T[S, *shape] -> U[S, *shape], with or without a last axis."""
+    output = params.output
+    raw = x.reshape(x.shape[0], -1).copy().view(output.storage)
+    if output.bits < 8:
+        codes = raw.astype(np.int16) & ((1 << output.bits) - 1)
+        raw = np.where(codes > output.maximum, codes - (1 << output.bits), codes).astype(output.storage)
+    return (raw.reshape(x.shape[0], *params.shape),)
+
+
+def _bytes_of(tensor: Tensor) -> int:
+    if tensor.dtype.bits % 8 or tensor.dtype.bits == 0:
+        raise UnsupportedError(f"tensor '{tensor.name}' is {tensor.dtype.value}; bitcast takes types of whole bytes")
+    return tensor.dtype.bits // 8
+
+
+KERNELS = {
+    "cast": Kernel(_lower_cast, _run_cast),
+    "bitcast": Kernel(_lower_bitcast, _run_bitcast),
+}

@@ -10,8 +10,8 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     """
-    abs batch_matmul concatenation dequantize div fully_connected hard_swish l2_normalization leaky_relu log_softmax mul
-    prelu quantize resize_bilinear softmax squared_difference svdf transpose_conv
+    abs batch_matmul concatenation fully_connected hard_swish l2_normalization resize_bilinear squared_difference svdf
+    transpose_conv
     """,
     clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
     comparison="equal greater greater_equal less less_equal not_equal",
@@ -19,9 +19,12 @@ _OWN = places(
     hybrid_rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",
     lstm="bidirectional_sequence_lstm lstm unidirectional_sequence_lstm",
     pools="average_pool_2d max_pool_2d",
-    quantised_function="elu exp gelu log",
+    mul="div mul",
+    prelu="leaky_relu prelu",
+    quantize="dequantize quantize",
+    quantised_function="elu exp gelu log rsqrt sqrt",
+    softmax="log_softmax softmax",
     reduction="mean reduce_prod sum",
-    roots="rsqrt sqrt",
     sigmoids="logistic tanh",
     sums="add sub",
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.float.lstm_constants import constant
+from tflq.interpreter.kernels.float.lstm import constant
 from tflq.interpreter.kernels.float.lstm_sequence import FloatGate, FloatLstm, cell_activation, clip_of
 from tflq.interpreter.kernels.tflite.hybrid import (
     HybridMatrix,

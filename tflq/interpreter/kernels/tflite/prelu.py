@@ -1,8 +1,15 @@
-"""PRELU: x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers.
+"""LEAKY_RELU and PRELU: x where x >= 0, else alpha * x, in TFLite's integer arithmetic (docs/tflite.md).
 
-v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
+LEAKY_RELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v, of f32(f32(s_i
+alpha) / s_o))). A negative alpha multiplies by its magnitude and negates after the rounding (TensorFlow 2.21 passes the
+negative multiplier on, which differs in exact ties only). int8, uint8, int16 with zero points 0.
+
+PRELU: v = x - z_i; y = clamp(z_o + MBQ(v, of f32(s_i / s_o))) for v >= 0, else clamp(z_o + MBQ(v * (a - z_a), of
 f32(f32(s_i s_a) / s_o))). int8 and uint8 with an alpha of the same type, int16 with an int8 alpha.
 
+LEAKY_RELU: x where x >= 0, else alpha x, in TFLite's integer arithmetic (docs/tflite.md). Source: TFLite
+kernels/activations.cc (LeakyReluPrepare) and internal/reference/leaky_relu.h.
+PRELU: x where x >= 0, else alpha * x with one alpha per element of a shape that broadcasts, in TFLite's integers.
 Source: TFLite kernels/activations.cc (PreluPrepare), internal/reference/prelu.h.
 """
 
@@ -16,10 +23,69 @@ from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import scalar_multiplier, wrap_int32
-from tflq.interpreter.numerics.lookup_tables import is_used
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
 from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
-from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_alpha_fits, require_same_type, require_type
+from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
+    per_tensor,
+    quantised_ends,
+    require_alpha_fits,
+    require_same_type,
+    require_type,
+)
+from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
+
+
+@dataclass(frozen=True, eq=False)
+class LeakyRelu:
+    """The params of one LEAKY_RELU.
+
+    Attributes:
+        input_zero_point: of the input.
+        output_zero_point: of the output.
+        identity_multiplier: int32, for v >= 0.
+        identity_shift: positive is left.
+        alpha_multiplier: int32, for v < 0; negative where alpha is.
+        alpha_shift: positive is left.
+        table: T[256] or T[65536], by the raw bits of the code.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    identity_multiplier: int
+    identity_shift: int
+    alpha_multiplier: int
+    alpha_shift: int
+    table: Table
+
+
+def _lower_leaky_relu(node: Node, operands: Operands) -> LeakyRelu:
+    """Decide the params.
+
+    Raises:
+        UnsupportedError: a type that TFLite's kernel does not take, or int16 with a zero point.
+        GraphError: a tensor without scale.
+    """
+    dtype, si, zi, so, zo = quantised_ends(operands, (*EIGHT_BITS, DType.INT16))
+    alpha = np.float32(node.attributes.real("alpha", 0.0))
+    alpha_multiplier, alpha_shift = scalar_multiplier(si * alpha / so)
+    multiplier, shift = scalar_multiplier(si / so)
+    sign = -1 if alpha_multiplier < 0 else 1
+
+    def entry(code: Integers) -> Integers:
+        value = code - zi
+        negative = sign * mbq(value, abs(alpha_multiplier), alpha_shift)
+        scaled = np.where(value >= 0, mbq(value, multiplier, shift), negative)
+        return np.clip(wrap_int32(scaled + zo), dtype.minimum, dtype.maximum)
+
+    table = make_table(entry, dtype, dtype)
+    return LeakyRelu(zi, zo, multiplier, shift, alpha_multiplier, alpha_shift, table)
+
+
+def _run_leaky_relu(params: LeakyRelu, x: Array) -> tuple[Array, ...]:
+    """Run LEAKY_RELU: T[S, *shape] -> T[S, *shape]."""
+    return (look_up(params.table, x),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +115,7 @@ class Prelu:
     pairs: Array | None = None
 
 
-def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
+def _lower_prelu(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     """Decide the params.
 
     Raises:
@@ -69,7 +135,7 @@ def lower(node: Node, operands: Operands) -> Prelu:  # noqa: ARG001
     return replace(params, pairs=make_pairs(lambda x, y: _compute(params, x, y), dtype, dtype, dtype))
 
 
-def run(params: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
+def _run_prelu(params: Prelu, x: Array, alpha: Array) -> tuple[Array, ...]:
     """Run PRELU: T[S, *shape], alpha [S or 1, ...] -> T[S, *shape]."""
     x, alpha = align(x, alpha)
     if is_used(params.pairs):
@@ -87,3 +153,9 @@ def _compute(params: Prelu, x: Integers, alpha: Integers) -> Integers:
     )
     result = wrap_int32(scaled + params.output_zero_point)
     return np.clip(result, params.dtype.minimum, params.dtype.maximum)
+
+
+KERNELS = {
+    "leaky_relu": Kernel(_lower_leaky_relu, _run_leaky_relu),
+    "prelu": Kernel(_lower_prelu, _run_prelu),
+}

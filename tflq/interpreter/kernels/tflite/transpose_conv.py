@@ -1,9 +1,15 @@
-"""TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md).
+"""TRANSPOSE_CONV in TFLite's integer arithmetic, and of float32 activations with int8 weights (docs/tflite.md).
 
-total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D (quantised_convolution.py): MBQ with
-the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless quantized_bias_type is int32. zw counts
-for uint8 only. float32 with int8 weights: hybrid_transpose_conv.py.
+Float32 activations with int8 weights: each image is quantised as one row with a zero point (hybrid.py). Every product
+goes to float32 by itself: total = f32(total + f32(f32(f32((q - z) w) sw[o]) * scale of the image)), in the order of
+accumulate/transposed.py; then the bias and the clamp. Source: TFLite kernels/transpose_conv.cc (EvalHybrid),
+internal/reference/transpose_conv.h.
 
+TRANSPOSE_CONV: total = sum of (w - zw) * (x - zi) over the taps that meet, + bias; then as CONV_2D
+(quantised_convolution.py): MBQ with the multiplier of each channel; int16 has int64 accumulators and MBQ64 unless
+quantized_bias_type is int32. zw counts for uint8 only.
+
+TRANSPOSE_CONV: TRANSPOSE_CONV in TFLite's integer arithmetic: int8, uint8, int16 with int8 weights (docs/tflite.md).
 Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpose_conv.h.
 """
 
@@ -13,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.arrays import Singles
+from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate.transposed import (
     Transposed,
@@ -20,14 +28,77 @@ from tflq.interpreter.accumulate.transposed import (
     accumulate_transposed,
     prepare_transposed,
 )
-from tflq.interpreter.kernels.float import transpose_conv as float_kernel
-from tflq.interpreter.kernels.float.transpose_conv import FloatTransposeConv
-from tflq.interpreter.kernels.tflite.hybrid_transpose_conv import HybridTransposeConv, lower_hybrid, run_hybrid
+from tflq.interpreter.kernels.float.convolution import finish, float_bounds
+from tflq.interpreter.kernels.float.products import FloatTransposeConv, lower_transpose_conv, run_transpose_conv
+from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
 from tflq.interpreter.kernels.tflite.quantised_convolution import effective_scale
 from tflq.interpreter.kernels.tflite.rescale import Rounding, make_rule, require_bias_scale
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
 from tflq.interpreter.operands.windows import transposed_window
+from tflq.interpreter.registry import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class HybridTransposeConv:
+    """What a hybrid TRANSPOSE_CONV needs.
+
+    Attributes:
+        place: window and output size.
+        scale: of the weights: float32[O].
+        minimum: lower bound of the fused activation; without one the smallest finite number.
+        maximum: upper bound.
+    """
+
+    place: TransposedWindow
+    scale: Singles
+    minimum: np.float32
+    maximum: np.float32
+
+
+def lower_hybrid(node: Node, operands: Operands) -> HybridTransposeConv:
+    """Check the operands.
+
+    Raises:
+        UnsupportedError: types other than float32 with int8 weights, or scales that fit no channel.
+        GraphError: shapes that contradict each other, or an output shape computed at run time.
+    """
+    weights, x, bias = operands.input(1), operands.input(2), operands.optional(3)
+    require_type(weights, (DType.INT8,))
+    for tensor in (x, operands.output(), *(() if bias is None else (bias,))):
+        require_type(tensor, (DType.FLOAT32,))
+    place = transposed_window(node, operands)
+    scale, outputs = weights.affine.scale.astype(np.float32), weights.shape[0]
+    if scale.size not in (1, outputs):
+        raise UnsupportedError(f"weights '{weights.name}' have {scale.size} scales; allowed are 1 or {outputs}")
+    return HybridTransposeConv(place, np.array(np.broadcast_to(scale, (outputs,))), *float_bounds(node))
+
+
+def run_hybrid(layer: HybridTransposeConv, weights: Array, x: Array, bias: Array | None) -> tuple[Array, ...]:
+    """Run it: weights int8[S or 1, O, KH, KW, C], x float32[S, N, H, W, C], bias [O] -> float32[S, N, OH, OW, O]."""
+    images = np.asarray(x, np.float32)
+    with np.errstate(all="ignore"):
+        if len(weights) == 1:
+            total = _convolve(layer, weights[0], images)
+        else:
+            each = [_convolve(layer, w, images[s % len(images)][None]) for s, w in enumerate(weights)]
+            total = np.concatenate(each)
+        added = None if bias is None else np.asarray(bias, np.float32)
+        return (finish(total, added, layer.minimum, layer.maximum),)
+
+
+def _convolve(layer: HybridTransposeConv, weights: Array, x: Singles) -> Singles:
+    rows = quantize_asymmetric(x.reshape(*x.shape[:2], -1))
+    codes = rows.codes.reshape(x.shape).astype(np.float32)
+    codes -= rows.zero_point.astype(np.float32)[:, :, None, None, None]
+    image = rows.scale[:, :, None, None, None]
+    taps = np.asarray(weights, np.float32)
+    total = np.zeros((*x.shape[:2], *layer.place.output, weights.shape[0]), np.float32)
+    for ky, kx, source, target in layer.place.taps((x.shape[2], x.shape[3])):
+        seen, pixels = total[target], codes[source]
+        for c in range(x.shape[-1]):
+            seen += pixels[..., c, None] * taps[:, ky, kx, c] * layer.scale * image
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +127,7 @@ class TransposeConv(WeightedLayer[Transposed]):
         return constants.rescale.apply(accumulate_transposed(constants.prepared, shifted))
 
 
-def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
+def _lower_transpose_conv(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv | FloatTransposeConv:
     """Decide the params; float32 is left to its own kernel (the first input, a shape, does not tell).
 
     Raises:
@@ -67,7 +138,7 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
     if x.dtype is DType.FLOAT32 and weights.dtype is DType.INT8:
         return lower_hybrid(node, operands)
     if x.dtype is DType.FLOAT32:
-        return float_kernel.lower(node, operands)
+        return lower_transpose_conv(node, operands)
     dtype = require_type(x, (*EIGHT_BITS, DType.INT16))
     require_same_type(x, output)
     require_type(weights, (DType.UINT8,) if dtype is DType.UINT8 else (DType.INT8,))
@@ -88,7 +159,7 @@ def lower(node: Node, operands: Operands) -> TransposeConv | HybridTransposeConv
     return with_constants(layer, weights.data, bias)
 
 
-def run(
+def _run_transpose_conv(
     params: TransposeConv | HybridTransposeConv | FloatTransposeConv,
     _shape: Array,
     weights: Array,
@@ -99,5 +170,10 @@ def run(
     if isinstance(params, HybridTransposeConv):
         return run_hybrid(params, weights, x, bias)
     if isinstance(params, FloatTransposeConv):
-        return float_kernel.run(params, _shape, weights, x, bias)
+        return run_transpose_conv(params, _shape, weights, x, bias)
     return (params.run(x, weights, bias),)
+
+
+KERNELS = {
+    "transpose_conv": Kernel(_lower_transpose_conv, _run_transpose_conv),
+}
