@@ -62,9 +62,9 @@ def _positive_inputs(graph: Graph) -> frozenset[int]:
 
 def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple[Pass, ...]:
     return (
-        Pass(find_columns, "NNTool's importer searches the file's graph"),
         Pass(_without_conversions, "types are chosen anew; nodes come back only where two of them meet"),
         Pass(state_ranges, "every type follows from a real range"),
+        Pass(lambda graph: find_columns(graph, options, positive), "NNTool's loader searches before anything is fused"),
         Pass(fold_pad, "NE16 and the cluster's convolutions pad by themselves"),
         Pass(
             lambda graph: merge_equal(graph, ("add", "mul", "minimum", "maximum")),

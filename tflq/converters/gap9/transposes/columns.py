@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflq.converters.gap9.affine_types import file_range
-from tflq.converters.gap9.operators import POOLS, departing, layer_of
+from tflq.converters.gap9.operators import departing, layer_of
 from tflq.converters.gap9.options import LayerOptions
-from tflq.converters.gap9.passes.global_pools import name_global_pools
-from tflq.converters.gap9.passes.separate_activations import implied_rectifier
+from tflq.converters.gap9.transposes.loaded import loaded
 from tflq.converters.gap9.transposes.places import Shape
 from tflq.converters.gap9.transposes.search import Reached, search
 from tflq.converters.gap9.twins import behind_thin
@@ -26,14 +24,23 @@ _MAY_BE = f"NNTool may permute its columns, or fails: {_SEARCH} in a way that is
 _FAILURE = f"NNTool fails: {_SEARCH} through operators with other numbers of channels (17.15)"
 
 
-def find_columns(graph: Graph) -> Graph:
-    """Return the file's graph with what NNTool's first search does to each fully connected layer (`columns`)."""
-    result, found = graph.copy(), search(name_global_pools(graph))
-    hidden = any(_behind_a_hidden_node(graph, node) for node in graph.nodes)
-    for index, node in enumerate(graph.nodes):
-        if node.operator == _DENSE:
-            state = _UNSURE if hidden and node.name in found else _state(graph, node, found)
-            result.nodes[index] = with_attributes(node, columns=state)
+def find_columns(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int]) -> Graph:
+    """Return the file's graph with what NNTool's first search does to each fully connected layer (`columns`).
+
+    Args:
+        graph: the file's, all computed tensors having ranges.
+        options: of each layer.
+        positive: graph inputs whose range began above 0.
+    """
+    dense = [i for i, node in enumerate(graph.nodes) if node.operator == _DENSE and _map_of(graph, node)]
+    if not dense:
+        return graph
+    result, first = graph.copy(), loaded(graph, options, positive)
+    found, nodes = search(first.graph), {node.name: node for node in first.graph.nodes}
+    for index in dense:
+        node = graph.nodes[index]
+        state = _state(first.graph, nodes[node.name], found)
+        result.nodes[index] = with_attributes(node, columns=state if first.typed or state == _APART else _UNSURE)
     return result
 
 
@@ -84,24 +91,18 @@ def vendor_columns(shape: Shape, first: bool, second: bool) -> Array:
 
 
 def _state(graph: Graph, node: Node, found: Mapping[str, Reached]) -> str:
-    reached, shape = found.get(node.name), graph.tensors[behind_thin(graph, node.inputs[0])[-1]].shape
-    if reached is None or len(shape) != 4 or sum(n > 1 for n in shape) < 2:
+    reached, shape = found.get(node.name), _map_of(graph, node)
+    if reached is None or shape is None:
         return _APART
     if not (reached.known and shape[0] == 1) and (reached.turned or not reached.fits or reached.moves):
         return _UNSURE
     return (_TURNED if reached.turned else _KEPT) if reached.fits else _FAILS
 
 
-def _behind_a_hidden_node(graph: Graph, node: Node) -> bool:
-    """Whether it is x + x of a pool whose range implies a ReLU6 but does not end at 6.
-
-    NNTool's loader puts a Quantize node between the two, which the search does not see here.
-    """
-    writer = graph.producers().get(node.inputs[0]) if node.operator == "add" and len(set(node.inputs)) == 1 else None
-    stated = file_range(graph.tensors[node.inputs[0]]) if writer is not None else None
-    if writer is None or stated is None or graph.nodes[writer].operator not in POOLS:
-        return False
-    return implied_rectifier(stated) == "relu6" and float(stated.maximum[0]) != 6
+def _map_of(graph: Graph, node: Node) -> Shape | None:
+    """Return the shape [N, H, W, C] of the map that a fully connected layer flattens; None where there is none."""
+    shape = graph.tensors[behind_thin(graph, node.inputs[0])[-1]].shape
+    return shape if len(shape) == 4 and sum(n > 1 for n in shape) > 1 else None
 
 
 def _permute(graph: Graph, index: int, shape: Shape, states: tuple[str, str]) -> None:

@@ -76,6 +76,7 @@ class _Builder:
         for i, unit in enumerate(self._units):
             for _, t in unit.inputs:
                 self._readers.setdefault(t, []).append(i)
+        self._once = self._made_once()
         self._places = [Place(self._name(unit), self._kind(unit)) for unit in self._units]
         self._before = {i: self._transpose(i, "in0") for i, p in enumerate(self._places) if p.kind is Kind.ORDERED}
         self._behind = {i: self._transpose(i, "out0") for i in self._before}
@@ -85,14 +86,17 @@ class _Builder:
 
     def transposes(self) -> list[Place]:
         """Join the places; return the transposes."""
-        found: list[tuple[Edge, tuple[int, int], tuple[int, int]]] = []
+        found: list[tuple[Edge, tuple[int, ...], tuple[int, int]]] = []
         sources = {t: Place(self._graph.tensors[t].name, Kind.THROUGH) for t in self._graph.inputs}
         sources |= {t: self._behind.get(i, self._places[i]) for t, i in self._writers.items()}
         for i, unit in enumerate(self._units):
-            for position, t in unit.inputs:
+            if self._once.get(unit.outputs[0], unit.outputs[0]) != unit.outputs[0]:
+                continue
+            for position, read in unit.inputs:
+                t = self._once.get(read, read)
                 if t in sources:
                     edge = self._edge(sources[t], self._before.get(i, self._places[i]), t)
-                    found.append((edge, (self._turn_of_reader(i), i), self._turn_of_operand(t, position)))
+                    found.append((edge, self._turn_of_reader(i), self._turn_of_operand(t, position)))
         for t in self._graph.outputs:
             if t in sources:
                 end = self._edge(sources[t], Place("output", Kind.THROUGH), t)
@@ -131,16 +135,49 @@ class _Builder:
     def _flattens(self, unit: Unit) -> bool:
         return unit.operator in _FLATTENING and len(self._graph.tensors[unit.outputs[0]].shape) == 2
 
-    def _turn_of_reader(self, i: int) -> int:
+    def _turn_of_reader(self, i: int) -> tuple[int, ...]:
         unit = self._units[i]
         while self._flattens(unit) and self._readers.get(unit.outputs[0]):
             unit = self._units[self._readers[unit.outputs[0]][0]]
+        if unit.operator == "quantize":
+            return 3, *self._turn_of_quantize(unit.outputs[0])
         fused = len(unit.nodes) > 1
         if unit.operator in _ORDERED:
-            return 4 + fused
-        if unit.operator == "quantize":
-            return 3
-        return 2 if fused else int(unit.operator == "fully_connected")
+            return 4 + fused, i
+        return 2 if fused else int(unit.operator == "fully_connected"), i
+
+    def _turn_of_quantize(self, tensor: int) -> tuple[int, ...]:
+        """Quantize nodes come as their readers did, and one reader's by operand."""
+        made = [tensor, *(t for t, first in self._once.items() if first == tensor)]
+        readers = [(i, p) for i, unit in enumerate(self._units) for p, t in unit.inputs if t in made]
+        return min(((*self._turn_of_reader(i), p) for i, p in readers), default=(len(self._units),))
+
+    def _made_once(self) -> dict[int, int]:
+        """Return what a Quantize node writes -> the same of the first such node, where NNTool has one for both.
+
+        They read one tensor, which nothing reads as it is: NNTool has no reshapes in front of fully connected layers.
+        """
+        found: dict[int, int] = {}
+        first: dict[tuple[int, object], int] = {}
+        for unit in self._units:
+            source = self._flattened(unit.inputs[0][1]) if unit.operator == "quantize" else None
+            if source is not None and self._read_by_quantize_alone(source):
+                (written,) = unit.outputs
+                found[written] = first.setdefault((source, self._graph.tensors[written].quantisation), written)
+        return found
+
+    def _flattened(self, tensor: int) -> int:
+        writer = self._writers.get(tensor)
+        if writer is None or not self._flattens(self._units[writer]):
+            return tensor
+        return self._flattened(self._units[writer].inputs[0][1])
+
+    def _read_by_quantize_alone(self, tensor: int) -> bool:
+        readers = [self._units[i] for i in self._readers.get(tensor, ())]
+        return tensor not in self._graph.outputs and all(
+            unit.operator == "quantize" or (self._flattens(unit) and self._read_by_quantize_alone(unit.outputs[0]))
+            for unit in readers
+        )
 
     def _turn_of_operand(self, tensor: int, position: int) -> tuple[int, int]:
         writer = self._writers.get(tensor)

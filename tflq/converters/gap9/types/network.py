@@ -112,6 +112,12 @@ class Network:
         """Return how many edges are in conflict, those of constants included."""
         return sum(e.in_conflict for e in self.edges()) + sum(self.open_constants.values())
 
+    def members_followed(self, unit: int) -> bool:
+        """Whether the members of a unit have other types than the unit, which did not follow a changed input."""
+        inner, outer = self.inner[unit], self.resolved[unit]
+        pairs = zip((*inner.inputs, *inner.outputs), (*outer.inputs, *outer.outputs), strict=True)
+        return not all(a.agrees(b) for a, b in pairs)
+
     def snapshot(self) -> Callable[[], None]:
         """Return a function that brings the present state back."""
         states = [(edge, edge.state) for edge in self.edges()]

@@ -30,6 +30,7 @@ _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
+_MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
 
@@ -73,6 +74,38 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
     network = _network(graph, units, flat, options, positive)
     _moved_last(network, _first_conversions(graph, units, flat, options, positive))
+    return _plan(graph, units, flat, network, options)
+
+
+def loader_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
+    """Decide the types that NNTool's loader gives: for SQ8 with 8 bits, and once.
+
+    Args:
+        graph: all computed tensors have ranges, which hold 0; without fusions, all on SQ8.
+        options: of each layer, `for_software`.
+        positive: graph inputs whose range began above 0.
+
+    Raises:
+        UnsupportedError: no types fit.
+    """
+    flat = _flattening(graph)
+    units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
+    return _plan(graph, units, flat, _network(graph, units, flat, options, positive), options)
+
+
+def for_software(options: Mapping[str, LayerOptions]) -> dict[str, LayerOptions]:
+    """Return the options with SQ8 and 8 bits everywhere."""
+    narrow = {name: replace(o, use_ne16=False, feature_bits=8, weight_bits=8) for name, o in options.items()}
+    return {name: replace(o, softmax_out_8bits=False, allow_asymmetric_out=False) for name, o in narrow.items()}
+
+
+def _plan(
+    graph: Graph,
+    units: list[Unit],
+    flat: Mapping[int, int],
+    network: Network,
+    options: Mapping[str, LayerOptions],
+) -> TypePlan:
     _decide(graph, units, network, options)
     types: dict[int, Affine] = {}
     conversions: dict[InputPlace, Affine] = {}
@@ -112,13 +145,7 @@ def _first_conversions(
     positive: frozenset[int],
 ) -> frozenset[EdgePlace]:
     """Return the edges on which NNTool puts Quantize nodes when it fuses: it then decides types for SQ8, 8 bits."""
-    software = [replace(unit, engine=SQ8 if unit.engine else "") for unit in units]
-    narrow = {
-        name: replace(
-            o, use_ne16=False, feature_bits=8, weight_bits=8, softmax_out_8bits=False, allow_asymmetric_out=False
-        )
-        for name, o in options.items()
-    }
+    software, narrow = [replace(unit, engine=SQ8 if unit.engine else "") for unit in units], for_software(options)
     network = _network(graph, software, flat, narrow, positive)
     try:
         _decide(graph, software, network, narrow)
@@ -178,8 +205,8 @@ def _taken_for_another(units: list[Unit], network: Network) -> list[int]:
 def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping[str, LayerOptions]) -> dict[int, str]:
     """Fusions that NNTool does not compute rightly as they are typed.
 
-    A filter's whose readers take it for another type. Pools with a ReLU behind them that get unsigned types: NNTool's
-    fusion of the two has a signed kernel alone.
+    A filter's whose readers take it for another type; an Add's whose members have followed an input where it has not.
+    Pools with a ReLU behind them that get unsigned types: NNTool's fusion of the two has a signed kernel alone.
 
     Raises:
         UnsupportedError: with numerics=nntool.
@@ -187,11 +214,14 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     found = {units[number].nodes[0]: _TAKEN for number in _taken_for_another(units, network)}
     for number, unit in enumerate(units):
         written = network.resolved[number].outputs[0].codes
-        if unit.operator not in POOLS or len(unit.nodes) == 1 or written.signed:
+        if len(unit.nodes) == 1 or unit.is_filter:
             continue
         first = unit.nodes[0]
-        found[first] = _WIDE_POOL if written == UINT16 else _POOL
-        if options[layer_of(graph.nodes[first])].numerics == "nntool":
+        if unit.operator in POOLS and not written.signed:
+            found[first] = _WIDE_POOL if written == UINT16 else _POOL
+        elif network.members_followed(number):
+            found[first] = _MEMBERS
+        if first in found and options[layer_of(graph.nodes[first])].numerics == "nntool":
             raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it as it stands")
     return found
 

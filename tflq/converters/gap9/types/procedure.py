@@ -147,7 +147,8 @@ class _Attempt:
     def down(self, edge: Edge, way: Way) -> None:
         """Let the consumer follow what the producer writes, and its readers.
 
-        A concatenation then takes the largest scale that arrives, whatever its readers want.
+        A concatenation then takes the largest scale that arrives, whatever its readers want. A fusion does not follow
+        where an operand would take another type than comes; its members have followed where that is not the first.
         """
         if edge.consumer == GRAPH_OUTPUT:
             assert edge.state.written is not None
@@ -161,12 +162,16 @@ class _Attempt:
         if resolver.is_filter and resolver.is_fusion:
             self._keep(unit, way)
             return
-        joins = resolver.operators[0].name in CONCATENATIONS
-        demands = (None,) * len(self.network.tensors_out[unit]) if joins else self._demands(unit)
+        network, joins = self.network, resolver.operators[0].name in CONCATENATIONS
+        demands = (None,) * len(network.tensors_out[unit]) if joins else self._demands(unit)
         found = resolver.forward(self._arrived(unit), demands)
         if found is None:
             return
-        self._set(unit, found)
+        agreeing = [wanted.agrees(came) for wanted, came in zip(found.inputs, self._arrived(unit), strict=True)]
+        if not resolver.is_fusion or all(agreeing):
+            self._set(unit, found)
+        elif agreeing[0]:
+            network.inner[unit] = found
         self._go_up(unit, edge, way)
         self._go_down(unit, None, way)
 
