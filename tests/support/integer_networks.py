@@ -7,17 +7,18 @@ import numpy as np
 from tflq.graph import Affine, DType, Graph, GraphBuilder
 
 Shape = tuple[int, int, int]
+Pair = tuple[int, int]
 
 
 class IntegerNetwork:
-    """Grows a graph layer by layer; tensors of one network share a type."""
+    """Grows a graph layer by layer; tensors of one network share a type. Shape and strides are drawn unless given."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, shape: Shape | None = None, strides: Pair | None = None) -> None:
+        self.strides = strides
         self.rng = np.random.default_rng(seed)
         self.builder = GraphBuilder(f"integers_{seed}")
         self.dtype = (DType.INT8, DType.UINT8)[int(self.rng.integers(4) == 0)]
-        height, width, channels = (int(n) for n in self.rng.integers((1, 1, 1), (15, 15, 20)))
-        self.shape: Shape = (height, width, channels)
+        self.shape: Shape = shape or tuple(self.rng.integers((1, 1, 1), (15, 15, 20)).tolist())
         self.affine = self.quantisation()
         self.x = self.builder.input("x", (1, *self.shape), self.dtype, self.affine)
 
@@ -37,9 +38,9 @@ class IntegerNetwork:
         self.end()
         return self.builder.build([self.x])
 
-    def windowed(self, operator: str, outputs: int, inputs: list[int], kernel: tuple[int, int], **more: object) -> None:
+    def windowed(self, operator: str, outputs: int, inputs: list[int], kernel: Pair, **more: object) -> None:
         """Add a layer with a window: output sizes as TFLite has them."""
-        strides = self.rng.integers(1, 3, 2)
+        strides = self.rng.integers(1, 3, 2) if self.strides is None else np.array(self.strides)
         dilations = self.rng.integers(1, 3, 2) if "pool" not in operator and max(strides) == 1 else np.ones(2, int)
         extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
         fits = all(size >= extent for size, extent in zip(self.shape[:2], extents, strict=True))
@@ -73,7 +74,7 @@ class IntegerNetwork:
         bias = Affine(size, np.zeros(size.size, np.int64), channel, 32, True)
         return weights, self.builder.constant("b", self.rng.integers(-2000, 2000, outputs).astype(np.int32), bias)
 
-    def kernel(self) -> tuple[int, int]:
+    def kernel(self) -> Pair:
         return int(self.rng.integers(1, 5)), int(self.rng.integers(1, 5))
 
     def convolution(self) -> None:
@@ -153,3 +154,13 @@ def integer_network(seed: int, layers: int | None = None) -> Graph:
     """Return a random network: the same for the same seed."""
     network = IntegerNetwork(seed)
     return network.grow(int(network.rng.integers(1, 7)) if layers is None else layers)
+
+
+def depthwise_network(seed: int, shape: Shape | None = None, strides: Pair | None = None) -> Graph:
+    """Return a depthwise layer, of as many channels as fill vectors, alone or with its neighbours, or do not."""
+    rng = np.random.default_rng(seed)
+    channels = int(rng.choice([1, 2, 3, 4, 8, 12, 16, 24, 32, 40, 64, 72, 128]))
+    drawn = int(rng.integers(1, 12)), int(rng.integers(1, 18)), channels
+    network = IntegerNetwork(seed, shape or drawn, strides)
+    network.depthwise()
+    return network.builder.build([network.x])

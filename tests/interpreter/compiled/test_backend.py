@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support import c_compiler
-from tests.support.integer_networks import integer_network
+from tests.support.integer_networks import depthwise_network, integer_network
 from tests.support.tracked import ROOT
 from tflq.analysis.executions import for_target
 from tflq.converters.settings import parse_settings
@@ -75,6 +75,18 @@ def test_the_model_in_the_package_in_every_arithmetic(target: str) -> None:
 def test_random_networks(seed: int) -> None:
     compiled = require_equal(integer_network(seed), seed)
     assert len(compiled.in_numpy()) < len(compiled.graph.nodes)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_depthwise_layers(seed: int) -> None:
+    require_equal(depthwise_network(seed), seed)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("channels", [8, 16, 32, 64])
+def test_depthwise_layers_whose_neighbours_fill_a_vector(channels: int, strides: tuple[int, int]) -> None:
+    for seed in range(4):
+        require_equal(depthwise_network(seed, (5, 16, channels), strides), seed)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -191,30 +191,52 @@ class Packer:
             wide = wide if is_whole else 1
             layer.pieces, layer.piece_apart = wide, window.stride[1] * x.pixel
         down = np.arange(window.kernel[0])[:, None] * window.dilation[0] * x.row
-        steps = (down + np.arange(window.kernel[1]) * window.dilation[1] * x.pixel).reshape(-1)
-        taps = np.tile(form.weights.reshape(len(form.weights), -1).T, wide)
-        layer.groups = steps.size
-        blocks = padded(taps, width).reshape(steps.size, -1, self.library.lanes, self.library.group).swapaxes(0, 1)
+        steps = down + np.arange(window.kernel[1]) * window.dilation[1] * x.pixel
+        taps = np.tile(form.weights.reshape(len(form.weights), -1).T, wide).reshape(*steps.shape, -1)
+        x_at, y_at = (at[::wide] for at in self._image(window, x, y))
         if self.library.multiplies_bytes:
-            alone = np.zeros((*blocks.shape[:2], 4, *blocks.shape[2:]), np.int8)  # four factors, a byte's weight each
-            for q in range(4):
-                alone[:, :, q, :, q] = blocks[:, :, :, q]
-            start = self._arranged(padded(taps.sum(axis=0, dtype=np.int64)[None] * x.least, width), width)
-            fill(layer, self.owned, weights=alone, start=start.astype(np.int32))
+            layer.outputs = 1
+            is_high = (window.kernel[0], window.stride[0], window.dilation[0]) == (3, 1, 1) and y.height > 1
+            if is_high and layer.pieces == 1:
+                layer.outputs = 2
+                x_at, y_at = in_pairs(x_at.reshape(y.height, -1), y_at.reshape(y.height, -1))
+            self._set_interleaved(layer, taps, steps, x)
         else:
-            fill(layer, self.owned, weights=blocks.astype(np.float32))
+            layer.groups = steps.size
+            blocks = padded(taps, width).reshape(steps.size, -1, width).swapaxes(0, 1)
+            fill(layer, self.owned, weights=blocks.astype(np.float32), steps=steps.astype(np.int32))
             if wide == 1 and (window.kernel, window.stride[1], window.dilation[1]) == ((3, 3), 1, 1):
                 layer.neighbours = next((n for n in NEIGHBOURS if y.width % n == 0), 0)
-        fill(layer, self.owned, steps=steps.astype(np.int32))
         self._set_map(layer, form.maps, wide, clamp, width)
-        x_at, y_at = self._image(window, x, y)
-        self._set_pixels(layer, x_at[::wide], y_at[::wide])
+        self._set_pixels(layer, x_at, y_at)
         return layer
 
+    def _set_interleaved(self, layer: CLayer, taps: Array, steps: Array, x: Buffer) -> None:
+        """Set weights and steps of a depthwise layer of bytes: taps [height, width, C] in groups of four.
+
+        The groups of outputs in pairs are the columns: three rows and a zero for the upper one, a zero and three rows
+        for the lower. Others have the taps in order; behind the last one the factors are zeros.
+        """
+        lanes, width = self.library.lanes, self.library.lanes * self.library.group
+        start = padded(taps.sum(axis=(0, 1), dtype=np.int64)[None] * x.least, width)
+        if layer.outputs == 2:
+            zero = np.zeros_like(taps[:1])
+            each = np.stack([np.concatenate([taps, zero]), np.concatenate([zero, taps])]).transpose(2, 0, 1, 3)
+            places = (steps[0] + np.arange(4)[:, None] * x.row).T
+        else:
+            each = padded(taps.reshape(steps.size, -1).T, 4).T.reshape(-1, 1, 4, taps.shape[2])
+            places = np.pad(steps.reshape(-1), (0, -steps.size % 4), mode="edge")
+        layer.groups = len(each)
+        by_lane = self._arranged(padded(each, width).reshape(-1, start.shape[1]), width)
+        by_lane = by_lane.reshape(layer.groups, layer.outputs, 4, -1, 4, lanes).transpose(3, 0, 1, 4, 5, 2)
+        arrays = {"weights": by_lane.astype(np.int8), "start": self._arranged(start, width).astype(np.int32)}
+        fill(layer, self.owned, steps=places.astype(np.int32).reshape(-1), **arrays)
+
     def _arranged(self, values: Array, width: int) -> Array:
-        """Return channels [rows, C] in the order of sums: in a vector of bytes, those of each place in four follow."""
-        lanes = self.library.lanes
-        order = values.reshape(len(values), values.shape[1] // width, lanes, width // lanes)
+        """Return channels [rows, C] in the order of sums: interleaved bytes are fours of each quarter."""
+        if width == self.library.lanes:
+            return values
+        order = values.reshape(len(values), values.shape[1] // width, width // 16, 4, 4)
         found: Array = order.swapaxes(2, 3).reshape(values.shape)
         return found
 
@@ -347,6 +369,15 @@ def in_fours(x_at: Offsets) -> tuple[Offsets, int]:
     starts = [np.minimum(row[::4], row[-1] - 3) for row in rows]
     order: Offsets = (np.concatenate(starts)[:, None] + np.arange(4, dtype=np.int32)).reshape(-1)
     return (order, apart) if order.size <= MOST_TWICE * every.size else (every, 0)
+
+
+def in_pairs(x_at: Offsets, y_at: Offsets) -> tuple[Offsets, Offsets]:
+    """Return the inputs of outputs [rows, columns] in pairs below each other, and the pairs in order.
+
+    The last pair of an odd number of rows overlaps the one before.
+    """
+    upper = np.minimum(np.arange(0, len(x_at), 2), len(x_at) - 2)
+    return x_at[upper].reshape(-1), np.stack([y_at[upper], y_at[upper + 1]], axis=-1).reshape(-1)
 
 
 def padded(values: Array, multiple: int, filling: int = 0) -> Array:

@@ -50,6 +50,9 @@ typedef __m512i whole_vector;
 typedef __m256i whole_vector;
 #endif
 
+#ifdef DOT
+#define FLIPPED(bytes) (whole_vector)((ints)(bytes) ^ all_ints((int32_t)0x80808080)) /* x + 128 of signed bytes x */
+#endif
 #ifndef TO_DOUBLES
 #define TO_DOUBLES(x) __builtin_convertvector(x, doubles)
 #endif
@@ -141,15 +144,17 @@ INLINE ints rounded(reals x)
 }
 
 #ifdef DOT
-/* Four vectors of whole numbers as bytes: less `least`, within `bottom` and `top`. Of each four lanes, those of all vectors
- * follow each other. */
+/* Four vectors of whole numbers as bytes: less `least`, which is 0 or -128, within `bottom` and `top`. Of each four lanes,
+ * those of all vectors follow each other. */
 INLINE whole_vector packed_bytes(const ints *found, int32_t least, int32_t bottom, int32_t top)
 {
-    const whole_vector shift = V(set1_epi16)((int16_t)-least);
-    const whole_vector low = V(adds_epi16)(V(packs_epi32)((whole_vector)found[0], (whole_vector)found[1]), shift);
-    const whole_vector high = V(adds_epi16)(V(packs_epi32)((whole_vector)found[2], (whole_vector)found[3]), shift);
-    const whole_vector bytes = V(max_epu8)(V(packus_epi16)(low, high), V(set1_epi8)((char)bottom));
-    return V(min_epu8)(bytes, V(set1_epi8)((char)top));
+    const whole_vector low = V(packs_epi32)((whole_vector)found[0], (whole_vector)found[1]);
+    const whole_vector high = V(packs_epi32)((whole_vector)found[2], (whole_vector)found[3]);
+    whole_vector bytes = least ? FLIPPED(V(packs_epi16)(low, high)) : V(packus_epi16)(low, high);
+    if (bottom > 0 || top < 255) {
+        bytes = V(min_epu8)(V(max_epu8)(bytes, V(set1_epi8)((char)bottom)), V(set1_epi8)((char)top));
+    }
+    return bytes;
 }
 
 /* The same in the order of vectors. */
@@ -161,16 +166,6 @@ INLINE ints in_order(whole_vector packed)
     const ints at = {0, 4, 1, 5, 2, 6, 3, 7};
 #endif
     return (ints)PERMUTE(packed, (whole_vector)at);
-}
-
-/* The same where the vectors hold each fourth byte. */
-INLINE ints in_turn(whole_vector packed)
-{
-    ints at;
-    for (int c = 0; c < LANES; c++) {
-        at[c] = 0x0C080400 + 0x01010101 * (c % 4);
-    }
-    return (ints)V(shuffle_epi8)(packed, (whole_vector)at);
 }
 #endif
 
