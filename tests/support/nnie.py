@@ -59,6 +59,7 @@ def run_in_opencv(
     for s in range(len(inputs[0])):
         for number, array in enumerate(inputs):
             x = array[s]
+            x = x[:, None] if x.ndim == 3 else x
             x = x.reshape(*x.shape, 1, 1) if x.ndim == 2 else x.transpose(0, 3, 1, 2)
             net.setInput(np.ascontiguousarray(x), "data" if len(inputs) == 1 else f"data{number}")
         y = net.forward(output) if output else net.forward()

@@ -173,7 +173,7 @@ def follows_input(_node: Node, operands: Operands) -> bool:
 
 def code_type(affine: Affine) -> DType:
     """Return the element type that holds quantized values."""
-    bits = next(b for b in (8, 16, 32) if affine.bits <= b)
+    bits = next(b for b in (8, 16, 32, 64) if affine.bits <= b)
     return DType(f"{'int' if affine.signed else 'uint'}{bits}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -144,9 +145,10 @@ def _read_softmax(file: ir.FromFile) -> ir.Params:
 
 
 def _log_softmax(_node: Node, operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Always -16..0, signed, of the input's width."""
+    """Always -16..0, signed, of the input's width, with all quantized values."""
     bits = bits_of(operands.input(0))
-    return (typed(type_of_range(LOWEST, 0, bits, True, options.is_symmetric, options.restricted)),)
+    affine = type_of_range(LOWEST, 0, bits, True, options.is_symmetric, options.restricted)
+    return (typed(replace(affine, narrow_range=False)),)
 
 
 def _emit_log_softmax(layer: ir.Lowered) -> ir.Emitted:

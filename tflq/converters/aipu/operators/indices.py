@@ -23,11 +23,11 @@ def _top_k(node: Node, operands: Operands, _options: LayerOptions) -> tuple[Outp
 
 
 def _one_hot(node: Node, _operands: Operands, options: LayerOptions) -> tuple[OutputType, ...]:
-    """Whole values as they are, others by their own range."""
+    """Whole values as they are, in 12 bits where these do; others by their own range."""
     values = np.asarray(node.attributes["values"], np.float64)
     low, high = values.min(), values.max()
     if np.array_equal(values, np.trunc(values)):
-        bits = next(b for b in (8, 16, 32) if low >= -(1 << (b - 1)) and high < 1 << (b - (low < 0)))
+        bits = next(b for b in (8, 12, 16, 32) if low >= -(1 << (b - 1)) and high < 1 << (b - (low < 0)))
         return (plain(bits, bool(low < 0)),)
     bits = options.activation_bits
     return (typed(type_of_range(low, high, bits, bool(low < 0), options.is_symmetric, options.restricted)),)

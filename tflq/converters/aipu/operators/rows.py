@@ -47,8 +47,8 @@ def _emit_scatter(layer: ir.Lowered) -> ir.Emitted:
         keys: dict[str, Value] = {
             "scale_value": (1, *factors),
             "shift_value": (found.first_n, 0, layer.number("step_shift")),
-            "scale_type": (kind,) * 3,
             "shift_type": ("int8",) * 3,
+            "scale_type": (kind,) * 3,
         }
         return ir.Emitted(keys=keys)
     keys = ir.factor_keys(ir.ADDITIVE, found, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflq.converters.aipu.descriptor import Layer, Row, Source, all_values, like, plain
+from tflq.converters.aipu.descriptor import Layer, Row, Source, all_values, plain, with_all_values
 from tflq.converters.aipu.emitted import TYPED, Computed, Emitted, FromFile, Lowered, Params, factor_keys
 from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Attributes, Graph, Node
@@ -88,7 +88,7 @@ def _read_grid_sample(file: FromFile) -> Params:
 LAYERS = {
     "grid_sample": Layer("GridSample", types=all_values, emitted=(Computed(_emit_grid_sample, _read_grid_sample),)),
     "max_pooling_with_arg_max": Layer(
-        "MaxPoolingWithArgMax", types=lambda _, o, __: (like(o.input(0)), plain(32, True))
+        "MaxPoolingWithArgMax", types=lambda _, o, __: (with_all_values(o.input(0)), plain(32, True))
     ),
     "global_pool": Layer("GlobalPool"),
     "pooling": Layer("Pooling"),

@@ -160,20 +160,22 @@ def affine_of(operation: str, value: Singles, is_first: bool) -> tuple[Singles, 
 
 
 def _with_constant(site: Site, operation: str) -> list[CaffeLayer]:
+    """Return the layers of one constant operand; one of each channel repeats an image of one channel first."""
     value, is_first = _constant(site)
+    repeats = [tiles_step(1, value.size)] if value.size > 1 and site.image()[2] == 1 else []
     if operation == "div" and is_first:
         inverse = power_step(power=-1)
         return (
             site.chain(inverse, power_step(scale=float(value[0])))
             if value.size == 1
-            else _scale(site, value, np.zeros_like(value), inverse)
+            else _scale(site, value, np.zeros_like(value), *repeats, inverse)
         )
     factor, addend = affine_of(operation, value, is_first)
     if not np.isfinite(factor).all():
         raise UnsupportedError("a division by zero")
     if value.size == 1:
         return site.chain(power_step(float(factor[0]), float(addend[0])))
-    return _scale(site, factor, addend)
+    return _scale(site, factor, addend, *repeats)
 
 
 def _scale(site: Site, factor: Singles, addend: Singles, *front: Step) -> list[CaffeLayer]:

@@ -113,10 +113,14 @@ class _Walk:
         for number, t in enumerate(graph.inputs):
             name = self.names.fresh("data" if len(graph.inputs) == 1 else f"data{number}")
             self.blobs[t] = name
+            stated = graph.tensors[t].shape
             try:
-                shape = {"shape": {"dim": caffe_shape(graph.tensors[t].shape)}}
+                shape = {"shape": {"dim": caffe_shape(stated)}}
             except UnsupportedError as error:
                 raise UnsupportedError(f"input '{graph.tensors[t].name}': {error}") from None
+            if stated[0] != self.batch:
+                words = f"{stated} has {stated[0]} samples; the first input has {self.batch}"
+                raise UnsupportedError(f"input '{graph.tensors[t].name}': {words}")
             self.layers.append(CaffeLayer(name, "Input", (), (name,), {"input_param": shape}))
 
     def add(self, node: Node, suffix: str) -> None:

@@ -1,0 +1,149 @@
+"""What the live Compass tools make of single layers and small networks, recorded for tests/converters/aipu.
+
+    scripts/peer compass-recorded [--only WORDS] [--write] [--work DIR]
+
+The Parser and Optimizer (peers/compass) run the layers of tests/converters/aipu/single_layers.py and the networks of
+tests/support/float_forms.py, each in one of seven modes in turn; --only takes those whose names hold the words. A row a
+case says whether tflq's float IR, quantised IR and tensors are the tools'. --write puts what is equal into
+tests/converters/aipu/recorded.json, beside what stands there of other cases.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers.campaign import Peer, Row, Verdict, find, parser, report
+from peers.compass import MODES, _environment, ranges_of
+from tests.converters.aipu import test_recorded
+from tests.converters.aipu.recording import CALIBRATED, digest_of_files, digest_of_tensor
+from tests.converters.aipu.single_layers import LAYERS
+from tests.support.float_forms import FORMS, built
+from tflq.converters.tflite import write_model
+from tflq.errors import TflqError
+from tflq.schemas.aipu import read_network, write_network
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RECORDED = ROOT / "tests" / "converters" / "aipu" / "recorded.json"
+Case = dict[str, Any]
+IN_TURN = ("sym_pt_8", "asym_pc_8", "sym_pc_16", "asym_pt_w8a16", "asym_pt_8", "sym_pc_8", "asym_pc_16")
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parser(__doc__)
+    options.add_argument("--only", default="", help="cases whose names hold these words (all)")
+    options.add_argument("--write", action="store_true", help="record what is equal")
+    options.add_argument("--work", type=Path, help="folder that keeps the tools' files")
+    chosen = options.parse_args(arguments)
+    peer = find("compass")
+    with tempfile.TemporaryDirectory() as scratch:
+        plan = [case for case in _plan(chosen.work or Path(scratch)) if chosen.only in case["name"]]
+        _run(peer, plan, chosen.work or Path(scratch))
+        return report(_rows(plan, chosen.write), chosen.json)
+
+
+def _plan(work: Path) -> list[Case]:
+    settings = {mode.name: mode.compass for mode in MODES}
+    names = [("layers", name) for name in LAYERS] + [("networks", name) for name in FORMS]
+    return [
+        {"kind": kind, "name": name, "folder": str(work / f"{kind}{k}"), "mode": mode, "settings": settings[mode],
+         "calibrated": CALIBRATED}
+        for k, (kind, name) in enumerate(names) for mode in (IN_TURN[k % len(IN_TURN)],)
+    ]  # fmt: skip
+
+
+def _run(peer: Peer, plan: list[Case], work: Path) -> None:
+    for case in plan:
+        folder = Path(case["folder"])
+        (folder / "ir").mkdir(parents=True, exist_ok=True)
+        samples = test_recorded.samples_of(case["kind"], case["name"])
+        arrays: dict[str, Any] = {f"in{k}": x for k, x in enumerate(samples)}
+        np.savez(folder / "samples.npz", **arrays)
+        if case["kind"] == "networks":
+            case["model"] = str(folder / "model.tflite")
+            write_model(built(case["name"])[0], case["model"])
+        else:
+            case["text"] = str(folder / "ir" / "layer.txt")
+            text, binary = write_network(LAYERS[case["name"]].network())
+            Path(case["text"]).write_text(text, encoding="utf-8")
+            Path(case["text"]).with_suffix(".bin").write_bytes(binary)
+    listed = work / "plan.json"
+    listed.write_text(json.dumps(plan), encoding="utf-8")
+    environment = _environment(peer)
+    environment["PYTHONPATH"] += f":{peer.scripts}"
+    worker = Path(__file__).with_name("compass_recorded_worker.py")
+    python = peer.target / "venv" / "bin" / "python"
+    subprocess.run([str(python), str(worker), str(listed)], env=environment, capture_output=True, check=False)
+
+
+def _rows(plan: list[Case], write: bool) -> Iterator[Row]:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    found: Case = {"layers": {}, "networks": {}}
+    test_recorded.RECORDED = found
+    for case in plan:
+        kind, name, mode, folder = case["kind"], case["name"], case["mode"], Path(case["folder"]) / case["mode"]
+        if not (folder / "tensors.npz").exists():
+            yield Row(name, mode, Verdict.REFUSED_BY_PEER)
+            continue
+        found[kind][name] = _recorded(case, folder)
+        try:
+            if kind == "networks":
+                test_recorded.test_the_float_ir_is_the_parsers(name)
+            test_recorded.test_the_quantised_ir_and_every_value_are_the_optimizers(kind, name, mode)
+        except TflqError as error:
+            yield Row(name, mode, Verdict.REFUSED_BY_TFLQ, words=str(error)[:160])
+        except AssertionError as error:
+            yield Row(name, mode, Verdict.DIFFERS, words=str(error).splitlines()[0][:160])
+        else:
+            yield Row(name, mode, Verdict.EQUAL, len(found[kind][name]["modes"][mode]["tensors"]))
+            kept = recorded[kind].setdefault(name, {"modes": {}})
+            found[kind][name]["modes"] = {**kept["modes"], **found[kind][name]["modes"]}
+            recorded[kind][name] = found[kind][name]
+    if write:
+        write_recorded(recorded)
+
+
+def _recorded(case: Case, folder: Path) -> Case:
+    stem = "layer" if case["kind"] == "layers" else "model"
+    for template in folder.glob("*_opt_template.json"):
+        template.rename(folder / "model_opt_template.json")
+    with np.load(folder / "tensors.npz") as file:
+        digests = {name: digest_of_tensor(file[name]) for name in file.files}
+    calibrated = json.loads((folder / "ranges.json").read_text(encoding="utf-8"))
+    files = [(folder / f"{stem}_o.{end}").read_bytes() for end in ("txt", "bin")]
+    one = {"file": digest_of_files(*files), "tensors": digests, "ranges": _finite(ranges_of(folder)),
+           "calibrated": _finite(calibrated)}  # fmt: skip
+    result: Case = {"modes": {case["mode"]: one}}
+    if case["kind"] == "networks":
+        ir = Path(case["folder"]) / "ir" / "model.txt"
+        text, binary = write_network(read_network(ir.read_text(encoding="utf-8"), ir.with_suffix(".bin").read_bytes()))
+        result["float"] = digest_of_files(text.encode(), binary)
+    return result
+
+
+def _finite(ranges: Case) -> dict[str, list[float]]:
+    return {
+        name: [float(f"{np.float32(limit):.9g}") for limit in pair]
+        for name, pair in ranges.items()
+        if np.isfinite(pair).all()
+    }
+
+
+def write_recorded(recorded: Case) -> None:
+    """One line a case."""
+    kinds = []
+    for kind, cases in recorded.items():
+        lines = (f"{json.dumps(n)}:{json.dumps(c, separators=(',', ':'), sort_keys=True)}" for n, c in cases.items())
+        kinds.append(f'"{kind}":{{\n' + ",\n".join(lines) + "\n}")
+    RECORDED.write_text("{" + ",\n".join(kinds) + "}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,63 @@
+"""What is recorded of the live Compass tools, and how (test_recorded.py, scripts/peers/compass_recorded.py)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tflq.converters.aipu import AIPU
+from tflq.graph import Array, Graph, Range
+from tflq.interpreter import Engine
+
+CALIBRATED = 8
+"""So many samples calibrate; the others are run."""
+
+_WIDTHS = {
+    "8": [],
+    "16": ["activation_bits=16", "weight_bits=16", "bias_bits=48", "lut_items_in_bits=10"],
+    "w8a16": ["activation_bits=16", "weight_bits=8", "bias_bits=48", "lut_items_in_bits=10"],
+}
+_SUMS = ["float_sums=true", "float_library=amd"]
+"""As on the machine that recorded."""
+
+
+def settings_of(mode: str) -> list[str]:
+    """`sym_pt_8`, `asym_pc_w8a16`: activations, weights and widths."""
+    activations, weights, width = mode.split("_")
+    names = {"sym": "symmetric", "asym": "asymmetric", "pt": "per_tensor", "pc": "per_channel"}
+    return [f"activations={names[activations]}", f"weights={names[weights]}", *_WIDTHS[width], *_SUMS]
+
+
+def digest_of_files(text: bytes, binary: bytes) -> str:
+    return hashlib.sha256(text + binary).hexdigest()[:16]
+
+
+def digest_of_tensor(values: Array) -> str:
+    """Of the whole numbers of all samples, whatever shape and type they have."""
+    return hashlib.sha256(np.ascontiguousarray(values, "<i8").tobytes()).hexdigest()[:16]
+
+
+def ranged(graph: Graph, limits: Mapping[str, Sequence[float]]) -> Graph:
+    """The graph with ranges of tensors by name."""
+    found = graph.copy()
+    for place, tensor in enumerate(graph.tensors):
+        if tensor.name in limits:
+            low, high = (np.asarray([limit], np.float32) for limit in limits[tensor.name])
+            found.tensors[place] = replace(tensor, range=Range(low, high))
+    return found
+
+
+def values_of(graph: Graph, samples: Sequence[Array], names: Sequence[str]) -> dict[str, Array]:
+    """Quantized values of tensors by name, one row a sample."""
+    inputs = []
+    for t, x in zip(graph.inputs, samples, strict=True):
+        tensor = graph.tensors[t]
+        inputs.append(x.astype(tensor.dtype.storage) if tensor.quantisation is None else AIPU.encode(x, tensor))
+    places = {graph.tensors[t].name: t for t in (*graph.inputs, *(t for node in graph.nodes for t in node.outputs))}
+    found = Engine(graph).run(inputs, [places[name] for name in names])
+    count = len(samples[0])
+    values = {name: np.asarray(found[places[name]]) for name in names}
+    return {name: np.broadcast_to(v, (count, *v.shape[1:])).reshape(count, -1) for name, v in values.items()}
