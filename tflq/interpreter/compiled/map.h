@@ -156,8 +156,10 @@ static __attribute__((noinline)) void store_reals(const struct map *map, const s
             found[h] = __builtin_convertvector(u, half_reals);
         }
         char *y = arena + y_at[p] + 4 * channel;
-        if (left >= LANES) {
-            memcpy(y, found, sizeof found);
+        if (left >= LANES) { /* each half from its register: a whole one would wait for both in memory */
+            UNROLL for (int h = 0; h < 2; h++) {
+                memcpy(y + h * sizeof found[h], &found[h], sizeof found[h]);
+            }
         } else {
             copy_part(y, (const char *)found, 4 * left);
         }
