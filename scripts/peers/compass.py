@@ -39,7 +39,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 from tflq.graph import Graph, Range, float_view
 from tflq.interpreter import Engine, lower
-from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
 from tflq.schemas.aipu import Layer, Network, read_network, write_network
 
 FAMILIES = ("residual", "inception", "unet", "mobile", "attention", "recurrent", "temporal", "twin", "shuffle")

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tflq.precision.isotonic import rising
+from tflq.precision.search import rising
 
 
 @settings(max_examples=60, deadline=None)

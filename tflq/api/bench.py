@@ -40,7 +40,7 @@ from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.errors import UsageError
 from tflq.graph import Model
-from tflq.precision.recover.aside import taken
+from tflq.precision.recover.reference import taken
 from tflq.quoting import Json
 from tflq.report import Page
 from tflq.report.bench import bench_page, with_figures_of

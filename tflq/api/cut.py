@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflq.api.read_model import ModelSource, read_model
+from tflq.api.result import WrittenModel, written
 from tflq.api.samples import input_names
-from tflq.api.written import WrittenModel, written
 from tflq.graph import Graph, Model, find_tensor
 from tflq.graph import cut as cut_graph
 from tflq.quoting import Json

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tflq.api.read_model import ModelSource, read_model
-from tflq.api.written import WrittenModel, written
+from tflq.api.result import WrittenModel, written
 from tflq.converters.dequantized import dequantized
 from tflq.quoting import Json
 

@@ -42,9 +42,9 @@ def read_model(source: ModelSource) -> Model:
 
         return reader.read_model(os.fspath(source))
     if kind == "aipu":
-        from tflq.converters.aipu import reader as compass
+        from tflq.converters.aipu import ingest
 
-        return compass.read_model(source)
+        return ingest.read_model(source)
     return tflite.read_model(source)
 
 

@@ -32,7 +32,6 @@ from tflq.errors import TflqWarning, UnsupportedError, UsageError
 from tflq.files import write_bytes
 from tflq.graph import Graph, Model
 from tflq.graph.equality import same
-from tflq.precision.digest import digest_of
 from tflq.precision.recover import (
     LayerRecovery,
     Outcome,
@@ -42,10 +41,11 @@ from tflq.precision.recover import (
     prepare,
     recover_network,
 )
-from tflq.precision.recover.aside import split, split_numbers, taken
 from tflq.precision.recover.cost import Cost
 from tflq.precision.recover.journal import JournalFile
-from tflq.precision.recover.objectives import objective_of
+from tflq.precision.recover.records import objective_of
+from tflq.precision.recover.reference import split, split_numbers, taken
+from tflq.precision.results_file import digest_of
 from tflq.quoting import Json
 
 _RANDOM_SAMPLES = 200

@@ -24,7 +24,7 @@ from tflq.files import named_paths, sha256_of, size_of
 from tflq.graph import Model
 from tflq.interpreter.kernel_files import loaded_kernel_files
 from tflq.limits import Limits, current
-from tflq.precision.digest import digest_of
+from tflq.precision.results_file import digest_of
 from tflq.report.what_was_run import FileRead, Setting, WhatWasRun
 
 _P = ParamSpec("_P")

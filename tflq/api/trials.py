@@ -23,7 +23,7 @@ from tflq.graph import Graph, Model
 from tflq.precision.evaluate import Evaluator, evaluate
 from tflq.precision.problem import Problem, make_problem
 from tflq.precision.recover import RealSamples, RecoverySettings
-from tflq.precision.recover.aside import split
+from tflq.precision.recover.reference import split
 from tflq.precision.recovered import Recovering
 from tflq.precision.results_file import ResultsFile
 

@@ -1,4 +1,7 @@
-"""Data sets of any kind, and what a model scores on them."""
+"""Data sets of any kind, and what a model scores on them.
+
+Labelled samples out of a data description: folders of images or sound, one a class (docs/data.md).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,49 @@ import numpy as np
 
 from tflq.analysis.executions import Execution, all_outputs
 from tflq.analysis.inputs import GivenSamples
-from tflq.analysis.inputs.described import Description, read_description
+from tflq.analysis.inputs.described import Description, described_array, read_description
 from tflq.benchmarks.accuracy import Accuracy, LabelledSamples, answers, load, load_folder, summarise
 from tflq.benchmarks.anomaly import Detection, LabelledWindows, load_windows, summarise_errors, window_errors
-from tflq.benchmarks.described import is_description, load_described
 from tflq.benchmarks.labels import read_labels
 from tflq.benchmarks.tasks import Task, find_task
 from tflq.benchmarks.truth import Judged, LabelledTruth, judge, load_truth
 from tflq.benchmarks.wake_words import LabelledStreams, WakeWords, holds_streams, load_streams, summarise_streams
 from tflq.errors import InputError
 from tflq.graph import Array, Graph
+
+SUFFIX = ".json"
+
+
+def is_description(path: Path) -> bool:
+    """Whether a data set is named by its description."""
+    return path.suffix.lower() == SUFFIX and not path.is_dir()
+
+
+def load_described(path: Path, graph: Graph, count: int | None = None) -> LabelledSamples:
+    """Read the files of a description for a classifier: all, or the first `count`.
+
+    Raises:
+        InputError: no labels; more classes than the model's output has elements; what the files raise.
+        MissingExtraError: the package that reads the files is not installed.
+    """
+    description = read_description(path).first(count)
+    if description.truth is not None:
+        raise InputError(
+            f"{path}: its labels are {description.truth.kind}, which `tflq bench`, search and sensitivity take"
+        )
+    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise InputError(
+            f"{path}: gives samples of one input for one output; the model has {len(graph.inputs)} and "
+            f"{len(graph.outputs)}"
+        )
+    if description.labels is None:
+        raise InputError(f'{path}: says no labels; add "labels": "folders" where each class has a folder of its own')
+    outputs = graph.tensors[graph.outputs[0]].size
+    if len(description.classes) > outputs:
+        raise InputError(f"{path}: has {len(description.classes)} classes, the model's output has {outputs} elements")
+    array, _ = described_array(description, graph.tensors[graph.inputs[0]])
+    return LabelledSamples(GivenSamples([array]), np.array(description.labels, np.int64), outputs, description.files)
+
 
 DataSet = LabelledSamples | LabelledWindows | LabelledStreams | LabelledTruth
 Score = Accuracy | Detection | WakeWords | Judged

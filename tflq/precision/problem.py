@@ -18,8 +18,8 @@ from tflq.converters.settings import LayerRule, Settings, Value, parse_settings
 from tflq.errors import InputError, OptionError
 from tflq.graph import Array, Graph, Model
 from tflq.interpreter.kernel_files import KernelFile, loaded_kernel_files
-from tflq.precision.digest import digest_of
 from tflq.precision.recovered import Recovering
+from tflq.precision.results_file import digest_of
 from tflq.precision.trial import Bits, Trial
 
 

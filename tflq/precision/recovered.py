@@ -11,9 +11,9 @@ from tflq.analysis.inputs import GivenSamples
 from tflq.converters.settings import Settings
 from tflq.converters.targets import Target
 from tflq.graph import Array, Graph, Model
-from tflq.precision.digest import digest_of
 from tflq.precision.recover import Prepared, RecoverySettings, prepare, recover_network
 from tflq.precision.recover.proposals import Recovered
+from tflq.precision.results_file import digest_of
 
 _Key = tuple[int, tuple[int, ...], str]
 

@@ -1,5 +1,7 @@
 """Results kept as they come: a file of JSON lines that only ever grows, so that an interrupted run goes on from there.
 
+A checksum of graphs, arrays and settings: results that were kept belong to a problem only if it is the same.
+
 Each line: {"problem": SHA-256, "trial": text, "samples": S, "right": n or null, "sqnr_db": number or text,
 "refused": text}, and "score": number or text of a metric that is no share of right answers. Several problems can share
 a file. A last line without its end was cut off by an interruption and counts for nothing.
@@ -7,14 +9,58 @@ a file. A last line without its end was cut off by an interruption and counts fo
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+
+import numpy as np
 
 from tflq.errors import FormatError, OutputError
 from tflq.precision.trial import Result, Trial
 from tflq.quoting import json_text
+
+
+def digest_of(*values: object) -> str:
+    """Return the SHA-256 of some values, as hexadecimal digits.
+
+    Dataclasses count with the name of their type and all fields but `extra`, arrays with type, shape and bytes,
+    mappings in the order of their keys' texts, everything else as Python writes it.
+    """
+    digest = hashlib.sha256()
+    _add(digest, values)
+    return digest.hexdigest()
+
+
+def _add(digest: hashlib._Hash, value: object) -> None:
+    if isinstance(value, np.ndarray):
+        digest.update(f"array {value.dtype.str} {value.shape};".encode())
+        digest.update(repr(value.tolist()).encode() if value.dtype == object else np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Enum):
+        digest.update(f"{value};".encode())
+    elif is_dataclass(value):
+        digest.update(f"{type(value).__name__}(".encode())
+        for field in fields(value):
+            if field.name != "extra":
+                digest.update(f"{field.name}=".encode())
+                _add(digest, getattr(value, field.name))
+        digest.update(b")")
+    elif isinstance(value, Mapping):
+        digest.update(b"{")
+        for key in sorted(value, key=str):
+            digest.update(f"{key}:".encode())
+            _add(digest, value[key])
+        digest.update(b"}")
+    elif isinstance(value, (tuple, list)):
+        digest.update(b"(")
+        for item in value:
+            _add(digest, item)
+        digest.update(b")")
+    else:
+        digest.update(f"{type(value).__name__} {value!r};".encode())
 
 
 class ResultsFile:

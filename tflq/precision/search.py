@@ -1,4 +1,7 @@
-"""The cheapest mixed precision that keeps what is required (docs/search.md)."""
+"""The cheapest mixed precision that keeps what is required (docs/search.md).
+
+What accuracy a ratio of signal to noise is worth: the rising function nearest to what many settings gave.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,38 @@ from tflq.converters.estimate import Figure
 from tflq.converters.precision import PrecisionPlan
 from tflq.precision.candidates import NoiseModel, exchanges, noise_model, path
 from tflq.precision.evaluate import Evaluator
-from tflq.precision.isotonic import rising
 from tflq.precision.objective import Objective, objective_of
 from tflq.precision.problem import Problem
 from tflq.precision.strategy import Proposal, Steps, follow
 from tflq.precision.trial import Bits, Requirement, Result, Trial
+
+
+def rising(pairs: Sequence[tuple[float, float]]) -> list[float]:
+    """Return the values of the function that never falls and has the least squared differences from the given ones.
+
+    Neighbours that fall are pooled into their mean until none falls (the pool-adjacent-violators algorithm: Ayer and
+    others, Annals of Mathematical Statistics 26, 1955).
+
+    Args:
+        pairs: (place, value); places may be equal, and then share a value.
+
+    Returns:
+        A value for each pair, in their order.
+    """
+    pools: list[tuple[float, list[int]]] = []
+    for place in sorted({place for place, _ in pairs}):
+        members = [i for i, (other, _) in enumerate(pairs) if other == place]
+        total = sum(pairs[i][1] for i in members)
+        while pools and pools[-1][0] / len(pools[-1][1]) >= total / len(members):
+            more, others = pools.pop()
+            members, total = others + members, more + total
+        pools.append((total, members))
+    found = [0.0] * len(pairs)
+    for total, members in pools:
+        for i in members:
+            found[i] = total / len(members)
+    return found
+
 
 BATCH = 32
 """Exchanges that are tried together; the same for any number of workers, so that the answer is, too."""

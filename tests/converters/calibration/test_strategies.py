@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.refused import refuses
-from tflq.converters.calibration.kullback_leibler import best_window
+from tflq.converters.calibration.histogram import best_window
 from tflq.converters.calibration.options import STRATEGIES, StatisticsOptions, parse_strategy
 from tflq.converters.calibration.statistics import Statistics
 from tflq.converters.calibration.strategies import GAUSS_ALPHA, LAPLACE_ALPHA, MSE_STEPS, bounds_of, squared_error

@@ -10,7 +10,7 @@ from tflq.converters.openvino.ir import Builder, network_to_bytes
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, DType, FakeQuantize, GraphBuilder
 from tflq.interpreter import lower
-from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, require_sound
+from tflq.interpreter.kernels.openvino.conversions import level_indices, require_sound
 
 VALUES = 100_000
 

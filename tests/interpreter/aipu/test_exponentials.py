@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
-from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
 from tflq.interpreter.kernels.aipu.vector_functions import exponential
 
 Single = NDArray[np.float32]

@@ -11,8 +11,14 @@ from tflq.interpreter import Engine, lower
 from tflq.interpreter.accumulate import Window
 from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.transposed import TransposedWindow, prepare_transposed
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS, float_products, float_transposed, sums_of_weights
-from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.float_sums import (
+    AMD,
+    FLOAT_SUMS,
+    INTEL,
+    float_products,
+    float_transposed,
+    sums_of_weights,
+)
 from tflq.interpreter.kernels.aipu.scales import affine_of
 
 

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from tflq.interpreter.execution.parallel import map_in_order
+from tflq.interpreter.execution.engine import map_in_order
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -14,7 +14,7 @@ from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target
 from tflq.precision.recover.descent import Grid, find_neighbours
 from tflq.precision.recover.moments import Moments, Observed, moments_of
-from tflq.precision.recover.objectives import RECOVERY, Objective, objective_of
+from tflq.precision.recover.records import RECOVERY, Objective, objective_of
 
 AIPU = find_target("aipu")
 ADAROUND, ADAQUANT = (

@@ -8,9 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from tflq.analysis.c99.bounds import bounds_of_type
-from tflq.analysis.c99.brackets import atom, bare
 from tflq.analysis.c99.expression import Constant, Expression, Operation
-from tflq.analysis.c99.words import number, stored_type
+from tflq.analysis.c99.words import atom, bare, number, stored_type
 from tflq.errors import UnsupportedError
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tflq.analysis.c99.bounds import bounds_of_type, smallest_type
-from tflq.analysis.c99.brackets import atom, bare
 from tflq.analysis.c99.expression import (
     Axis,
     Buffer,
@@ -27,7 +26,7 @@ from tflq.analysis.c99.expression import (
 )
 from tflq.analysis.c99.operations import operation_text
 from tflq.analysis.c99.recorder import Call
-from tflq.analysis.c99.words import array, identifier, number, stored_type
+from tflq.analysis.c99.words import array, atom, bare, identifier, number, stored_type
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.interpreter.recording.tape import Tape

@@ -12,7 +12,7 @@ from tflq.analysis.inputs import Samples
 from tflq.analysis.inputs.fit import quantise_real
 from tflq.errors import InputError
 from tflq.graph import Array, Graph, Tensor
-from tflq.graph.extras import source_tensors
+from tflq.graph.model import source_tensors
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.analysis.known_differences.row import Place
 from tflq.graph import ABSENT, Array, Blockwise, Graph, Node, Tensor
-from tflq.graph.extras import sparse_block
+from tflq.graph.model import sparse_block
 from tflq.interpreter.operands.lstm import is_basic
 from tflq.schemas.tflite.flexbuffer import decode_flexbuffer
 

@@ -1,20 +1,137 @@
 """ic01: CIFAR-10's test images that the labels name, pixel by pixel.
 
+CIFAR-10's batches are pickles: their lists, texts and arrays are read, and nothing in them is run.
+
 Source: mlcommons/tiny, benchmark/training/image_classification/perf_samples_loader.py.
 """
 
 from __future__ import annotations
 
+import pickletools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tflq.benchmarks.datasets.archive import read_members
-from tflq.benchmarks.datasets.python_archive import bytes_of, read_values
 from tflq.benchmarks.labels import Label
 from tflq.errors import InputError
+
+_Kind = TypeVar("_Kind")
+_MARK = object()
+_QUIET = {"PROTO", "FRAME"}
+_PUTS = {"BINPUT", "LONG_BINPUT", "MEMOIZE"}
+_GETS = {"BINGET", "LONG_BINGET"}
+_SIMPLE = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+
+
+@dataclass
+class Call:
+    """A call that the pickle asks for, and that is not made.
+
+    Attributes:
+        function: what it would call: "module name".
+        arguments: with what.
+        state: what it would hand on to the result.
+    """
+
+    function: object
+    arguments: object
+    state: object = None
+
+
+def read_values(content: bytes) -> object:
+    """Return what a pickle holds: dicts, lists, tuples, texts (as latin-1 has their bytes), numbers, and `Call`.
+
+    Raises:
+        ValueError: another pickle, or none.
+    """
+    stack: list[object] = []
+    memo: dict[int, object] = {}
+    for opcode, argument, place in pickletools.genops(content):
+        name = opcode.name
+        if name == "STOP":
+            return stack.pop()
+        if name in _PUTS:
+            memo[len(memo) if argument is None else int(argument)] = stack[-1]
+        elif name in _GETS:
+            stack.append(memo[int(argument or 0)])
+        elif name not in _QUIET and not _step(name, argument, stack):
+            raise ValueError(f"{name} at byte {place}")
+    raise ValueError("no end")
+
+
+def bytes_of(value: object) -> bytes:
+    """Return the bytes of a text, or of an array, whichever way Python 2 or 3 wrote them.
+
+    Raises:
+        ValueError: they are neither.
+    """
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode("latin-1")
+    if isinstance(value, Call) and isinstance(value.state, tuple) and value.state:
+        return bytes_of(value.state[-1])
+    raise ValueError(f"{type(value).__name__} where bytes are expected")
+
+
+def _step(name: str, argument: object, stack: list[object]) -> bool:
+    """Carry out one step; return whether it is known."""
+    if name in ("EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE"):
+        stack.append({"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}[name]())
+    elif name == "MARK":
+        stack.append(_MARK)
+    elif name in _SIMPLE:
+        stack.append(_SIMPLE[name])
+    elif name in _TUPLES:
+        count = _TUPLES[name]
+        stack[-count:] = [tuple(stack[-count:])]
+    elif name == "TUPLE":
+        stack.append(tuple(_to_mark(stack)))
+    elif name in ("APPEND", "APPENDS"):
+        items = _to_mark(stack) if name == "APPENDS" else [stack.pop()]
+        _of(stack[-1], list).extend(items)
+    elif name in ("SETITEM", "SETITEMS"):
+        items = _to_mark(stack) if name == "SETITEMS" else [stack.pop(-2), stack.pop()]
+        _of(stack[-1], dict).update(zip(items[::2], items[1::2], strict=True))
+    elif name == "STACK_GLOBAL":
+        stack[-2:] = [f"{stack[-2]} {stack[-1]}"]
+    elif name == "REDUCE":
+        stack[-2:] = [_called(stack[-2], stack[-1])]
+    elif name == "BUILD":
+        state = stack.pop()
+        _of(stack[-1], Call).state = state
+    elif isinstance(argument, (int, str, bytes)):
+        stack.append(argument)
+    else:
+        return False
+    return True
+
+
+def _called(function: object, arguments: object) -> object:
+    """Return bytes where Python 3 wrote them as a text of latin-1 to encode; any other call stays what it is."""
+    is_text = function == "_codecs encode" and isinstance(arguments, tuple) and arguments[1:] == ("latin1",)
+    return bytes_of(arguments[0]) if is_text and isinstance(arguments, tuple) else Call(function, arguments)
+
+
+def _to_mark(stack: list[object]) -> list[object]:
+    """Take what stands above the last mark, and the mark."""
+    place = max(n for n, value in enumerate(stack) if value is _MARK)
+    items = stack[place + 1 :]
+    del stack[place:]
+    return items
+
+
+def _of(value: object, kind: type[_Kind]) -> _Kind:
+    if not isinstance(value, kind):
+        raise ValueError(f"{type(value).__name__} where {kind.__name__} is expected")
+    return value
+
 
 _BATCH = "test_batch"
 _SHAPE = (3, 32, 32)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tflq.converters.aipu.emit import network_of
-from tflq.converters.aipu.ingest import graph_of
-from tflq.converters.aipu.reader import read_model
+from tflq.converters.aipu.ingest import graph_of, read_model
 from tflq.converters.aipu.target import AIPU
 
 __all__ = ["AIPU", "graph_of", "network_of", "read_model"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from tflq.converters.aipu.descriptor import ARITHMETIC
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Node, validate
-from tflq.graph.extras import source_tensors
+from tflq.graph.model import source_tensors
 
 DEQUANTIZE, QUANTIZE = "dequantize", "quantize"
 FLOAT = "float"

@@ -1,9 +1,14 @@
-"""Compass IR -> graph of Compass's layers: one node a layer, its keys as attributes."""
+"""Compass IR -> graph of Compass's layers: one node a layer, its keys as attributes.
+
+Compass IR as a model file: the text and the binary file beside it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,11 +16,12 @@ from tflq.converters.aipu.internal import internal_names
 from tflq.converters.aipu.operators import OPERATORS
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.quantised import attribute_of, lower_as_imported, quantised_node, quantised_tensors
-from tflq.errors import FormatError, UnsupportedError
-from tflq.graph import Attributes, DType, Graph, Node, Range, Tensor, validate
+from tflq.errors import FormatError, GraphError, UnsupportedError
+from tflq.files import read_bytes
+from tflq.graph import Attributes, DType, Graph, Model, Node, Range, Tensor, validate
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.real import NAME as REAL
-from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value
+from tflq.schemas.aipu import STORAGE, Constant, Edge, Entry, Layer, Network, Value, read_network
 
 INPUT = "Input"
 _RANGES = ("layer_top_range", "weights_range", "biases_range")
@@ -135,3 +141,27 @@ def _attributes(entries: Mapping[str, Entry]) -> Attributes:
         if not isinstance(entry, Constant) and key not in _RANGES:
             kept[key] = attribute_of(entry)
     return Attributes(kept)
+
+
+def read_model(path: str | os.PathLike[str]) -> Model:
+    """Return the model of NAME.txt and NAME.bin, float or quantised.
+
+    A quantised one runs as it is, in the integers of the file; a float one is what target `aipu` quantises, by the
+    ranges that it states.
+
+    Raises:
+        InputError: a file that is missing or empty; the binary file may be.
+        FormatError: damage; the message begins with the file, the line and the key.
+        UnsupportedError: layers without a kernel.
+        GraphError: a graph that contradicts itself.
+    """
+    text, binary = Path(path), Path(path).with_suffix(".bin")
+    content = bytes(read_bytes(text))
+    constants = bytes(read_bytes(binary)) if not binary.exists() or binary.stat().st_size else b""
+    try:
+        network = read_network(content.decode("utf-8"), constants)
+        return Model([graph_of(network)], source=str(path))
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: is no text in UTF-8: {error.reason} at byte {error.start}") from None
+    except (FormatError, GraphError, UnsupportedError) as error:
+        raise type(error)(f"{path}: {error}") from None

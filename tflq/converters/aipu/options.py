@@ -10,10 +10,9 @@ from tflq.converters.precision import GLOBAL_CALIBRATION, Promotion
 from tflq.converters.settings import Setting, Settings, Value
 from tflq.errors import OptionError
 from tflq.graph import Graph
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
+from tflq.interpreter.kernels.aipu.float_sums import AMD, FLOAT_LIBRARY, FLOAT_SUMS, INTEL
 from tflq.interpreter.kernels.aipu.gru import SCALES, WEIGHT_SCALES
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
-from tflq.interpreter.kernels.aipu.libraries import AMD, FLOAT_LIBRARY, INTEL
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.norms import NORMALISED_SCALE
 from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, ADJUSTMENTS, METHOD

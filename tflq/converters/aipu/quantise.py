@@ -1,4 +1,9 @@
-"""From a float graph of Compass's layers, with ranges, to the quantised one (docs/aipu.md)."""
+"""From a float graph of Compass's layers, with ranges, to the quantised one (docs/aipu.md).
+
+Which Softmax is made of a table and which of powers of two (docs/aipu.md, 5).
+
+Source: Compass Optimizer, passes/tune_op_extra_params_s1.py, for targets below X3.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +15,55 @@ import numpy as np
 from tflq.converters.aipu.descriptor import ARITHMETIC, Layer, OutputType, by_range, code_type, like, says, typed
 from tflq.converters.aipu.function_ranges import with_function_ranges
 from tflq.converters.aipu.operators import LAYERS
-from tflq.converters.aipu.options import CHANNEL_WISE, TABLE_BITS, LayerOptions
+from tflq.converters.aipu.options import AUTO, CHANNEL_WISE, LUT, TABLE_BITS, LayerOptions
 from tflq.converters.aipu.origin import Origin
 from tflq.converters.aipu.ranges import range_of, type_of_range
 from tflq.converters.aipu.rewrites import MERGED, rewrite
-from tflq.converters.aipu.softmax_methods import with_softmax_methods
 from tflq.converters.aipu.unify import with_unified_branches
 from tflq.converters.aipu.weights import quantise_biases, quantise_weights
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Attributes, Graph, Node, Tensor, validate
+from tflq.graph import Affine, Attributes, Graph, Node, Range, Tensor, validate
 from tflq.graph.attributes import Attribute
-from tflq.interpreter.kernels.aipu.float_sums import FLOAT_SUMS
+from tflq.interpreter.kernels.aipu.float_sums import FLOAT_LIBRARY, FLOAT_SUMS
 from tflq.interpreter.kernels.aipu.imported import MULTIPLIER_BITS
-from tflq.interpreter.kernels.aipu.libraries import FLOAT_LIBRARY
 from tflq.interpreter.kernels.aipu.linear import REMAIN_SHIFT
 from tflq.interpreter.kernels.aipu.scales import affine_of, bits_of, is_plain
+from tflq.interpreter.kernels.aipu.softmax_fast import ADJUST, FAST_EXP, METHOD
 from tflq.interpreter.kernels.aipu.whitepaper import NAME as WHITEPAPER
 from tflq.interpreter.kernels.aipu.whitepaper import covers
+
+RANKING = ("arg_min_max", "in_top_k", "nms", "sort", "top_k")
+"""Layers that need more than powers of two, directly behind a Softmax or further on."""
+
+
+def with_softmax_methods(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
+    """Return the graph with the method of each Softmax that uses powers of two; its output then reaches up to 1.
+
+    Left to itself, a Softmax uses its table where nothing reads it, or where a ranking layer follows.
+    """
+    result = graph.copy()
+    for index, node in enumerate(graph.nodes):
+        requested = options[node.name]
+        if node.operator != "softmax" or requested.softmax == LUT or requested.by_whitepaper:
+            continue
+        if requested.softmax == AUTO and _needs_table(graph, index):
+            continue
+        attributes = Attributes({**node.attributes, METHOD: FAST_EXP, ADJUST: requested.adjust_q})
+        result.nodes[index] = replace(node, attributes=attributes)
+        full = Range(np.zeros(1, np.float32), np.ones(1, np.float32))
+        for t in node.outputs:
+            result.tensors[t] = replace(graph.tensors[t], range=full)
+    return result
+
+
+def _needs_table(graph: Graph, index: int) -> bool:
+    reached, readers = set(graph.nodes[index].outputs), list[Node]()
+    for node in graph.nodes[index + 1 :]:
+        if reached.intersection(node.inputs):
+            reached.update(node.outputs)
+            readers.append(node)
+    return not readers or any(node.operator in RANKING for node in readers)
+
 
 _DEPTHWISE = "depthwise_conv"
 _NORMALISATION = "batch_norm"

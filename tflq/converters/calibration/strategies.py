@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.calibration.kullback_leibler import best_window
+from tflq.converters.calibration.histogram import best_window
 from tflq.converters.calibration.options import StatisticsOptions
 from tflq.converters.calibration.statistics import Statistics
 

@@ -17,7 +17,7 @@ from tflq.interpreter.recording.primitive import Ids, Taps, TapsOf
 if TYPE_CHECKING:
     from tflq.interpreter.accumulate.convolution import Convolution
     from tflq.interpreter.accumulate.depthwise import Depthwise
-    from tflq.interpreter.accumulate.matrix import MatrixProduct
+    from tflq.interpreter.accumulate.products import MatrixProduct
     from tflq.interpreter.accumulate.transposed import Transposed, TransposedWindow
     from tflq.interpreter.accumulate.volumes import VolumeWindow
     from tflq.interpreter.accumulate.window import Window

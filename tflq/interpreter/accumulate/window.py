@@ -7,7 +7,7 @@ from functools import cached_property
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Attributes, DType
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import require_result
 
 Pair = tuple[int, int]
 

@@ -18,7 +18,7 @@ from tflq.interpreter.accumulate import Window, window_counts
 from tflq.interpreter.accumulate.bounds import FLOAT32_EXACT
 from tflq.interpreter.compiled.pairs import AffinePair, RoundedPair, affine_pair, rounded_pair
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals, by_thresholds, to_reals
-from tflq.interpreter.execution.step import Step
+from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.kernels.tflite.softmax import Softmax
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.pooling import Average, AveragePool, MaxPool, Mean

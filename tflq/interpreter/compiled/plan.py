@@ -16,7 +16,7 @@ from tflq.interpreter.compiled.forms import ByExponentials, ByTable, Form, Move,
 from tflq.interpreter.compiled.layers import Packer
 from tflq.interpreter.compiled.reals import ByLine, ByThresholds, ToReals
 from tflq.interpreter.compiled.structures import CLayer, LayerKind
-from tflq.interpreter.execution.step import Step
+from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.layers.linear import Linear
 from tflq.interpreter.layers.reals import RealSum
 

@@ -15,7 +15,7 @@ from tflq.graph import Array, Graph
 from tflq.interpreter.compiled.compiler import Library
 from tflq.interpreter.compiled.plan import Planned, Run, runs_of
 from tflq.interpreter.compiled.structures import CLayer, CPlan, aligned_copy
-from tflq.interpreter.execution.step import Step
+from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.execution.values import Value
 
 

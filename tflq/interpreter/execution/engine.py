@@ -1,10 +1,16 @@
-"""The engine: runs a graph over many samples at once, in chunks, and shows every tensor to listeners."""
+"""The engine: runs a graph over many samples at once, in chunks, and shows every tensor to listeners.
+
+Work on several threads whose results come in order; numpy gives the interpreter's lock free while it computes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -15,13 +21,39 @@ from tflq.interpreter.compiled.compiler import kernels_or_none
 from tflq.interpreter.compiled.run import CompiledRun
 from tflq.interpreter.execution.layout import SAMPLES_LAST_FROM
 from tflq.interpreter.execution.library import Library
+from tflq.interpreter.execution.lowering import Step
 from tflq.interpreter.execution.memory import enough_memory, require_live_memory, require_memory
-from tflq.interpreter.execution.parallel import map_in_order
 from tflq.interpreter.execution.program import Listener
 from tflq.interpreter.execution.session import Session
-from tflq.interpreter.execution.step import Step
 from tflq.interpreter.execution.values import concatenate, for_all_samples
 from tflq.limits import Limits, applied
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def map_in_order(function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> Iterator[_Result]:
+    """Yield function(item) for each item, in order; no more than `threads` results wait or are in work.
+
+    Each call sees the caller's context variables. The first error is raised in its place; what was not begun then is
+    not run.
+    """
+    if threads == 1:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[_Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                if len(waiting) == threads:
+                    yield waiting.popleft().result()
+                waiting.append(pool.submit(copy_context().run, function, item))
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
 
 CHUNK_BYTES = 4 << 20
 """Bytes of activations, counted as float32, that one chunk of samples may hold at a time.

@@ -1,15 +1,22 @@
-"""Lowering: each node of a settled graph gets the params that its kernel decided."""
+"""Lowering: each node of a settled graph gets the params that its kernel decided.
+
+One node of a program, ready to run.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tflq.errors import UnsupportedError
-from tflq.graph import Graph
+from tflq.graph import Graph, Node
 from tflq.interpreter.execution.control import CONTROL, require_handle
-from tflq.interpreter.execution.deferred import Deferred
+from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.execution.settle import lower_node, settle
-from tflq.interpreter.registry import arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
+from tflq.interpreter.execution.values import Value
+from tflq.interpreter.registry import Kernel, arithmetic, arithmetic_of, has_kernel, kernel, kernel_name
 
 
 def lower(graph: Graph, default_arithmetic: str = "tflite", is_called: bool = False) -> Graph:
@@ -70,3 +77,40 @@ def require_kernels(graph: Graph, default: str) -> None:
         raise UnsupportedError(
             f"no kernel for {lines}; arithmetic '{default}' has {known} (docs/extending.md: how to add one)"
         )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of a program.
+
+    Attributes:
+        index: of the node.
+        node: lowered.
+        kernel: None for what the engine itself executes.
+        deferred: lowers the node at run time, for other operands and shapes than are known; None without a kernel.
+        shapes: (position, shape) of the computed inputs that the integers were decided for: the shapes that the file
+            states, which may be wrong; None where they are decided when the node runs.
+        release: tensors that nobody needs after this step.
+    """
+
+    index: int
+    node: Node
+    kernel: Kernel | None
+    deferred: DeferredNode | None
+    shapes: tuple[tuple[int, tuple[int, ...]], ...] | None
+    release: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tensors that it reads and writes."""
+        return (*self.node.inputs, *self.node.outputs)
+
+    def fits(self, operands: Sequence[Value | None]) -> bool:
+        """Whether operands have the shapes that the integers were decided for."""
+        if self.shapes is None:
+            return False
+        for position, shape in self.shapes:
+            value = operands[position]
+            if not (isinstance(value, np.ndarray) and value.shape[1:] == shape):
+                return False
+        return True

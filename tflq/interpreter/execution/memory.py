@@ -9,7 +9,7 @@ from tflq import limits
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Graph, Tensor
 from tflq.interpreter.execution.control import called_graphs
-from tflq.interpreter.operands.result_size import size_in_bytes
+from tflq.interpreter.operands.checks import size_in_bytes
 
 _TOO_BIG = ("array is too big", "Maximum allowed dimension", "maximum supported dimension")
 

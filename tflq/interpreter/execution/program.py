@@ -20,10 +20,9 @@ from tflq.interpreter.execution.layout import (
     to_samples_first,
     to_samples_last,
 )
-from tflq.interpreter.execution.lowering import lower
+from tflq.interpreter.execution.lowering import Step, lower
 from tflq.interpreter.execution.session import Session
 from tflq.interpreter.execution.settle import shared
-from tflq.interpreter.execution.step import Step
 from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
 from tflq.interpreter.registry import Kernel, kernel, kernel_name
 

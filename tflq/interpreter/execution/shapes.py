@@ -17,11 +17,9 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Node, Operands
 from tflq.interpreter.accumulate.window import window_of
-from tflq.interpreter.operands.batch_matmul import require_product
-from tflq.interpreter.operands.checks import constant_integers, resolve_axis
-from tflq.interpreter.operands.fully_connected import check_shapes
+from tflq.interpreter.operands.checks import constant_integers, lower_reduction, reduced_shape, resolve_axis
 from tflq.interpreter.operands.movable import resized_shape
-from tflq.interpreter.operands.reduction_axes import lower_reduction, reduced_shape
+from tflq.interpreter.operands.products import check_shapes, require_product
 from tflq.interpreter.operands.windows import pool_window, transposed_window
 
 Shape = tuple[int, ...]

@@ -26,7 +26,7 @@ from tflq.interpreter.accumulate import (
 )
 from tflq.interpreter.layers.reals import RealMap
 from tflq.interpreter.numerics.requantise import StepMaps, requantise
-from tflq.interpreter.operands.fully_connected import check_shapes, output_shape
+from tflq.interpreter.operands.products import check_shapes, output_shape
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 

@@ -1,15 +1,22 @@
-"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal."""
+"""What kernels ask of their operands before they lower: types, scales and shapes, each with one clear refusal.
+
+How large a result may become: asked by kernels when they have decided its shape, before they make it.
+
+The axes of an operator that reduces: resolved against the input's rank, without repetition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
+from tflq import limits
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, DType, Node, Operands, Tensor
-from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.operands.sound_scales import require_sound_tensor
 
 MAXIMUM_RANK = 8
@@ -190,3 +197,62 @@ def resolve_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise GraphError(f"axis {axis} is out of range; the tensor has {rank} axes: {-rank}..{rank - 1}")
     return axis % rank
+
+
+def size_in_bytes(shape: Sequence[int], dtype: DType) -> int:
+    """Return the bytes that a tensor takes in memory; a string counts as the reference to it."""
+    return prod(shape) * max(1, dtype.storage.itemsize)
+
+
+def require_result(shape: Sequence[int], dtype: DType, what: str = "a result") -> None:
+    """Check the size of a result, or of what a kernel needs on the way to it.
+
+    Args:
+        shape: of the model's own axes.
+        dtype: of its elements.
+        what: names it in messages.
+
+    Raises:
+        LimitError: it is larger than `max_bytes`, or than what `max_memory` leaves beside all that is alive.
+    """
+    limits.require_room(size_in_bytes(shape, dtype), f"{what} of shape {tuple(shape)}")
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Which axes go.
+
+    Attributes:
+        axes: sorted, counted from 0 in the model's own shape.
+        count: number of elements that become one.
+        keep_dims: whether the axes stay, with length 1.
+    """
+
+    axes: tuple[int, ...]
+    count: int
+    keep_dims: bool
+
+
+def lower_reduction(node: Node, operands: Operands) -> Reduction:
+    """Read the axes from input 1; negative ones count from the back, doubles count once.
+
+    Raises:
+        GraphError: an axis out of range, or computed at run time.
+    """
+    shape = operands.input(0).shape
+    axes = constant_integers(operands, 1).reshape(-1)
+    resolved = sorted({resolve_axis(int(axis), len(shape)) for axis in axes}) if shape else []
+    count = int(np.prod([shape[axis] for axis in resolved], dtype=np.int64))
+    return Reduction(tuple(resolved), count, node.attributes.boolean("keep_dims", False))
+
+
+def shape_of_result(reduction: Reduction, x: Array) -> tuple[int, ...]:
+    """Return the shape of the result for x[S, *shape], sample axis included."""
+    return (x.shape[0], *reduced_shape(reduction, x.shape[1:]))
+
+
+def reduced_shape(reduction: Reduction, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result for an input of this shape, both without the sample axis."""
+    if reduction.keep_dims:
+        return tuple(1 if i in reduction.axes else size for i, size in enumerate(shape))
+    return tuple(size for i, size in enumerate(shape) if i not in reduction.axes)

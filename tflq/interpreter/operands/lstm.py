@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.svdf import require_state
+from tflq.interpreter.operands.products import require_state
 
 GATES = ("input", "forget", "cell", "output")
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, NORMS = (1, 2, 3, 4), (5, 6, 7, 8), (12, 13, 14, 15), (20, 21, 22, 23)

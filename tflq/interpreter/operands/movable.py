@@ -6,8 +6,7 @@ from collections.abc import Collection
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Operands, Tensor
-from tflq.interpreter.operands.checks import is_quantised, require_same_type, require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import is_quantised, require_result, require_same_type, require_type
 
 INDEX_TYPES = (DType.INT32, DType.INT64)
 """Types of shapes, axes and indices that most operators take."""

@@ -8,8 +8,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Node, Operands, Tensor
 from tflq.interpreter.accumulate import Window, window_of
 from tflq.interpreter.accumulate.transposed import TransposedWindow
-from tflq.interpreter.operands.checks import constant_integers, require_bias_size, require_same_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import constant_integers, require_bias_size, require_result, require_same_type
 
 
 def window_of_node(node: Node, input_shape: tuple[int, ...], weights_shape: tuple[int, ...] = ()) -> Window:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Doubles
 from tflq.precision.recover.moments import Moments
-from tflq.precision.recover.objectives import Objective
+from tflq.precision.recover.records import Objective
 
 _BLOCK = 48
 """Weights whose products are brought up to date one by one; the others follow in one product."""

@@ -18,8 +18,8 @@ from tflq.graph import Affine, Array, Graph, Tensor
 from tflq.precision.recover.areas import Areas
 from tflq.precision.recover.filters import Filter
 from tflq.precision.recover.moments import Moments, Observed, moments_of
-from tflq.precision.recover.objectives import Objective, objective_of
 from tflq.precision.recover.probe import Probe, elements, gather, offsets_of
+from tflq.precision.recover.records import Objective, objective_of
 from tflq.precision.recover.reference import Reference
 
 DECIMALS = 6

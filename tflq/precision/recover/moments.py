@@ -11,7 +11,7 @@ import numpy as np
 from tflq.arrays import Doubles
 from tflq.graph import Array
 from tflq.precision.recover.grid import EXACT_BITS, on_grid
-from tflq.precision.recover.objectives import RECOVERY, Objective
+from tflq.precision.recover.records import RECOVERY, Objective
 
 _RIDGE = 0.1
 _LEAST_RIDGE = 1e-3

@@ -1,5 +1,7 @@
 """Reading any declared table from a flatbuffer, every offset checked before it is followed.
 
+How damage found deep in a buffer becomes one FormatError that says where.
+
 The format (FlatBuffers documentation, "FlatBuffer Internals"): the file starts with the offset of the root table and
 a four-byte identifier. A table starts with the distance to its vtable; a vtable holds its own size, the size of the
 table, and for each slot the place of the field in the table, 0 if absent. Strings, vectors and tables are reached by
@@ -18,9 +20,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq import limits
-from tflq.schemas.flatbuffer.damage import DamageError
+from tflq.errors import FormatError
 from tflq.schemas.flatbuffer.scalars import BOOL, Scalar
 from tflq.schemas.flatbuffer.table import Table, Union
+
+
+class DamageError(Exception):
+    """Damage at some field; every table and vector on the way up adds its step to the path."""
+
+    def __init__(self, found: str, allowed: str, advice: str = "the file is damaged: get it again") -> None:
+        super().__init__(found)
+        self.found = found
+        self.allowed = allowed
+        self.advice = advice
+        self.steps: list[str] = []
+
+    def within(self, step: str) -> DamageError:
+        """Add the step that led here and return the error."""
+        self.steps.append(step)
+        return self
+
+    def at(self, where: str, root: str) -> FormatError:
+        """Return the one line for the user: file, path of the field, what was found, what is allowed, what to do."""
+        path = root + "".join(reversed(self.steps))
+        return FormatError(f"{where}: {path}: found {self.found}; allowed is {self.allowed}; {self.advice}")
+
 
 _U16X2 = struct.Struct("<HH")
 _I32 = struct.Struct("<i")

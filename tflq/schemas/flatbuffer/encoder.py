@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tflq import limits
 from tflq.schemas.flatbuffer import scalars
-from tflq.schemas.flatbuffer.damage import DamageError
+from tflq.schemas.flatbuffer.decoder import DamageError
 from tflq.schemas.flatbuffer.fields import Field
 from tflq.schemas.flatbuffer.table import Table
 

@@ -12,7 +12,7 @@ from typing import TypeAlias, Union
 
 from tflq import limits
 from tflq.errors import FormatError
-from tflq.schemas.flatbuffer.damage import DamageError
+from tflq.schemas.flatbuffer.decoder import DamageError
 
 FlexValue: TypeAlias = Union[bool, int, float, str, bytes, "list[FlexValue]", "dict[str, FlexValue]", None]
 

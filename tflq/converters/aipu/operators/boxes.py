@@ -15,12 +15,12 @@ from tflq.converters.aipu.translation import Translation
 from tflq.graph import Array, Graph, Node, Operands, Tensor
 from tflq.graph.attributes import Attribute
 from tflq.interpreter.kernels.aipu.bounding_box import OUTPUT_SCALE, BoundingBoxParams
-from tflq.interpreter.kernels.aipu.max_roi_pool import MaxRoiPoolParams
 from tflq.interpreter.kernels.aipu.multiplier import type_of_multiplier
 from tflq.interpreter.kernels.aipu.nms import OVERLAP_BITS, NmsParams
 from tflq.interpreter.kernels.aipu.pyramid_crop import PyramidCropParams, is_normalised
 from tflq.interpreter.kernels.aipu.pyramid_levels import has_own_scales
 from tflq.interpreter.kernels.aipu.pyramid_roi_align import PyramidParams
+from tflq.interpreter.kernels.aipu.roi import MaxRoiPoolParams
 from tflq.interpreter.kernels.aipu.roi_align import FRACTION, RoiAlignParams
 from tflq.interpreter.kernels.aipu.scales import (
     affine_of,

@@ -13,7 +13,7 @@ from tflq.graph import Affine, Array, Graph, Node, Tensor
 from tflq.interpreter.kernels.gap9.pooling import Reciprocal, RescaledSum
 from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.requantise import StepMaps
-from tflq.interpreter.operands.reduction_axes import Reduction
+from tflq.interpreter.operands.checks import Reduction
 from tflq.quoting import json_text
 from tflq.schemas import Json
 

@@ -12,7 +12,7 @@ from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.settings import Options
 from tflq.errors import GraphError
 from tflq.graph import Affine, DType, FakeQuantize, Graph, Node, Range, Tensor
-from tflq.interpreter.kernels.openvino.fake_quantise import require_sound
+from tflq.interpreter.kernels.openvino.conversions import require_sound
 from tflq.interpreter.kernels.openvino.levels import rule_of
 
 _WAY_OUT = "calibrate on samples (--calibrate), give a file of ranges (--ranges), or convert a model that is quantised"

@@ -10,7 +10,7 @@ from tflq.converters.openvino.reader.graph import Codes, Reading
 from tflq.converters.openvino.reader.windows import window_attributes
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, FakeQuantize
-from tflq.interpreter.kernels.openvino.fake_quantise import level_indices, level_values
+from tflq.interpreter.kernels.openvino.conversions import level_indices, level_values
 from tflq.interpreter.kernels.openvino.levels import affine_of
 
 

@@ -12,7 +12,7 @@ ARITHMETIC = Arithmetic(
     "aipu",
     places(
         "tflq.interpreter.kernels.aipu",
-        "basic_lstm bounding_box count detection_output grid_sample logical lrn max_roi_pool nms proposal "
+        "basic_lstm bounding_box count detection_output grid_sample logical lrn nms proposal "
         "pyramid_roi_align resize roi_align",
         activation="abs activation crelu negative sign",
         arg_pooling="max_pooling_with_arg_max upsample_by_index",
@@ -29,6 +29,7 @@ ARITHMETIC = Arithmetic(
         normalization="moments normalization",
         norms="group_norm instance_norm layer_norm",
         pairs_by_table="div pow",
+        roi="max_roi_pool",
         reductions="cumulate reduce segment_reduce",
         rows="filter gather gather_nd repeat reverse_sequence",
         scatter_nd="scatter_elements scatter_nd",

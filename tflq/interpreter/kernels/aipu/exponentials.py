@@ -11,7 +11,7 @@ import numpy as np
 
 from tflq.arrays import Singles
 from tflq.interpreter.accumulate.products import fused
-from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL
+from tflq.interpreter.kernels.aipu.float_sums import AMD, INTEL
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Sums of MatMul and ConvTranspose in float32, as the Optimizer's own forward adds them (docs/aipu.md, 3).
 
+The float libraries of the Optimizer's forward (MKL, oneDNN): their code depends on the processor.
+
 Its forward leaves them to PyTorch, whose libraries (MKL, oneDNN) add in an order of their own. Found by trial on
 processors with AVX-512, from both makers; sums up to 2^24 are exact in any order.
 
@@ -14,8 +16,8 @@ first to last. The bias is added last.
 
 What zp_x adds to each output is PyTorch's own sum (accumulate/cascade.py), in biases and in ConvTranspose's forward.
 
-Source: Compass Optimizer, ops/matmul.py, deconv.py, conv.py (compute_input_zp_mul_reduce_weight); PyTorch,
-aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
+Source: docs/aipu.md, 4; Compass Optimizer, ops/matmul.py, deconv.py, conv.py (compute_input_zp_mul_reduce_weight);
+PyTorch, aten/src/ATen/native/LinearAlgebra.cpp, Convolution.cpp.
 """
 
 from __future__ import annotations
@@ -30,7 +32,16 @@ from tflq.graph import Array, Node
 from tflq.interpreter.accumulate.cascade import cascade_sums
 from tflq.interpreter.accumulate.products import fused_products, sequential_products
 from tflq.interpreter.accumulate.transposed import Slices, Transposed
-from tflq.interpreter.kernels.aipu.libraries import AMD, INTEL, library_of
+
+FLOAT_LIBRARY = "float_library"
+"""Requested option: on whose processors with AVX-512 the Optimizer made its tables and sums."""
+INTEL, AMD = "intel", "amd"
+
+
+def library_of(node: Node) -> str:
+    """Return INTEL or AMD."""
+    return node.attributes.text(FLOAT_LIBRARY, INTEL)
+
 
 FLOAT_SUMS = "float_sums"
 """Requested option: sums as the Optimizer's forward has them, not exact."""

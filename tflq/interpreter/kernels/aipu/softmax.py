@@ -24,8 +24,8 @@ from tflq.arrays import Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
+from tflq.interpreter.kernels.aipu.float_sums import library_of
 from tflq.interpreter.kernels.aipu.imported import imported_array, imported_numbers, multiplier_of
-from tflq.interpreter.kernels.aipu.libraries import library_of
 from tflq.interpreter.kernels.aipu.multiplier import Multiplier, OutputCodes, codes_of, scaled
 from tflq.interpreter.kernels.aipu.scales import bits_of, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.softmax_fast import FastSoftmaxParams, is_fast, lower_fast

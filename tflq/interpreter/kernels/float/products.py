@@ -22,9 +22,14 @@ from tflq.interpreter.accumulate import sequential_product
 from tflq.interpreter.accumulate.products import sequential_products
 from tflq.interpreter.accumulate.transposed import TransposedWindow, sequential_transposed
 from tflq.interpreter.kernels.float.convolution import Clamped, finish, float_bounds
-from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import require_bias_size, require_same_type, require_type
-from tflq.interpreter.operands.fully_connected import check_shapes, require_clipping, require_default_layout
+from tflq.interpreter.operands.products import (
+    Adjoints,
+    check_shapes,
+    require_clipping,
+    require_default_layout,
+    require_product,
+)
 from tflq.interpreter.operands.windows import transposed_window
 from tflq.interpreter.registry import Kernel
 

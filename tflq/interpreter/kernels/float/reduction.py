@@ -15,8 +15,13 @@ import numpy as np
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.reduction import lower_plain_reduction, rows_of, run_fold
-from tflq.interpreter.operands.checks import require_same_type, require_type
-from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operands.checks import (
+    Reduction,
+    lower_reduction,
+    require_same_type,
+    require_type,
+    shape_of_result,
+)
 from tflq.interpreter.registry import Kernel
 
 

@@ -18,7 +18,7 @@ from tflq.arrays import Singles
 from tflq.errors import GraphError
 from tflq.graph import Array, Operands, Tensor
 from tflq.interpreter.kernels.float.vector_functions import activate, lane_product
-from tflq.interpreter.operands.svdf import require_state
+from tflq.interpreter.operands.products import require_state
 
 
 class Addend(Protocol):

@@ -22,7 +22,7 @@ from tflq.interpreter.kernels.float.vector_functions import (
     require_activation,
 )
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.svdf import SvdfShapes, shift_state, svdf_shapes
+from tflq.interpreter.operands.products import SvdfShapes, shift_state, svdf_shapes
 
 
 @dataclass(frozen=True)

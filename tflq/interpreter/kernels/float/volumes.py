@@ -25,8 +25,7 @@ from tflq.interpreter.accumulate.volumes import (
     sequential_volume,
 )
 from tflq.interpreter.kernels.float.convolution import finish, float_bounds
-from tflq.interpreter.operands.checks import constant_integers, require_bias_size, require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import constant_integers, require_bias_size, require_result, require_type
 from tflq.interpreter.registry import Kernel
 
 Sums = Callable[[Singles, Singles, VolumeWindow], Singles]

@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored, wrapped_norm
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import norm
-from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operands.checks import Reduction, lower_reduction, shape_of_result
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 

@@ -30,9 +30,8 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.blocks import Blocks, lower_blocks, pad_or_crop
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor
+from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, per_tensor, require_result
 from tflq.interpreter.operands.movable import require_movable
-from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import require_same_type, resolve_axis
+from tflq.interpreter.operands.checks import require_result, require_same_type, resolve_axis
 from tflq.interpreter.operands.movable import require_tflite_type
-from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (
     DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT8_E4M3FN, DType.FLOAT8_E5M2,

@@ -13,9 +13,8 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import require_same_type, require_type
+from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 from tflq.interpreter.operands.movable import INDEX_TYPES, constant_number, require_movable, shape_of
-from tflq.interpreter.operands.result_size import require_result
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.BOOL)
 

@@ -36,6 +36,7 @@ from tflq.interpreter.operands.checks import (
     constant_integers,
     is_quantised,
     per_tensor,
+    require_result,
     require_same_type,
     require_type,
 )
@@ -48,7 +49,6 @@ from tflq.interpreter.operands.movable import (
     require_same_quantisation,
     require_symmetric_int16,
 )
-from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
 _PAD_RANK = 5

@@ -15,7 +15,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import constant_integers, require_same_type, resolve_axis
+from tflq.interpreter.operands.checks import constant_integers, require_result, require_same_type, resolve_axis
 from tflq.interpreter.operands.indexing import equal_samples
 from tflq.interpreter.operands.movable import (
     constant_number,
@@ -23,7 +23,6 @@ from tflq.interpreter.operands.movable import (
     require_movable,
     require_same_quantisation,
 )
-from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
 _PACKED = (

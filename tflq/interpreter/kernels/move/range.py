@@ -11,8 +11,7 @@ import numpy as np
 
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import require_same_type, require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import MAXIMUM_RANK
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_result
 from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
     WHOLE_BYTES,
@@ -24,7 +24,6 @@ from tflq.interpreter.operands.movable import (
     require_symmetric_int16,
     shape_of,
 )
-from tflq.interpreter.operands.result_size import require_result
 from tflq.interpreter.registry import Kernel
 
 

@@ -8,10 +8,9 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "concatenation",
     conversions="quantize dequantize fake_quantize",
     linear="conv_2d depthwise_conv_2d fully_connected",
-    pairs="add sub mul",
+    pairs="add concatenation mul sub",
     pooling="average_pool_2d max_pool_2d mean",
 )
 ARITHMETIC = Arithmetic("openvino", {**MOVERS, **PLAIN, **_OWN}, "float")

@@ -14,8 +14,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, Node, Operands
 from tflq.interpreter.kernels.openvino.levels import CODES, Stored
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
-from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.reduction_axes import lower_reduction
+from tflq.interpreter.operands.checks import lower_reduction, require_type
 from tflq.interpreter.operands.windows import window_of_node
 from tflq.interpreter.registry import Kernel
 

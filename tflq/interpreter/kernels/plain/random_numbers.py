@@ -49,8 +49,7 @@ from tflq.interpreter.numerics.random_words import (
     uniform_floats,
 )
 from tflq.interpreter.numerics.transcendental import cos, log, sin
-from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import require_result, require_type
 from tflq.interpreter.registry import Kernel
 
 GROUP = 4

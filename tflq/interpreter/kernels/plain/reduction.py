@@ -22,8 +22,15 @@ import numpy as np
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, require_same_type, require_type
-from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
+    Reduction,
+    is_quantised,
+    lower_reduction,
+    require_same_type,
+    require_type,
+    shape_of_result,
+)
 from tflq.interpreter.registry import Kernel
 
 _ORDERED = (DType.FLOAT32, DType.INT32, DType.INT64, DType.UINT8, DType.INT8, DType.INT16, DType.BOOL)

@@ -15,8 +15,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.elementwise import lower_unary
-from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import require_result, require_type
 
 
 @dataclass(frozen=True)

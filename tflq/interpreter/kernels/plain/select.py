@@ -17,8 +17,7 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_same_type, require_type
-from tflq.interpreter.operands.result_size import require_result
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_result, require_same_type, require_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align
 

@@ -31,8 +31,8 @@ from tflq.interpreter.accumulate.products import exact_products
 from tflq.interpreter.kernels.tflite.hybrid import quantize_rows
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rounding, make_rescale, make_rule
 from tflq.interpreter.numerics.fixed_point import wrap_int32
-from tflq.interpreter.operands.batch_matmul import Adjoints, require_product
 from tflq.interpreter.operands.checks import per_tensor, require_same_type, require_symmetric, require_type
+from tflq.interpreter.operands.products import Adjoints, require_product
 from tflq.interpreter.registry import Kernel
 
 

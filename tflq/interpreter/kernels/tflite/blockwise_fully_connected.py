@@ -22,7 +22,7 @@ from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepa
 from tflq.interpreter.kernels.tflite.hybrid import quantize_asymmetric
 from tflq.interpreter.operands.block_scales import block_scales
 from tflq.interpreter.operands.checks import require_bias_size, require_type
-from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_default_layout
+from tflq.interpreter.operands.products import check_shapes, output_shape, require_default_layout
 
 _LARGEST_CODE = 128
 

@@ -38,7 +38,7 @@ from tflq.interpreter.kernels.tflite.shuffled_fully_connected import (
 from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLayer, make_constants, with_constants
 from tflq.interpreter.layers.linear import Linear, linear_product
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_symmetric
-from tflq.interpreter.operands.fully_connected import check_shapes, output_shape, require_clipping
+from tflq.interpreter.operands.products import check_shapes, output_shape, require_clipping
 
 FloatInput = HybridFullyConnected | BlockwiseFullyConnected
 

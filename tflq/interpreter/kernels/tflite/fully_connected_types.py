@@ -22,7 +22,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import DType, Node, Operands, Tensor
 from tflq.interpreter.kernels.tflite.rescale import Rounding
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_type
-from tflq.interpreter.operands.fully_connected import are_sparse, require_default_layout
+from tflq.interpreter.operands.products import are_sparse, require_default_layout
 
 SIGNED_WEIGHTS = (DType.INT8, DType.INT4, DType.INT2)
 _WEIGHTS = {

@@ -28,12 +28,7 @@ from tflq.interpreter.kernels.tflite.hybrid import (
     signed_weights,
 )
 from tflq.interpreter.operands.checks import require_bias_size, require_type
-from tflq.interpreter.operands.fully_connected import (
-    are_sparse,
-    check_shapes,
-    output_shape,
-    require_default_layout,
-)
+from tflq.interpreter.operands.products import are_sparse, check_shapes, output_shape, require_default_layout
 
 WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
 

@@ -33,8 +33,16 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.plain.reduction import PlainReduction, lower_plain_reduction, rows_of, run_fold
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier_64, scalar_multiplier, wrap_int32
-from tflq.interpreter.operands.checks import EIGHT_BITS, is_quantised, quantised_ends, require_same_type, require_type
-from tflq.interpreter.operands.reduction_axes import Reduction, lower_reduction, shape_of_result
+from tflq.interpreter.operands.checks import (
+    EIGHT_BITS,
+    Reduction,
+    is_quantised,
+    lower_reduction,
+    quantised_ends,
+    require_same_type,
+    require_type,
+    shape_of_result,
+)
 from tflq.interpreter.registry import Kernel
 
 PLAIN_TYPES = (DType.INT32, DType.INT64)

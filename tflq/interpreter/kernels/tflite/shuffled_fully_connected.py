@@ -19,7 +19,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tflite.fully_connected_types import scale_of
 from tflq.interpreter.kernels.tflite.rescale import Rounding, Rule, make_rule, require_bias_scale
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.fully_connected import check_shapes, layout_of, require_clipping
+from tflq.interpreter.operands.products import check_shapes, layout_of, require_clipping
 
 _LAYOUT = "shuffled4x16int8"
 _ROWS, _COLUMNS, _BATCHES = 4, 16, (1, 4)

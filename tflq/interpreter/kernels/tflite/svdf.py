@@ -39,7 +39,7 @@ from tflq.interpreter.numerics.fixed_point import (
     wrap_int32,
 )
 from tflq.interpreter.operands.checks import meets_integer_weights, per_tensor, require_same_type, require_type
-from tflq.interpreter.operands.svdf import SvdfShapes, require_state, shift_state, svdf_shapes
+from tflq.interpreter.operands.products import SvdfShapes, require_state, shift_state, svdf_shapes
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from tflq.interpreter.registry import Arithmetic, places
 
 _OWN = places(
     __name__,
-    "batch_matmul layer_normalization resize_bilinear softmax",
+    "resize_bilinear",
     comparisons="equal greater greater_equal less less_equal logical_and",
     conversions="quantize dequantize",
     curves="""
@@ -15,9 +15,10 @@ _OWN = places(
     tanh
     """,
     elementwise="add maximum minimum mul sub",
-    linear="conv_2d depthwise_conv_2d fully_connected transpose_conv",
+    linear="batch_matmul conv_2d depthwise_conv_2d fully_connected transpose_conv",
     scalars="div neg pow",
     pooling="average_pool_2d max_pool_2d mean reduce_max",
+    softmax="layer_normalization softmax",
     slopes="leaky_relu prelu",
 )
 ARITHMETIC = Arithmetic("tpu_mlir", {**MOVERS, **_OWN})

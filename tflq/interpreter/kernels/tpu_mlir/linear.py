@@ -2,6 +2,12 @@
 
 acc = sum x * w with raw quantized values x, padding holding Zx; the bias holds -Zx * sum(w) already, as TPU-MLIR stores
 it.
+
+BATCH_MATMUL: Integers, in the symmetric mode: y = sat(up(sum of qa * qb * m, s)), 32-bit m; m and s stand for Sa * Sb /
+Sy. Reals: each sum in the order of k by fused multiply-add in float32, as TPU-MLIR's simulator has it
+(docs/tpu_mlir.md, 5).
+
+BATCH_MATMUL: BATCH_MATMUL of two activations. Source: docs/tpu_mlir.md, 5.
 """
 
 from __future__ import annotations
@@ -12,15 +18,18 @@ import numpy as np
 
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Node, Operands
+from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
+from tflq.interpreter.accumulate.products import fused_products
 from tflq.interpreter.accumulate.transposed import Transposed, accumulate_transposed, prepare_transposed
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, search_of
-from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, search_of
+from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map
 from tflq.interpreter.numerics.thresholds import LARGEST_SHIFT, of_rounded_shift
+from tflq.interpreter.operands.checks import EIGHT_BITS, require_same_type, require_type
+from tflq.interpreter.operands.products import Adjoints, require_product
 from tflq.interpreter.operands.windows import transposed_window
 from tflq.interpreter.registry import Kernel
 
@@ -156,6 +165,51 @@ def run_transposed(
 
 
 _RULE, _SOURCE = "y = sat(up((acc + bias) * m, s) + Zy)", "docs/tpu_mlir.md, 4"
+
+
+@dataclass(frozen=True, eq=False)
+class MatmulParams(Adjoints):
+    """The params of one product of two activations.
+
+    Attributes:
+        rescale: m and s; None for reals.
+        dtype: of the output.
+    """
+
+    rescale: Multiplier | None
+    dtype: DType
+
+
+def _lower_batch_matmul(node: Node, operands: Operands) -> MatmulParams:
+    """Decide m and s.
+
+    Raises:
+        UnsupportedError: other types than 8 bits or reals, a zero point other than 0, or a ratio without multiplier.
+        GraphError: shapes that do not multiply.
+    """
+    a, b, y = operands.input(0), operands.input(1), operands.output()
+    adj_x, adj_y, _ = require_product(node, operands)
+    if y.dtype.is_floating:
+        require_same_type(a, b, y)
+        return MatmulParams(adj_x, adj_y, None, require_type(y, (DType.FLOAT16, DType.FLOAT32)))
+    for tensor in (a, b, y):
+        require_type(tensor, EIGHT_BITS)
+        if int(tensor.affine.zero_point[0]):
+            raise UnsupportedError(f"tensor '{tensor.name}' has a zero point; a product of activations has none")
+    ratio = float(a.affine.scale[0]) * float(b.affine.scale[0]) / float(y.affine.scale[0])
+    return MatmulParams(adj_x, adj_y, find_multiplier(ratio, MULTIPLIER_BITS), y.dtype)
+
+
+def _run_batch_matmul(params: MatmulParams, x: Array, y: Array) -> tuple[Array, ...]:
+    """Run BATCH_MATMUL: [S or 1, ..., A, K], [S or 1, ..., K, B] -> [S, ..., A, B]; integer sums are exact."""
+    left, right = params.factors(x, y)
+    if params.rescale is None:
+        return (fused_products(left.astype(np.float32), right.astype(np.float32)).astype(params.dtype.storage),)
+    total = np.matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
+    return (saturate(shift_half_up(total * params.rescale.multiplier[0], params.rescale.shift[0]), params.dtype),)
+
+
 KERNELS = linear_kernels(lower_filter, _RULE, _SOURCE) | {
-    "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE)
+    "transpose_conv": Kernel(lower_transposed, run_transposed, _RULE, _SOURCE),
+    "batch_matmul": Kernel(_lower_batch_matmul, _run_batch_matmul),
 }

@@ -25,7 +25,7 @@ from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multip
 from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.interpreter.operands.reduction_axes import lower_reduction
+from tflq.interpreter.operands.checks import lower_reduction
 from tflq.interpreter.operands.windows import pool_window
 from tflq.interpreter.registry import Kernel
 
