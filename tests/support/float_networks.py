@@ -339,8 +339,13 @@ NETWORKS: dict[str, Make] = {
 
 def built(name: str) -> tuple[Graph, list[Array], Array]:
     """The network with the ranges of eight samples, the samples, and what it computes of them."""
+    return measured(NETWORKS[name])
+
+
+def measured(make: Make) -> tuple[Graph, list[Array], Array]:
+    """As `built`."""
     b = Network()
-    graph = b.build([NETWORKS[name](b)])
+    graph = b.build([make(b)])
     draw = np.random.default_rng(9)
     inputs = [draw.uniform(-2, 2, (8, *graph.tensors[t].shape)).astype(np.float32) for t in graph.inputs]
     computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,6 +33,8 @@ class Runtime:
         self.version: str = ov.get_version()
         given = [ov.Tensor(np.frombuffer(weights, np.uint8).copy())] if weights else []
         model = core.read_model(xml, *given)
+        wrong = wrongly_stated(xml, model)
+        assert not wrong, wrong
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}  # 0: as many as it likes
         self.model = core.compile_model(model, "CPU", settings)
 
@@ -55,6 +58,29 @@ class Runtime:
         """Return, for each convolution and product that is executed, whether it computes in integers."""
         facts = [op.get_rt_info() for op in self.model.get_runtime_model().get_ordered_ops()]
         return [f["runtimePrecision"].astype(str) in INTEGER for f in facts if f["layerType"].astype(str) in COMPUTING]
+
+
+def wrongly_stated(xml: bytes, model: Any) -> list[str]:
+    """Return the ports whose type or shape the runtime infers otherwise than the file states them."""
+    ports = {op.get_friendly_name(): op.outputs() for op in model.get_ordered_ops()}
+    wrong = []
+    for layer in ElementTree.fromstring(xml).iter("layer"):
+        for stated, theirs in zip(layer.findall("output/port"), ports.get(layer.get("name", ""), ()), strict=False):
+            shape = [int(dim.text or "") for dim in stated.findall("dim")]
+            found = [d.get_length() if d.is_static else -1 for d in theirs.get_partial_shape()]
+            kind = _PRECISIONS[theirs.get_element_type().get_type_name()]
+            if (
+                len(shape) != len(found)
+                or stated.get("precision") != kind
+                or [n for n, m in zip(shape, found, strict=False) if m not in (n, -1)]
+            ):
+                wrong.append(f"{layer.get('name')}: stated {stated.get('precision')} {shape}, is {kind} {found}")
+    return wrong
+
+
+_PRECISIONS = {"f32": "FP32", "f16": "FP16", "boolean": "BOOL"} | {
+    f"{sign}{bits}": f"{sign.upper()}{bits}" for sign in "iu" for bits in (1, 4, 8, 16, 32, 64)
+}
 
 
 def files_of(artefacts: Mapping[str, bytes]) -> tuple[bytes, bytes]:

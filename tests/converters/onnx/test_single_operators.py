@@ -11,7 +11,7 @@ import pytest
 from tests.support.data import data_files, data_path
 from tests.support.exchange import cells, judged
 from tests.support.lstm import Lstm, lstm_graph
-from tests.support.onnx_run import run_onnx
+from tests.support.onnx_run import run_onnx, stated_values, wrongly_stated
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
 from tflq.converters.onnx import ONNX, supported_operators
@@ -29,15 +29,18 @@ REFUSED = ("computed at run time", "without elements", "indices may repeat", "so
 """What a random operator may be refused for: docs/onnx.md lists it."""
 
 
-def emitted(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:
-    (data,) = ONNX.emit(graph, model).values()
-    return run_onnx(data, inputs)
-
-
 @pytest.mark.parametrize("entry", cells(supported_operators(), PLAIN), ids=lambda e: str(e.cell))
-def test_float_and_plain_operators(entry) -> None:
+def test_float_and_plain_operators(entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The values that onnxruntime computes, and the shapes and types that onnx infers."""
+
+    def emitted(graph: Graph, model: Model, inputs: Sequence[Array]) -> list[Array]:
+        with stated_values(monkeypatch) as stated:
+            (data,) = ONNX.emit(graph, model).values()
+        assert wrongly_stated(data, stated) == []
+        return run_onnx(data, inputs)
+
     settings = parse_settings(ONNX.settings)
-    found = list(judged(entry, ONNX, lambda g: ONNX.quantise(g, settings), emitted, 4, 1))
+    found = list(judged(entry, ONNX, lambda g: ONNX.quantise(g, settings), emitted, 8, 1))
     assert not [f for f in found if f.is_wrong]
     assert all(any(word in f.refusal for word in REFUSED) for f in found if f.refusal), found
 

@@ -11,7 +11,7 @@ from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.ir import Builder, network_to_bytes
 from tflq.converters.openvino.ir.element_types import from_bytes, size_bytes, to_bytes
 from tflq.converters.openvino.reader import model_from_bytes
-from tflq.converters.openvino.reader.filters import signed
+from tflq.converters.openvino.reader.filters import _is_kept, signed
 from tflq.converters.openvino.reader.graph import Codes
 from tflq.converters.settings import parse_settings
 from tflq.graph import Array, DType, Graph, GraphBuilder, Model
@@ -172,3 +172,16 @@ def test_one_group_is_a_convolution() -> None:
         graph = model_from_bytes(*network_to_bytes(b.build()), "small.xml").main
         found.append(([n.operator for n in graph.nodes], Engine(graph, "float").run([x])[graph.outputs[0]].tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("zero_points", "channels", "is_taken"),
+    [((-128, 127), 2, True), ((-129, 0), 2, False), ((0, 128), 2, False), ((-200, 0), 2, False), ((0, 127), 3, False),
+     ((64,), 3, True), ((0.5, 1), 2, False), ((256, 0), 2, False), ((-256, 0), 2, False)],
+)  # fmt: skip
+def test_weights_stay_integers_where_their_zero_points_are_int8(
+    zero_points: tuple[float, ...], channels: int, is_taken: bool
+) -> None:
+    codes = np.array([[-128] * len(zero_points), [127] * len(zero_points)], np.int8)
+    found = Codes(codes, np.array(zero_points, np.float32), np.ones(1, np.float32))
+    assert _is_kept(found, channels) is is_taken

@@ -138,7 +138,8 @@ def quantise_network(
     result = assemble(fused, Ranges(names, permuted, spans, types), options)
     validate(result, "tpu-mlir graph")
     inside = (replace(own[t], name=name) for t, name in permuted.cores.items() if t in own)
-    return replace(result, extra=TableOrigin(CalibrationTable((*own.values(), *inside)), options.whole.deployment()))
+    lines = {line.name: line for line in (*own.values(), *inside)}
+    return replace(result, extra=TableOrigin(CalibrationTable(tuple(lines.values())), options.whole.deployment()))
 
 
 def _refuse_modes_of_fused(network: Graph, options: Options[LayerOptions]) -> None:

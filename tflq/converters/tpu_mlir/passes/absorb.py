@@ -28,8 +28,8 @@ def fold_crops(graph: Graph) -> Graph:
         if cuts is None or only_reader(graph, node.inputs[0]) is None or host.attributes.integer("stride_h", 1) != 1:
             continue
         _, height, width, _ = graph.tensors[host.inputs[0]].shape
-        kernel = graph.tensors[host.inputs[1]].shape[1:3]
-        padding = window_of(host.attributes, (height, width), (kernel[0], kernel[1])).padding
+        _, rows, columns, _ = graph.tensors[host.inputs[1]].shape
+        padding = window_of(host.attributes, (height, width), (rows, columns)).padding
         if host.attributes.integer("stride_w", 1) != 1 or any(c > p for c, p in zip(cuts, padding, strict=True)):
             continue
         left = tuple(p - c for p, c in zip(padding, cuts, strict=True))

@@ -245,8 +245,7 @@ def _reals(assembly: Assembly, node: Node, position: int) -> np.ndarray | None:
 
 def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
     """A layer in float16 or float32; one without a kernel in float16 runs in float32, and its result is rounded."""
-    t, name = node.outputs[0], assembly.names[node.outputs[0]]
-    dtype = _REALS[engine.kind]
+    name, dtype = assembly.names[node.outputs[0]], _REALS[engine.kind]
     own = node.operator in OWN_KERNELS[engine.kind]
     inputs = []
     for position, source in enumerate(node.inputs):
@@ -264,9 +263,11 @@ def _real_layer(assembly: Assembly, node: Node, engine: Engine) -> None:
         assembly.unrounded.update(outputs if engine.kind == F16 and node.operator in UNROUNDED else ())
         assembly.append(node.operator, tuple(inputs), outputs, node.name, engine, _rectified(node), arithmetic)
     else:
-        wide = assembly.graph.add_tensor(Tensor(f"{name}_wide", assembly.source.tensors[t].shape, DType.FLOAT32))
+        shapes = [(assembly.names[y], assembly.source.tensors[y].shape) for y in node.outputs]
+        wide = [assembly.graph.add_tensor(Tensor(f"{called}_wide", shape, DType.FLOAT32)) for called, shape in shapes]
         assembly.append(node.operator, tuple(inputs), wide, node.name, engine, _rectified(node), "float")
-        assembly.append("dequantize", (wide,), assembly.result(t, dtype), f"{name}_f16", Engine(F16))
+        for y, x in zip(node.outputs, wide, strict=True):
+            assembly.append("dequantize", (x,), assembly.result(y, dtype), f"{assembly.names[y]}_f16", Engine(F16))
     for y in node.outputs:
         assembly.settle(y)
 
