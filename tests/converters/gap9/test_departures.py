@@ -228,6 +228,21 @@ def test_a_pool_whose_relu_nntool_may_keep(engine: str, other: str, warned: bool
     assert found == (["MAX_POOL_2D_0_4"] if warned else [])
 
 
+@pytest.mark.parametrize(("other", "stays"), [("relu", False), ("relu6", True)])
+def test_a_relu_behind_a_quantize_node_of_the_loader_stays(other: str, stays: bool) -> None:
+    """NNTool was run on both: of the first it removes the pool's ReLU, of the second it does not, and fails on ne16."""
+    net = Net(shape=(1, 6, 6, 4))
+    x = net.conv(net.x, (0.0, 4.0), activation="relu")
+    y = net.conv(x, (0.0, 2.0), (3, 3), activation=other)
+    pool = net.pool(net.join([x, y], (0.0, 4.0)), (0.0, 4.0))
+    model = net.model(net.conv(pool, (-4.0, 4.0)))
+    graph = quantised(model, "gap9-sq8", ["numerics=nntool"])
+    assert any(node.name == "MAX_POOL_2D_0_3_activation" for node in graph.nodes) == stays
+    if stays:
+        with pytest.raises(UnsupportedError, match=r"17\.9"):
+            quantised(model, "gap9-ne16", ["numerics=nntool"])
+
+
 @pytest.mark.parametrize(("top", "warned"), [(6.4, True), (6.0, False)])
 def test_a_mean_behind_a_relu6_that_stands_alone(top: float, warned: bool) -> None:
     """conv1d_9137_36: the pool's range rounds to [0, 6], and the mean's input has that range in NNTool."""

@@ -24,6 +24,7 @@ from tflq.converters.gap9.passes.separate_activations import remove_idle_rectifi
 from tflq.converters.gap9.passes.slices import split_slices
 from tflq.converters.gap9.passes.undone_reshapes import remove_undone_reshapes
 from tflq.converters.gap9.transposes.columns import find_columns, permute_columns
+from tflq.converters.gap9.transposes.loaded import loader_conversions
 from tflq.converters.gap9.types.plan import choose_types
 from tflq.converters.gap9.units import fuse
 from tflq.converters.passes import Pass, run_passes
@@ -79,7 +80,10 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(name_global_pools, "a pool over the whole map with stride 1 is a mean or a maximum"),
         Pass(lambda graph: find_hard_sigmoids(graph, options), "a filter takes it along as one activation"),
         Pass(lambda graph: split_slices(graph, options), "the piece that nobody reads decides types, too"),
-        Pass(remove_idle_rectifiers, "a ReLU behind what is not negative would break a fusion for nothing"),
+        Pass(
+            lambda graph: _without_idle_rectifiers(graph, options, positive),
+            "a ReLU behind what is not negative would break a fusion for nothing",
+        ),
         Pass(raise_pools, "a convolution takes a pool into its fusion only directly behind it"),
         Pass(raise_activations, "so that a layer takes its activation with it"),
         Pass(lambda graph: cut_kernels(graph, options), "engines and scales of weights follow the cut kernel"),
@@ -95,6 +99,10 @@ def _passes(options: dict[str, LayerOptions], positive: frozenset[int]) -> tuple
         Pass(pruned, "constants of the file that were replaced"),
         Pass(_without_file_facts, "the target's graph knows no .tflite"),
     )
+
+
+def _without_idle_rectifiers(graph: Graph, options: dict[str, LayerOptions], positive: frozenset[int]) -> Graph:
+    return remove_idle_rectifiers(graph, lambda: loader_conversions(graph, options, positive))
 
 
 def _without_conversions(graph: Graph) -> Graph:

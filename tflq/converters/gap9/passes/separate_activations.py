@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
 
-from tflq.converters.gap9.operators import POOLS
+from tflq.converters.gap9.operators import POOLS, RECTIFIERS
 from tflq.converters.passes.patterns import fused_activation, only_reader
 from tflq.converters.passes.rewrite import derived_tensor, redirect, with_attributes
 from tflq.graph import Attributes, Graph, Node, Range, Tensor, pruned
 
 _IMPLIED = ("conv_2d", "depthwise_conv_2d", "fully_connected", *POOLS, "add", "sub", "mul", "div")
 """Operators whose range from 0 on counts as a ReLU; never a mean or a concatenation."""
+Operand = tuple[int, int]
+"""(node, input position)."""
 _KEPT = "NNTool may keep the ReLU that its range implies, or fails on it (17.19)"
 _KEEP_BOUND = (*POOLS, "concatenation", "reshape", "squeeze", "expand_dims", "transpose")
 _KEEP_SIGN = (*_KEEP_BOUND, "add", "mul", "div")
@@ -41,24 +44,40 @@ def separate_activations(graph: Graph) -> Graph:
     return result
 
 
-def remove_idle_rectifiers(graph: Graph) -> Graph:
+def remove_idle_rectifiers(graph: Graph, quantised: Callable[[], Collection[Operand]]) -> Graph:
     """Return the graph without ReLUs whose input is known not to be negative (ReLU6: and known not to exceed 6).
 
     The sign is followed from ReLUs and constants through additions, products, pools and moves; the upper bound
-    through pools and moves only.
+    through pools and moves only. Neither is followed through the Quantize nodes of NNTool's loader.
+
+    Args:
+        graph: activations are nodes.
+        quantised: returns the operands in front of which these stand; asked where a ReLU would go.
     """
+    result = _without_idle(graph, ())
+    places = quantised() if _rectifiers(result) < _rectifiers(graph) else ()
+    return _without_idle(graph, places) if places else result
+
+
+def _rectifiers(graph: Graph) -> int:
+    return sum(node.operator in RECTIFIERS for node in graph.nodes)
+
+
+def _without_idle(graph: Graph, quantised: Collection[Operand]) -> Graph:
     result = graph.copy()
     bounds: dict[int, float] = {}  # tensors known not to be negative -> upper bound
     mixed: set[int] = set()  # tensors behind a concatenation of what is and is not, or has other bounds
     for index in range(len(graph.nodes)):
         node = result.nodes[index]
-        known = [_bound(result, bounds, t) for t in node.inputs if t >= 0]
-        if mixed.intersection(node.inputs) or (node.operator == "concatenation" and len(set(known)) > 1):
+        stated = {p: _bound(result, bounds, t) for p, t in enumerate(node.inputs) if t >= 0}
+        known = [None if (index, p) in quantised else bound for p, bound in stated.items()]
+        if mixed.intersection(node.inputs) or (node.operator == "concatenation" and len({*stated.values()}) > 1):
             mixed.update(node.outputs)
-        if node.operator in ("relu", "relu6"):
+        if node.operator in RECTIFIERS:
             limit = 6.0 if node.operator == "relu6" else np.inf
-            if known[0] is not None and known[0] <= limit:
+            if stated[0] is not None and stated[0] <= limit:
                 _say_where_kept(result, node.inputs[0], mixed)
+            if known[0] is not None and known[0] <= limit:
                 _take_name(result, node.inputs[0], node.outputs[0])
                 redirect(result, node.outputs[0], node.inputs[0])
             bounds[node.outputs[0]] = min(limit, np.inf if known[0] is None else known[0])
