@@ -21,15 +21,28 @@ def typed(
     return t
 
 
+def following(
+    b: Network,
+    t: int,
+    operator: str,
+    constants: Sequence[object],
+    new: tuple[int, ...] | None,
+    options: dict[str, object],
+) -> int:
+    """A layer behind a value; `behind` among its options puts its constants first."""
+    given = [b.given(np.asarray(c)) for c in constants]
+    order = [*given, t] if options.get("behind") else [t, *given]
+    others = {key: value for key, value in options.items() if key != "behind"}
+    return b.do(operator, *order, shape=b.shapes[t] if new is None else new, **others)
+
+
 def row(*steps: tuple[object, ...], shape: tuple[int, ...] = IMAGE) -> Make:
     """Layers one behind the other: (operator, constants, new shape or None, options)."""
 
     def make(b: Network) -> int:
         t = b.real("x", shape)
         for operator, constants, new, options in steps:
-            given = [b.given(np.asarray(c)) for c in constants]
-            first = [*given, t] if options.pop("behind", False) else [t, *given]
-            t = b.do(operator, *first, shape=b.shapes[t] if new is None else new, **options)
+            t = following(b, t, operator, constants, new, options)
         return t
 
     return make
@@ -72,9 +85,7 @@ def dense_then(*steps: tuple[object, ...], bias: bool = True) -> Make:
     def make(b: Network) -> int:
         t = rows_of(b.real("x", (4, 5)), b, 6, bias)
         for operator, constants, new, options in steps:
-            given = [b.given(np.asarray(c)) for c in constants]
-            first = [*given, t] if options.pop("behind", False) else [t, *given]
-            t = b.do(operator, *first, shape=b.shapes[t] if new is None else new, **options)
+            t = following(b, t, operator, constants, new, options)
         return t
 
     return make
@@ -86,9 +97,7 @@ def filter_then(*steps: tuple[object, ...], channels: int = 4) -> Make:
     def make(b: Network) -> int:
         t = b.conv(image(b), channels)
         for operator, constants, new, options in steps:
-            given = [b.given(np.asarray(c)) for c in constants]
-            first = [*given, t] if options.pop("behind", False) else [t, *given]
-            t = b.do(operator, *first, shape=b.shapes[t] if new is None else new, **options)
+            t = following(b, t, operator, constants, new, options)
         return t
 
     return make

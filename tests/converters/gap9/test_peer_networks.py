@@ -7,7 +7,7 @@ from peers.campaign import Verdict
 from peers.nntool import judged
 from peers.nntool_dump import Dump, Scheme
 
-from tests.support.data import data_path
+from tests.support.data import data_files, data_path
 
 EQUAL = """acts.ne16 vk.ne16 vl.ne16 vc.ne16 cat3.ne16 unet.ne16 mm_splitss.ne16_16 tcn_1_41_mm.sq8 bilinear.sq8
 mobilenet_v2_1_34.ne16_16 branches_1_43.ne16 two_inputs_1_44.ne16 inception_1_2_mm.ne16 vn.ne16 vp.sq8 m_pad.sq8
@@ -23,6 +23,17 @@ def verdict(name: str, numerics: str) -> tuple[Verdict, int, str]:
     settings = Scheme.of(scheme, f"numerics={numerics}")
     row = judged(folder / f"{network}.tflite", settings, Dump.read(folder / name), every=True)
     return row.verdict, row.checks, row.words
+
+
+DUMPS = [path.name.removesuffix(".json.gz") for path in data_files("cases", "gap9_networks", pattern="*.json.gz")]
+
+
+@pytest.mark.skipif(not DUMPS, reason="TFLQ_DATA is not set: no dumps of NNTool on this machine")
+@pytest.mark.parametrize("name", [name for name in DUMPS if name not in (*EQUAL.split(), *FLAWED.split())])
+def test_agrees(name: str) -> None:
+    """All the others: both refuse a network, or every type, constant and tensor is equal."""
+    found, _, words = verdict(name, "nntool")
+    assert found.agrees, words
 
 
 @pytest.mark.parametrize("numerics", ["exact", "nntool"])
