@@ -18,8 +18,8 @@ from tests.support.faults import (
 )
 from tests.support.tracked import ROOT
 from tflq.analysis.compare import Comparison, Running, compare_sides, dump_of, match
+from tflq.analysis.compare.params import weight_figures
 from tflq.analysis.compare.tally import Tally
-from tflq.analysis.compare.weights import weight_figures
 from tflq.analysis.dumps.wanted import Archive, Stored
 from tflq.analysis.executions import Execution, as_is, for_target, in_float
 from tflq.analysis.explain import Explainer, side_by_side

@@ -18,8 +18,8 @@ from tests.support.tracked import ROOT
 from tflq.analysis.executions import Execution, as_is, for_target
 from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.vectors import LayerVectors, Vector, collect, files_of, selected_layers
+from tflq.analysis.vectors.collect import integers_of
 from tflq.analysis.vectors.files import hex_text, words_of
-from tflq.analysis.vectors.params import integers_of
 from tflq.converters.settings import parse_settings
 from tflq.converters.targets import find_target, target_names
 from tflq.converters.tflite import read_model

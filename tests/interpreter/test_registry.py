@@ -95,10 +95,11 @@ def test_a_row_of_a_family_is_found_by_its_operator(calls: Calls) -> None:  # no
 
 
 def test_a_kernel_takes_its_summary_and_source_from_its_module() -> None:
-    found = registry.kernel("tflite", "add_n")
-    assert found.summary == "the sum of all inputs in their order, which have one shape; int32 wraps"
-    assert found.source == "TFLite kernels/add_n.cc"
-    assert found.module == "tflq.interpreter.kernels.plain.add_n"
+    found = registry.kernel("tflite", "rfft2d")
+    words = "the discrete Fourier transform of the last two axes, which are cut or padded with zeros to powers of two"
+    assert found.summary == words
+    assert found.source == "TFLite kernels/rfft2d.cc"
+    assert found.module == "tflq.interpreter.kernels.plain.rfft2d"
 
 
 def test_a_row_takes_what_it_does_not_say_from_the_entry_of_its_module(calls: Calls) -> None:  # noqa: F811

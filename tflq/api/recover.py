@@ -41,9 +41,8 @@ from tflq.precision.recover import (
     prepare,
     recover_network,
 )
-from tflq.precision.recover.cost import Cost
 from tflq.precision.recover.journal import JournalFile
-from tflq.precision.recover.records import objective_of
+from tflq.precision.recover.records import Cost, objective_of
 from tflq.precision.recover.reference import split, split_numbers, taken
 from tflq.precision.results_file import digest_of
 from tflq.quoting import Json

@@ -1,27 +1,150 @@
-"""Trials: one quantised, run and counted; batches of them, of which those kept are not run again."""
+"""Trials: one quantised, run and counted; batches of them, of which those kept are not run again.
+
+Runs a model in two arithmetics: one layer in the target's integers, all others in floating point, or the reverse.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tflq.analysis.compare.isolated import constants_of, encoded, require_separate_nodes, run_node
+from tflq.analysis.compare.matching import match
+from tflq.analysis.compare.segments import segment
+from tflq.analysis.compare.sides import Running
 from tflq.analysis.compare.tally import sqnr_db
-from tflq.analysis.executions import all_outputs, for_target
-from tflq.analysis.inputs import GivenSamples
+from tflq.analysis.executions import Execution, all_outputs, for_target, real_values
+from tflq.analysis.inputs import GivenSamples, Samples
 from tflq.analysis.metrics import figure_of
 from tflq.analysis.workers import Run
 from tflq.arrays import Doubles
 from tflq.converters.precision import find_mixed_precision
 from tflq.errors import OptionError, UnsupportedError
-from tflq.precision.exchange import exchanged
+from tflq.graph import Array, Graph, float_view
+from tflq.interpreter import Engine
 from tflq.precision.problem import Problem
 from tflq.precision.results_file import ResultsFile
 from tflq.precision.trial import Floating, Result, Trial
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What computes one layer in one of two graphs, for the other.
+
+    Attributes:
+        nodes: of the inner graph, in order.
+        inputs: (tensor of the inner graph, the same one of the outer graph).
+        result: tensor that they write.
+        place: the same one of the outer graph.
+    """
+
+    nodes: tuple[int, ...]
+    inputs: tuple[tuple[int, int], ...]
+    result: int
+    place: int
+
+
+def exchanged(execution: Execution, source: Graph, layer: str, samples: Samples, *, is_float_outside: bool) -> Doubles:
+    """Run all samples and return the outputs as real numbers: float64[S, elements of all outputs].
+
+    Where the arithmetic changes, values go by way of the real numbers that they stand for; the target rounds them to
+    its quantized values.
+
+    Args:
+        execution: of the target.
+        source: the graph that it was made from.
+        layer: name of a node of `source`.
+        samples: in the encoding of `source`.
+        is_float_outside: whether the layer is the only one in integers; else it is the only one in floating point.
+
+    Raises:
+        UnsupportedError: the target's graph has no tensor that is the layer's output, or depends on values of the run.
+    """
+    floating = Execution("float", Engine(float_view(source), "float"), source)
+    inner, outer = (execution, floating) if is_float_outside else (floating, execution)
+    for side in (inner, outer):
+        require_separate_nodes(side.graph, "")
+    part = _part(inner, outer, _pairs(execution, floating, samples, is_float_outside), layer, floating.graph)
+    return np.concatenate(list(_run(inner, outer, part, samples)))
+
+
+def _pairs(
+    execution: Execution, floating: Execution, samples: Samples, is_float_outside: bool
+) -> tuple[tuple[int, int], ...]:
+    """Return (tensor of the inner graph, tensor of the outer graph) for all that both have."""
+    found = match(Running(execution, samples).columns, Running(floating, samples).columns).matches
+    pairs = ((m.first.index, m.second.index) for m in found)
+    return tuple(pair if is_float_outside else pair[::-1] for pair in pairs)
+
+
+def _part(inner: Execution, outer: Execution, pairs: Sequence[tuple[int, int]], layer: str, floating: Graph) -> _Part:
+    place = dict(pairs)
+    is_inner_float = inner.graph is floating
+    shared = {(i if is_inner_float else o): (i, o) for i, o in pairs}
+    end = _end_of(floating, layer, shared.keys())
+    if end is None:
+        raise UnsupportedError(
+            f"layer '{layer}': the target's graph has no tensor that is its output, so that it cannot be run apart"
+        )
+    result, after = shared[end]
+    found = segment(inner.graph, result, place, None, {})
+    before = _written_before(outer.graph, after)
+    if any(place[t] not in before for t in found.inputs):
+        raise UnsupportedError(f"layer '{layer}': the target computes its inputs elsewhere; it cannot be run apart")
+    return _Part(found.nodes, tuple((t, place[t]) for t in found.inputs), result, after)
+
+
+def _end_of(floating: Graph, layer: str, shared: Collection[int]) -> int | None:
+    """Return the first tensor that both have from a layer on: behind what the target fuses with it, such as a pool."""
+    readers = floating.consumers()
+    waiting = [t for node in floating.nodes if node.name == layer for t in node.outputs]
+    while len(waiting) == 1:
+        if waiting[0] in shared:
+            return waiting[0]
+        following = readers.get(waiting[0], [])
+        waiting = list(floating.nodes[following[0]].outputs) if len(following) == 1 else []
+    return None
+
+
+def _written_before(graph: Graph, tensor: int) -> set[int]:
+    found = set(graph.inputs)
+    for node in graph.nodes:
+        if tensor in node.outputs:
+            break
+        found.update(node.outputs)
+    return found
+
+
+def _run(inner: Execution, outer: Execution, part: _Part, samples: Samples) -> Iterator[Doubles]:
+    graph, step = outer.graph, outer.engine.chunk_size()
+    for start in range(0, samples.count, step):
+        inputs = samples.take(start, min(start + step, samples.count))
+        values = constants_of(graph)
+        values.update(zip(graph.inputs, outer.encode(inputs), strict=True))
+        for node in graph.nodes:
+            if all(graph.tensors[t].is_constant for t in node.outputs):
+                continue
+            values.update(run_node(node, values))
+            if part.place in node.outputs:
+                values[part.place] = _layer(inner, outer, part, values)
+        reals = [real_values(values[t], graph.tensors[t]) for t in graph.outputs]
+        yield np.concatenate([r.reshape(len(r), -1) for r in reals], axis=1)
+
+
+def _layer(inner: Execution, outer: Execution, part: _Part, outside: dict[int, Array]) -> Array:
+    """Compute the layer in the inner graph from values of the outer one, and return it in the outer encoding."""
+    graph, values = inner.graph, constants_of(inner.graph)
+    for mine, theirs in part.inputs:
+        values[mine] = encoded(outside[theirs], outer.graph.tensors[theirs], graph.tensors[mine], inner.target)
+    for index in part.nodes:
+        values.update(run_node(graph.nodes[index], values))
+    return encoded(values[part.result], graph.tensors[part.result], outer.graph.tensors[part.place], outer.target)
+
 
 _DECIMALS = 6
 """Of a ratio in dB: sums of squares may differ in their last bits from one processor to the next."""

@@ -13,7 +13,7 @@ from tests.support import c_compiler
 from tflq.analysis.c99.recorder import Call
 from tflq.analysis.c99.shared import Shared
 from tflq.interpreter.kernels.aipu import multiplier
-from tflq.interpreter.kernels.tpu_mlir import rounding as tpu_mlir
+from tflq.interpreter.kernels.tpu_mlir import multiplier as tpu_mlir
 from tflq.interpreter.numerics import fixed_point, gemmlowp, gemmlowp_int16
 from tflq.interpreter.recording.primitive import Primitive
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tflq.converters.tflite_quantiser.recipes.gptq import spread
-from tflq.converters.tflite_quantiser.recipes.oscar import scaled
+from tflq.converters.tflite_quantiser.recipes.columns import scaled, spread
 from tflq.converters.tflite_quantiser.recipes.params import Params, bias, bounds_of_codes, from_bounds, grown, quantised
 from tflq.converters.tflite_quantiser.recipes.rules import MIN_MAX, MSE, OCTAV, Widths
 from tflq.converters.tflite_quantiser.recipes.weights import hadamard, rotated, weights_of

@@ -13,7 +13,7 @@ from tests.interpreter.numerics import plain
 from tflq.interpreter.kernels.aipu.multiplier import scaled
 from tflq.interpreter.kernels.gap9.rounding import round_half_up
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import shift_half_away, shift_half_up
 from tflq.interpreter.numerics import fixed_point as fp
 from tflq.interpreter.numerics import gemmlowp
 from tflq.interpreter.numerics.fixed_point import norm

@@ -16,8 +16,12 @@ from tflq.graph import Affine, DType, GraphBuilder
 from tflq.interpreter import Engine, lower
 from tflq.interpreter.kernels.tpu_mlir.curves import by_c_library
 from tflq.interpreter.kernels.tpu_mlir.linear import FilterParams
-from tflq.interpreter.kernels.tpu_mlir.multiplier import find_multiplier, find_normalised_multiplier
-from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_away, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import (
+    find_multiplier,
+    find_normalised_multiplier,
+    shift_half_away,
+    shift_half_up,
+)
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.numerics.requantise import fit_step_map
 

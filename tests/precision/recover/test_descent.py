@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tflq.precision.recover.descent import Grid, descend, find_rounding
-from tflq.precision.recover.grid import exact_product, on_grid
-from tflq.precision.recover.moments import Moments, Observed, moments_of
+from tflq.precision.recover.moments import Moments, Observed, exact_product, moments_of, on_grid
 
 SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 60), st.integers(1, 4))
 problems = given(st.integers(0, 1 << 30), SHAPES, st.sampled_from((1, 3, 7)), st.booleans())

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.analysis.compare.params import WeightFigures
 from tflq.analysis.compare.segments import Segment
 from tflq.analysis.compare.tally import TensorFigures
-from tflq.analysis.compare.weights import WeightFigures
 from tflq.units import listed
 
 MOST_OF_THE_NOISE = 0.5

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.analysis.compare.params import IntegerDifference, integer_differences
-from tflq.analysis.compare.weights import WeightFigures, weight_figures
+from tflq.analysis.compare.params import IntegerDifference, WeightFigures, integer_differences, weight_figures
 from tflq.graph import ABSENT, Graph, Node, Tensor
 from tflq.graph.cut import between
 

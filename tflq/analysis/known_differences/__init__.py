@@ -1,14 +1,13 @@
 """Where tflq is not TFLite's reference interpreter bit for bit: a table with reasons, and what it explains.
 
 `rows.py` is the table, `conditions.py` the conditions on nodes and elements that it names, `row.py` what a row says.
-`elements.py` judges the elements of one node, `blame.py` those of a whole model. `tflq verify`, `tflq compare`, the
+`blame.py` judges the elements of one node, and those of a whole model. `tflq verify`, `tflq compare`, the
 table of conformance (docs/operators.md) and the tests read this one table.
 """
 
 from __future__ import annotations
 
-from tflq.analysis.known_differences.blame import Blame
-from tflq.analysis.known_differences.elements import KnownElements, known_elements, summed, units_apart
+from tflq.analysis.known_differences.blame import Blame, KnownElements, known_elements, summed, units_apart
 from tflq.analysis.known_differences.row import Effect, KnownDifference, Place, label_of
 from tflq.analysis.known_differences.rows import KNOWN_DIFFERENCES, rows_of, rows_of_node
 

@@ -20,11 +20,10 @@ from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import InputError, TflqWarning
 from tflq.graph import Array, Graph
 from tflq.precision.recover.areas import Areas, areas_of, draw
-from tflq.precision.recover.cost import Cost, cost_of
 from tflq.precision.recover.filters import Filter
-from tflq.precision.recover.grid import exact_product
+from tflq.precision.recover.moments import exact_product
 from tflq.precision.recover.probe import Probe, elements, gather
-from tflq.precision.recover.records import RecoverySettings
+from tflq.precision.recover.records import Cost, RecoverySettings, cost_of
 
 _ASIDE = 10
 """One sample of so many: those whose number ends with 9."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from tflq.converters.passes.requirements import refuse_missing_ranges
 from tflq.converters.tflite_quantiser.choose_kinds import PLAIN
-from tflq.converters.tflite_quantiser.recipes.gptq import spread
-from tflq.converters.tflite_quantiser.recipes.oscar import scaled
+from tflq.converters.tflite_quantiser.recipes.columns import HESSIAN, MOMENTS, Statistics, scaled, spread
 from tflq.converters.tflite_quantiser.recipes.params import (
     Bounds,
     Params,
@@ -46,7 +45,6 @@ from tflq.converters.tflite_quantiser.recipes.rules import (
     matching,
     scope_of,
 )
-from tflq.converters.tflite_quantiser.recipes.statistics import HESSIAN, MOMENTS, Statistics
 from tflq.converters.tflite_quantiser.recipes.weights import rotated, weights_of
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, DType, Graph, Node

@@ -26,7 +26,7 @@ from tflq.interpreter.kernels.aipu.imported import imported_numbers
 from tflq.interpreter.kernels.aipu.multiplier import LARGEST, Multiplier, OutputCodes, codes_of, find_multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, is_signed, offset_of, scale_of
 from tflq.interpreter.operands.checks import require_choice
-from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import equal_samples
 from tflq.interpreter.registry import Kernel
 
 _COMBINE: dict[str, Callable[[Integers, Integers], Integers]] = {

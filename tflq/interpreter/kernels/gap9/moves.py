@@ -15,8 +15,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes
-from tflq.interpreter.kernels.move.concatenation import run as run_concatenation
+from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, run_concatenation
 from tflq.interpreter.kernels.move.repeat import KERNELS as REPEATS
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import ResizeNearestNeighbor
 from tflq.interpreter.kernels.move.resize_nearest_neighbor import run as run_nearest

@@ -6,15 +6,15 @@ from tflq.interpreter.registry import places
 
 MOVERS = places(
     __name__,
-    "concatenation lsh_projection one_hot range resize_nearest_neighbor skip_gram topk_v2",
+    "lsh_projection one_hot range resize_nearest_neighbor skip_gram",
     blocks="batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
     found="unique where",
     gather="gather gather_nd stablehlo_gather",
     lookups="embedding_lookup embedding_lookup_sparse hashtable_lookup",
     matrix_diag="matrix_diag matrix_set_diag",
-    order="reverse_sequence reverse_v2 transpose",
+    order="reverse_sequence reverse_v2 topk_v2 transpose",
     pad="dilate mirror_pad pad padv2 stablehlo_pad",
-    parts="pack split split_v unpack",
+    parts="concatenation pack split split_v unpack",
     reshape="densify expand_dims reshape squeeze",
     repeat="broadcast_to fill tile",
     scatter="scatter_nd sparse_to_dense stablehlo_scatter",

@@ -25,8 +25,7 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.checks import require_result, require_type, resolve_axis
-from tflq.interpreter.operands.indexing import checked_indices, sample_index
-from tflq.interpreter.operands.movable import FIXED_SIZE, INDEX_TYPES, require_movable
+from tflq.interpreter.operands.movable import FIXED_SIZE, INDEX_TYPES, checked_indices, require_movable, sample_index
 from tflq.interpreter.registry import Kernel
 
 _GATHERED = (

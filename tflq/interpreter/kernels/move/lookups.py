@@ -33,8 +33,7 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Affine, Array, Blockwise, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.block_scales import block_scales
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
-from tflq.interpreter.operands.indexing import checked_indices, equal_samples, sample_index
-from tflq.interpreter.operands.movable import constant_vector, shape_of
+from tflq.interpreter.operands.movable import checked_indices, constant_vector, equal_samples, sample_index, shape_of
 from tflq.interpreter.operands.sound_scales import require_sound_tensor
 from tflq.interpreter.registry import Kernel
 

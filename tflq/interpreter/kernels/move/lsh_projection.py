@@ -21,7 +21,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fingerprint import fingerprint64
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import equal_samples
 from tflq.schemas.tflite.packing import pack_strings
 
 MAXIMUM_BITS = 31

@@ -15,8 +15,7 @@ import numpy as np
 from tflq.errors import GraphError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_result, require_same_type
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import require_movable
+from tflq.interpreter.operands.movable import equal_samples, require_movable
 from tflq.interpreter.registry import Kernel
 
 TYPES = (DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32, DType.UINT32)

@@ -1,4 +1,4 @@
-"""TRANSPOSE, REVERSE_V2 and REVERSE_SEQUENCE: the axes in another order, and elements backwards.
+"""TRANSPOSE, REVERSE_V2, REVERSE_SEQUENCE and TOPK_V2: axes and elements in another order.
 
 TRANSPOSE: input 1 names, for each axis of the output, the input's. REVERSE_V2: the input backwards along the axes that
 input 1 lists, which must be neighbours.
@@ -6,10 +6,14 @@ input 1 lists, which must be neighbours.
 REVERSE_SEQUENCE: TFLite compares the first length only with the size of the axis, and reads outside the tensor where
 another one is too long: refused here.
 
+TOPK_V2: Of equal elements the first comes first.
+
 TRANSPOSE: the axes in another order. Source: TFLite kernels/transpose.cc.
 REVERSE_V2: the input backwards along some axes. Source: TFLite kernels/reverse.cc.
 REVERSE_SEQUENCE: in each batch the first elements of a sequence backwards, as many as input 1 says; the rest stays.
 Source: TFLite kernels/reverse_sequence.cc and internal/reference/reference_ops.h (ReverseSequence).
+TOPK_V2: the k largest elements of each row (the last axis), largest first, and their places. Source: TFLite
+kernels/topk_v2.cc.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ import numpy as np
 from tflq.errors import GraphError, InputError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import MAXIMUM_RANK, constant_integers, require_type, resolve_axis
-from tflq.interpreter.operands.movable import INDEX_TYPES, constant_vector, require_movable
+from tflq.interpreter.operands.movable import INDEX_TYPES, constant_number, constant_vector, require_movable
 from tflq.interpreter.registry import Kernel
 
 _TRANSPOSED = tuple(dtype for dtype in DType if 0 < dtype.bits <= 64)
@@ -151,8 +155,54 @@ def run_reverse_sequence(params: ReverseSequence, x: Array, lengths: Array) -> t
     return (np.take_along_axis(x, indices.reshape(shape), sequence),)
 
 
+_RANKED = (DType.FLOAT32, DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64)
+INDICES = (DType.INT32, DType.INT16)
+
+
+@dataclass(frozen=True)
+class TopkV2:
+    """How many.
+
+    Attributes:
+        k: number of elements.
+        index_dtype: numpy's name of the type of the places.
+    """
+
+    k: int
+    index_dtype: str
+
+
+def _lower_topk_v2(node: Node, operands: Operands) -> TopkV2:
+    """Decide k.
+
+    Raises:
+        GraphError: k above the length of a row or computed at run time, or a scalar input.
+        UnsupportedError: types that TFLite does not take, or rows too long for the type of the places.
+    """
+    source, places = operands.input(0), operands.output(1)
+    require_movable(node, source, operands.output(), _RANKED)
+    require_type(places, INDICES)
+    k = max(0, constant_number(operands, 1, INDICES))
+    if not source.shape or k > source.shape[-1]:
+        raise GraphError(f"k is {k}; the rows of an input of shape {source.shape} are shorter")
+    if k and source.size and source.shape[-1] > places.dtype.maximum:
+        raise UnsupportedError(f"rows have {source.shape[-1]} elements; {places.dtype.value} does not count so far")
+    return TopkV2(k, places.dtype.value)
+
+
+def _run_topk_v2(params: TopkV2, x: Array, *_k: Array) -> tuple[Array, ...]:
+    """Run TOPK_V2: T[S, *rows, n] -> T[S, *rows, k], int[S, *rows, k].
+
+    NaN counts as smaller than every number.
+    """
+    descending = np.negative(x) if x.dtype.kind == "f" else np.invert(x)  # -(-128) would overflow, ~(-128) does not
+    places = np.argsort(descending, axis=-1, kind="stable")[..., : params.k]
+    return np.take_along_axis(x, places, -1), places.astype(params.index_dtype)
+
+
 KERNELS = {
     "transpose": Kernel(_lower_transpose, _run_transpose),
     "reverse_v2": Kernel(_lower_reverse, _run_reverse),
     "reverse_sequence": Kernel(lower_reverse_sequence, run_reverse_sequence),
+    "topk_v2": Kernel(_lower_topk_v2, _run_topk_v2),
 }

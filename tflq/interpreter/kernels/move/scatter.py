@@ -29,8 +29,14 @@ from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 from tflq.interpreter.operands.computations import COMPUTATION, UPDATE
-from tflq.interpreter.operands.indexing import checked_indices, equal_samples
-from tflq.interpreter.operands.movable import INDEX_TYPES, constant_vector, require_movable, shape_of
+from tflq.interpreter.operands.movable import (
+    INDEX_TYPES,
+    checked_indices,
+    constant_vector,
+    equal_samples,
+    require_movable,
+    shape_of,
+)
 from tflq.interpreter.registry import Kernel
 
 _SCATTERED = (DType.FLOAT32, DType.UINT8, DType.BOOL, DType.INT8, DType.INT64, DType.INT32)

@@ -18,8 +18,7 @@ import numpy as np
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import constant_number, constant_vector
+from tflq.interpreter.operands.movable import constant_number, constant_vector, equal_samples
 from tflq.interpreter.registry import Kernel
 
 

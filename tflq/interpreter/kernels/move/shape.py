@@ -15,8 +15,7 @@ import numpy as np
 from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.operands.checks import require_same_type, require_type
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import INDEX_TYPES
+from tflq.interpreter.operands.movable import INDEX_TYPES, equal_samples
 from tflq.interpreter.registry import Kernel
 
 

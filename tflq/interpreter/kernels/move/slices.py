@@ -26,8 +26,14 @@ import numpy as np
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
 from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_same_type, require_type
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import FIXED_SIZE, INDEX_TYPES, WHOLE_BYTES, constant_vector, require_movable
+from tflq.interpreter.operands.movable import (
+    FIXED_SIZE,
+    INDEX_TYPES,
+    WHOLE_BYTES,
+    constant_vector,
+    equal_samples,
+    require_movable,
+)
 from tflq.interpreter.registry import Kernel
 
 

@@ -23,8 +23,7 @@ from tflq.errors import GraphError, InputError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.heap import pop, push
 from tflq.interpreter.operands.checks import require_type
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import constant_number
+from tflq.interpreter.operands.movable import constant_number, equal_samples
 from tflq.interpreter.registry import Kernel
 
 

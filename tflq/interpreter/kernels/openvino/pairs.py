@@ -17,7 +17,7 @@ import numpy as np
 
 from tflq.arrays import Doubles
 from tflq.graph import Affine, Array, DType, Node, Operands
-from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes, concatenate
+from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, concatenate
 from tflq.interpreter.kernels.openvino.levels import (
     CODES,
     Levels,

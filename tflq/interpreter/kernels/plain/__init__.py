@@ -6,8 +6,9 @@ from tflq.interpreter.registry import places
 
 PLAIN = places(
     __name__,
-    "add_n bucketize cumsum fake_quant local_response_normalization pow rfft2d",
+    "bucketize fake_quant local_response_normalization pow rfft2d",
     cast="bitcast cast",
+    sums="add_n cumsum",
     unary="ceil complex_abs cos floor imag logical_not neg real round sign sin square zeros_like",
     pairs="""
     atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift

@@ -29,8 +29,7 @@ from tflq.interpreter.kernels.move.pad import dilated
 from tflq.interpreter.operands.blocks import pad_or_crop
 from tflq.interpreter.operands.checks import require_result, require_same_type, require_type
 from tflq.interpreter.operands.computations import COMPUTATION
-from tflq.interpreter.operands.indexing import equal_samples
-from tflq.interpreter.operands.movable import constant_vector
+from tflq.interpreter.operands.movable import constant_vector, equal_samples
 from tflq.interpreter.registry import Kernel
 
 TYPES = (

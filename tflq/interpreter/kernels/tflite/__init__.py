@@ -10,7 +10,7 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     """
-    abs batch_matmul concatenation fully_connected hard_swish l2_normalization resize_bilinear squared_difference svdf
+    abs batch_matmul concatenation fully_connected hard_swish l2_normalization resize_bilinear svdf
     transpose_conv
     """,
     clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
@@ -26,7 +26,7 @@ _OWN = places(
     softmax="log_softmax softmax",
     reduction="mean reduce_prod sum",
     sigmoids="logistic tanh",
-    sums="add sub",
+    sums="add squared_difference sub",
 )
 _FIRST_INPUT_IS_A_SHAPE = places(reals.__name__, volumes="conv_3d_transpose")
 """Float32 only, but asked for here too, since its first input is no float."""

@@ -16,7 +16,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands, Tensor
-from tflq.interpreter.kernels.move.concatenation import Concatenation, check_shapes, concatenate
+from tflq.interpreter.kernels.move.parts import Concatenation, check_shapes, concatenate
 from tflq.interpreter.numerics.fixed_point import float_to_int32, round_half_away
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import is_quantised, per_tensor, require_same_type, require_symmetric

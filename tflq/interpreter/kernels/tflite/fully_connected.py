@@ -15,16 +15,14 @@ from dataclasses import dataclass
 
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import MatrixProduct, accumulate_product, prepare_product
-from tflq.interpreter.kernels.tflite.blockwise_fully_connected import (
-    BlockwiseFullyConnected,
-    is_blockwise,
-    lower_blockwise,
-    run_blockwise,
-)
 from tflq.interpreter.kernels.tflite.fully_connected_types import require_pairing, scale_of
 from tflq.interpreter.kernels.tflite.hybrid_fully_connected import (
+    BlockwiseFullyConnected,
     HybridFullyConnected,
+    is_blockwise,
+    lower_blockwise,
     lower_hybrid,
+    run_blockwise,
     run_hybrid,
 )
 from tflq.interpreter.kernels.tflite.rescale import make_rule, require_bias_scale
@@ -89,7 +87,7 @@ class ShuffledFullyConnected:
 
 
 def lower(node: Node, operands: Operands) -> FullyConnected | FloatInput | ShuffledFullyConnected:
-    """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_ and blockwise_fully_connected.py.
+    """Decide the params of FULLY_CONNECTED; float inputs are those of hybrid_fully_connected.py.
 
     Raises:
         UnsupportedError: types or quantisation that TFLite's kernel does not take.

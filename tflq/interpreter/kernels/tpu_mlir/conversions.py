@@ -21,8 +21,13 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.graph import Affine, Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_away, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import (
+    Multiplier,
+    find_multiplier,
+    saturate,
+    shift_half_away,
+    shift_half_up,
+)
 from tflq.interpreter.layers.reals import RealLine
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type

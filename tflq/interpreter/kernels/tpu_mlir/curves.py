@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tflq.arrays import Integers
 from tflq.graph import Array, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
+from tflq.interpreter.kernels.tpu_mlir.multiplier import saturate
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.numerics.lookup_tables import Table, look_up, make_table
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type

@@ -18,8 +18,7 @@ import numpy as np
 
 from tflq.arrays import Integers, Reals
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual, saturate, shift_half_up
 from tflq.interpreter.kernels.tpu_mlir.scalars import (
     ScalarParams,
     floor_of,

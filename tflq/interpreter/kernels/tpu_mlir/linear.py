@@ -22,8 +22,7 @@ from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.accumulate.products import fused_products
 from tflq.interpreter.accumulate.transposed import Transposed, accumulate_transposed, prepare_transposed
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, search_of
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, saturate, search_of, shift_half_up
 from tflq.interpreter.layers.linear import Scheme, linear_kernels
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN
 from tflq.interpreter.numerics.requantise import StepMaps, fit_step_map

@@ -21,8 +21,7 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, is_manual, saturate, shift_half_up
 from tflq.interpreter.layers.pooling import MaxPool, average_pool_kernel, mean_kernel, run_max_pool
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.operands.checks import lower_reduction

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, lower_curve, run_curve, table_of
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
-from tflq.interpreter.kernels.tpu_mlir.rounding import shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, shift_half_up
 from tflq.interpreter.numerics.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from tflq.interpreter.registry import Kernel
 

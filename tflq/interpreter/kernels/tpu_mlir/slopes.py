@@ -18,8 +18,7 @@ from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.kernels.tpu_mlir.curves import TableParams, run_curve, table_of
-from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate, shift_half_up
+from tflq.interpreter.kernels.tpu_mlir.multiplier import Multiplier, find_multiplier, saturate, shift_half_up
 from tflq.interpreter.operands.checks import require_alpha_fits, require_same_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align

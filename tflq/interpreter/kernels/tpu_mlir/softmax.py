@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.tpu_mlir.rounding import saturate
+from tflq.interpreter.kernels.tpu_mlir.multiplier import saturate
 from tflq.interpreter.numerics.fixed_point import round_half_away
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_type
 from tflq.interpreter.registry import Kernel

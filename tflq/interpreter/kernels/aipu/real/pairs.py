@@ -13,7 +13,7 @@ from tflq.interpreter.kernels.aipu.logical import COMBINE, COMPARE
 from tflq.interpreter.kernels.aipu.real.functions import fused
 from tflq.interpreter.kernels.aipu.real.rules import Compute, Rule, kernels
 from tflq.interpreter.operands.checks import require_choice
-from tflq.interpreter.operands.indexing import equal_samples
+from tflq.interpreter.operands.movable import equal_samples
 from tflq.interpreter.samples import align
 
 _PAIRS: dict[str, Callable[[Array, Array], Array]] = {
