@@ -15,7 +15,7 @@ from tests.support.command import tflq
 from tests.support.data import data_path
 from tests.support.tracked import ROOT
 from tflq.converters.tflite import write_model
-from tflq.graph import DType, GraphBuilder, Model
+from tflq.graph import Affine, DType, GraphBuilder, Model
 
 DIGITS = ROOT / "tflq" / "data" / "digits.tflite"
 TARGETS = ("tflite", "gap9-ne16", "gap9-sq8", "aipu", "tpu-mlir", "openvino")
@@ -158,6 +158,34 @@ def test_an_order_that_depends_on_data_is_refused(tmp_path: Path) -> None:
     write_model(Model([b.build([y])]), tmp_path / "m.tflite")
     done = tflq("export", tmp_path / "m.tflite", "--program", "c99", "-o", "out", cwd=tmp_path)
     assert "no c99 program, which computes integers: REVERSE_SEQUENCE" in done.refused()
+
+
+def largest_of_a_map(path: Path, axis: list[int], rest: tuple[int, ...]) -> None:
+    """Write a model: the largest elements of an int8 map of 9 x 13, behind a ReLU."""
+    b = GraphBuilder("largest")
+    affine = Affine.per_tensor(np.float32(0.05), -3, 8, True)
+    x = b.input("x", (1, 9, 13, 6), DType.INT8, affine)
+    r = b.add("relu", [x], (1, 9, 13, 6), DType.INT8, affine)
+    axes = b.constant("axes", np.array(axis, np.int32))
+    write_model(Model([b.build([b.add("reduce_max", [r, axes], rest, DType.INT8, affine, keep_dims=False)])]), path)
+
+
+@pytest.mark.parametrize("target", TARGETS[:1] + TARGETS[5:])
+def test_the_largest_of_a_hundred_elements_is_a_loop(target: str, tmp_path: Path) -> None:
+    largest_of_a_map(tmp_path / "m.tflite", [1, 2], (1, 6))
+    folder = tmp_path / "program"
+    export(tmp_path / "m.tflite", folder, target, "-n", "9")
+    assert (folder / "network.c").read_text().count("largest = ") == 2  # the first, and any other
+    require_equal(folder, c_compiler.build(folder))
+
+
+def test_float16_is_left_to_the_caller(tmp_path: Path) -> None:
+    """TPU-MLIR's REDUCE_MAX over the last axis has a result of float16, which C99 has not."""
+    largest_of_a_map(tmp_path / "m.tflite", [3], (1, 9, 13))
+    folder = tmp_path / "program"
+    left = export(tmp_path / "m.tflite", folder, "tpu-mlir", "-n", "2")["left_to_the_caller"]
+    assert "float16 has no type in C99" in str(left)
+    require_equal(folder, c_compiler.build(folder))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

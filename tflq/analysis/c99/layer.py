@@ -92,7 +92,10 @@ def _layer(
     names = {b.name for b in buffers if b is not None} | {name for name, _ in written}
     text = FunctionText(shared, name, recorded.tape, names)
     builder = Builder(recorded.tape, buffers)
-    outputs = _filled(builder, [recorded.numbers(n) for n in range(len(written))], graph, written)
+    try:
+        outputs = _filled(builder, [recorded.numbers(n) for n in range(len(written))], graph, written)
+    except RecursionError:
+        raise UnsupportedError("an element follows from hundreds of operations one after the other") from None
     lines = [
         f"    static {stored_type(scratch.dtype)} {scratch.name}[{scratch.size}];"
         for scratch in dict.fromkeys(n.target for n in builder.nests if n.target not in outputs)

@@ -123,11 +123,14 @@ class FunctionText:
 
     def _folded(self, fold: Fold, open_loops: Sequence[Axis], pad: str) -> list[str]:
         kind = fold.c_type
-        if fold.is_real and not fold.is_ordered:
+        if fold.is_real and not fold.is_ordered and fold.function in ("sum", "product"):
             raise UnsupportedError("a sum of real numbers in numpy's own order")
         before = dict(self._names)
         name = self._new_name(fold)
         start = {"sum": 0, "product": 1, "largest": fold.body.low, "smallest": fold.body.high}[fold.function]
+        if fold.is_real and fold.function in ("largest", "smallest"):  # as reduction.py has it
+            most = float(np.finfo(fold.dtype.name).max)
+            start = min(max(float(start), -most), most)
         lines = [f"{pad}{kind} {name} = {number(start, kind)};"]
         inner = list(open_loops)
         for axis in fold.inner:

@@ -68,7 +68,13 @@ def identifier(text: str, longest: int = 48) -> str:
 
 
 def stored_type(dtype: np.dtype[np.generic]) -> str:
-    """Return the C type of an array's elements."""
+    """Return the C type of an array's elements.
+
+    Raises:
+        UnsupportedError: C99 has none.
+    """
+    if dtype == np.float16:
+        raise UnsupportedError("float16 has no type in C99")
     return STORED.get(dtype.name, f"{dtype.name}_t")
 
 

@@ -115,8 +115,12 @@ def rows_of(reduction: Reduction, x: Array) -> Array:
 
 
 def _extreme_float(rows: Array, start: np.generic, largest: bool, takes_all: bool) -> Array:
-    better = np.greater if largest else np.less
     first = takes_all and rows.shape[0] > 0
+    is_plain = not bool((np.isnan(rows) | (np.signbit(rows) & (rows == 0))).any())
+    if is_plain:  # no order matters
+        reduce = np.maximum.reduce if largest else np.minimum.reduce
+        return np.asarray(reduce(rows, axis=0) if first else reduce(rows, axis=0, initial=start), rows.dtype)
+    better = np.greater if largest else np.less
     result: Array = rows[0].copy() if first else np.full(rows.shape[1], start)
     for row in rows[int(first) :]:
         np.copyto(result, row, where=better(row, result))
