@@ -14,12 +14,12 @@ from tests.support.lstm import Lstm, lstm_graph
 from tests.support.onnx_run import run_onnx, stated_values, wrongly_stated
 from tflq.analysis.inputs import RandomSamples
 from tflq.converters.calibration import calibrate
-from tflq.converters.onnx import ONNX, supported_operators
+from tflq.converters.onnx import ONNX, OnnxOptions, model_bytes, supported_operators, translate
 from tflq.converters.settings import parse_settings
 from tflq.converters.settled import settled_model
 from tflq.converters.tflite import read_model
 from tflq.errors import UnsupportedError
-from tflq.graph import Affine, Array, Blockwise, DType, Graph, GraphBuilder, Model
+from tflq.graph import Affine, Array, Blockwise, DType, Graph, GraphBuilder, Model, Tensor
 from tflq.interpreter import Engine
 
 PLAIN = ("float32", "int32", "bool")
@@ -59,6 +59,79 @@ def test_opsets_layouts_and_batches(path, options: list[str]) -> None:
     theirs = run_onnx(data, inputs, in_layout="layout=nhwc" not in options)
     for t, other in zip(graph.outputs, theirs, strict=True):
         assert np.allclose(ours[t], other, rtol=1e-5, atol=1e-5 * float(np.abs(ours[t]).max()))
+
+
+@pytest.mark.parametrize("path", MODELS[::3] or [None], ids=[p.stem for p in MODELS[::3]] or ["no data"])
+def test_an_open_batch_of_one_operator_is_many_samples(path) -> None:
+    model = settled_model(read_model(path or data_path("corpus", "single_op_float")))
+    inputs = RandomSamples(model.main, 3, seed=3).take(0, 3)
+    settings = parse_settings(ONNX.settings, ["batch=dynamic", "opset=18"])
+    refused = ONNX.check(model.main, settings)
+    if refused:
+        assert all("batch=dynamic" in line for line in refused)
+        return
+    graph = ONNX.quantise(model.main, settings)
+    (data,) = ONNX.emit(graph, model).values()
+    ours = Engine(graph, ONNX.arithmetic).run(inputs)
+    many = run_onnx(data, [x.reshape(1, -1, *x.shape[2:]) for x in inputs])
+    for t, other in zip(graph.outputs, many, strict=True):
+        wanted = ours[t].reshape(other.shape)
+        assert np.allclose(wanted, other, rtol=1e-5, atol=1e-5 * float(np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("operator", ["resize_bilinear", "resize_nearest_neighbor"])
+def test_images_of_an_open_batch_are_resized(operator: str) -> None:
+    b = GraphBuilder("resized")
+    x = b.input("x", (1, 4, 3, 2), DType.FLOAT32)
+    size = b.constant("size", np.array([6, 7], np.int32))
+    graph = b.build([b.add(operator, [x, size], (1, 6, 7, 2), DType.FLOAT32, half_pixel_centers=True)])
+    written = ONNX.quantise(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
+    (data,) = ONNX.emit(written, Model([graph])).values()
+    given = np.random.default_rng(3).normal(size=(3, 1, 4, 3, 2)).astype(np.float32)
+    ours = Engine(written, ONNX.arithmetic).run([given])[written.outputs[0]]
+    (many,) = run_onnx(data, [given.reshape(1, 3, 4, 3, 2)])
+    assert np.allclose(many.reshape(ours.shape), ours, rtol=1e-5, atol=1e-5)
+
+
+def test_a_constant_of_the_batch_is_no_open_batch() -> None:
+    b = GraphBuilder("ends")
+    x = b.input("x", (2, 3), DType.FLOAT32)
+    given = [x, *(b.constant(f"c{i}", np.array(v, np.int32)) for i, v in enumerate(([1, 0], [1, 3])))]
+    graph = b.build([b.add("slice", given, (1, 3), DType.FLOAT32)])
+    with pytest.raises(UnsupportedError, match="batch=dynamic: "):
+        ONNX.quantise(graph, parse_settings(ONNX.settings, ["batch=dynamic"]))
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (1, 3, 2, 5)])
+def test_rows_are_normalised(shape: tuple[int, ...]) -> None:
+    """The operator that target tpu-mlir recognises: (x - m) / sqrt(v + epsilon) * gamma + beta."""
+    b, draw = GraphBuilder("rows"), np.random.default_rng(4)
+    gamma, beta, x = (draw.normal(size=s).astype(np.float32) for s in (5, 5, (3, *shape)))
+    given = [b.input("x", shape, DType.FLOAT32), b.constant("gamma", gamma), b.constant("beta", beta)]
+    graph = b.build([b.add("layer_normalization", given, shape, DType.FLOAT32, epsilon=0.5)])
+    (found,) = run_onnx(model_bytes(translate(graph, OnnxOptions(opset=17))), [x])
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(axis=-1, keepdims=True)
+    wanted = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 0.5) * gamma + beta
+    assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_reals_become_codes_as_quantize_linear_has_them_but_for_ties() -> None:
+    step = Affine.per_tensor(np.float32(0.5), 3)
+    tensor = Tensor("x", (7,), DType.INT8, step)
+    real = np.array([-1000.0, -0.76, -0.25, 0.2, 0.25, 0.74, 1000.0], np.float32)
+    assert ONNX.encode(real, tensor).tolist() == [-128, 1, 2, 3, 4, 4, 127]
+
+
+def test_volumes_without_padding() -> None:
+    b, draw = GraphBuilder("volumes"), np.random.default_rng(6)
+    weights = b.constant("w", draw.normal(size=(2, 3, 2, 2, 4)).astype(np.float32))
+    given = [b.input("x", (1, 5, 6, 4, 2), DType.FLOAT32), weights, b.constant("b", np.arange(4, dtype=np.float32))]
+    window = {"padding": "valid", "stride_d": 2, "stride_h": 1, "stride_w": 1}
+    graph = b.build([b.add("conv_3d", given, (1, 2, 4, 3, 4), DType.FLOAT32, **window)])
+    x = draw.normal(size=(2, 1, 5, 6, 4, 2)).astype(np.float32)
+    (found,) = run_onnx(model_bytes(translate(graph)), [x])
+    assert np.allclose(found, Engine(graph, "float").run([x])[graph.outputs[0]], rtol=1e-5, atol=1e-5)
 
 
 def test_the_number_of_places_is_open() -> None:

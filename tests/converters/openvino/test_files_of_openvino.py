@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.openvino import Runtime
+from tests.support.openvino import Runtime, channels_first
+from tests.support.openvino import files_of as files_among
+from tflq.converters.openvino import OPENVINO
 from tflq.converters.openvino.reader import read_model
+from tflq.converters.settings import parse_settings
 from tflq.errors import FormatError, UnsupportedError
-from tflq.graph import Array, DType, Graph
+from tflq.graph import Array, DType, Graph, Model
 from tflq.interpreter import Engine
 
 IMAGE = (1, 4, 6, 5)
@@ -53,9 +56,14 @@ def read(path: Path) -> Graph:
 
 
 def check(
-    path: Path, make: Make, shape: Sequence[int] = IMAGE, is_behind_filter: bool = False, exact: bool = True
+    path: Path,
+    make: Make,
+    shape: Sequence[int] = IMAGE,
+    is_behind_filter: bool = False,
+    exact: bool = True,
+    again: bool = True,
 ) -> Graph:
-    """Compare what is read with the runtime, and return it."""
+    """Compare what is read, and what is written of that again, with the runtime; return what is read."""
     file = files_of(path, make, shape, is_behind_filter)
     graph = read(file)
     x = whole(3, *shape, seed=5) if exact else whole(3, *shape, seed=5, low=1) / np.float32(2)
@@ -63,18 +71,24 @@ def check(
     ours = Engine(graph, "openvino" if graph.tensors[t].quantisation else "float").run([x])[t]
     theirs = Runtime(file.read_bytes(), file.with_suffix(".bin").read_bytes()).run([x])
     assert ours.shape == theirs.shape
-    if exact:
-        assert np.array_equal(ours, theirs)
-    else:
-        assert np.allclose(ours, theirs, rtol=2e-6, atol=1e-6)
+    pairs = [(ours, theirs)]
+    if again:
+        written = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings, ["precision=float"]))
+        runtime = Runtime(*files_among(OPENVINO.emit(written, Model([graph], source="net.xml"))))
+        pairs.append((runtime.run([channels_first(x)]), channels_first(theirs)))
+    for found, wanted in pairs:
+        if exact:
+            assert np.array_equal(found, wanted)
+        else:
+            assert np.allclose(found, wanted, rtol=2e-6, atol=1e-6)
     return graph
 
 
-def both(path: Path, make: Make, shape: Sequence[int] = IMAGE, exact: bool = True) -> None:
+def both(path: Path, make: Make, shape: Sequence[int] = IMAGE, exact: bool = True, again: bool = True) -> None:
     """Check a layer of an input and of a convolution's output."""
-    check(path, make, shape, exact=exact)
+    check(path, make, shape, exact=exact, again=again)
     if len(shape) == 4:
-        check(path, make, shape, is_behind_filter=True, exact=exact)
+        check(path, make, shape, is_behind_filter=True, exact=exact, again=again)
 
 
 PADS = [((1, 1), (1, 1)), ((0, 1), (1, 1)), ((2, 0), (0, 1))]
@@ -102,7 +116,8 @@ def test_groups(tmp_path: Path, groups: int, each: int, depth: int) -> None:
             w = whole(groups, each, depth, *kernel)
             return op.group_convolution(x, w, [1, 2], [1, 1], [1, 1], [1, 1])
 
-        both(tmp_path, make)
+        # written without groups, zeros between two filters of one pixel are lost in the plug-in
+        both(tmp_path, make, again=groups > 1)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3, 1, 1), (1, 3, 1, 1), (1, 1, 1, 1), (1, 3, 6, 5), (1, 1, 6, 1), (5,)])
@@ -205,6 +220,8 @@ def test_concatenations(tmp_path: Path, axis: int) -> None:
     both(tmp_path, lambda op, x: op.concat([op.constant(whole(*IMAGE, seed=3)), x], axis))
     if axis in (0, 1, -1):
         both(tmp_path, lambda op, x: op.concat([x, op.relu(x)], axis), (2, 3))
+    if axis in (0, -1):
+        both(tmp_path, lambda op, x: op.concat([x, op.relu(x)], axis), (3,))
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0, -3.0])
@@ -257,13 +274,16 @@ def test_slopes(tmp_path: Path, count: int) -> None:
 @pytest.mark.parametrize("levels", [2, 16, 255, 256])
 @pytest.mark.parametrize("count", [1, 4])
 def test_levels(tmp_path: Path, levels: int, count: int) -> None:
-    """Steps are powers of two, so that levels are exact."""
+    """Steps are powers of two, so that levels are exact.
+
+    Behind a transposition the plug-in takes no FakeQuantize of several channels; of 255 levels it computes other bits.
+    """
     low = -np.arange(1, count + 1, dtype=np.float32).reshape(1, count, 1, 1)
     high = low + np.float32((levels - 1) / 64)
     make = lambda op, x: op.fake_quantize(x, *map(op.constant, (low, high, low, high)), levels)  # noqa: E731
-    both(tmp_path, make)
+    both(tmp_path, make, again=False)
     flat = [b.reshape(1, count) for b in (low, high, low, high)]
-    both(tmp_path, lambda op, x: op.fake_quantize(x, *map(op.constant, flat), levels), (2, count))
+    both(tmp_path, lambda op, x: op.fake_quantize(x, *map(op.constant, flat), levels), (2, count), again=levels != 255)
 
 
 def test_bounds_that_are_not_read(tmp_path: Path) -> None:

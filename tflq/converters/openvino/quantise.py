@@ -97,11 +97,11 @@ def _placed(graph: Graph, node: Node) -> Node:
 
 def _described(graph: Graph, node: Node) -> Node:
     """Note in which precision the CPU plug-in runs a layer, and why."""
-    source = graph.tensors[node.inputs[0]] if node.inputs and node.inputs[0] >= 0 else None
     if node.operator not in LINEAR:
         return node
+    source = graph.tensors[node.inputs[0]]
     engine, reason = "f32", "its inputs are not quantised"
-    if source is not None and source.dtype in CODES:
+    if source.dtype in CODES:
         levels = rule_of(source.affine).levels
         known = int8_levels()
         engine, reason = ("u8/i8", "") if levels in known else ("f32", f"{levels} levels; int8 needs one of {known}")

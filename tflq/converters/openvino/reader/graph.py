@@ -116,9 +116,7 @@ class Reading:
 
     def add_constant(self, name: str, value: Array, affine: Affine | None = None) -> int:
         """Add a constant tensor."""
-        data = np.ascontiguousarray(value)
-        data = data.copy() if data.flags.writeable is False else data
-        return self.graph.add_tensor(constant(name, data.reshape(value.shape), affine))
+        return self.graph.add_tensor(constant(name, np.array(value, order="C"), affine))
 
     def input(self, layer: Layer, source: Source) -> None:
         """Make a Parameter an input of the graph."""
