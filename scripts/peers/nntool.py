@@ -28,6 +28,7 @@ from peers.expression_networks import write
 from peers.nntool_dump import Comparison, Dump, Scheme, converted
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.nntool_script import graph_options, node_options
+from tflq.converters.gap9.importer import unread_operators
 from tflq.converters.tflite import read_model
 from tflq.errors import TflqError
 
@@ -142,7 +143,8 @@ def judged(model: Path, scheme: Scheme, dump: Dump, every: bool = False) -> Row:
             model.stem, str(scheme), verdict, 0, f"{error}"[-200:] + (f" | {dump.failed[:90]}" if dump.failed else "")
         )
     if dump.failed:
-        warned = [text for text in departures_of(ours[1]).values() if "fails" in text]
+        said = {**unread_operators(ours[0].main), **departures_of(ours[1])}
+        warned = [text for text in said.values() if "fails" in text]
         verdict = Verdict.KNOWN if warned else Verdict.REFUSED_BY_PEER
         return Row(model.stem, str(scheme), verdict, 0, f"{dump.failed[:150]} {'warned: '.join(['', *warned[:1]])}")
     comparison = Comparison.of(dump, ours)

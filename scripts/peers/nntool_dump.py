@@ -246,8 +246,9 @@ class Comparison:
 
     def _ours(self, name: str) -> Node | None:
         bare = re.sub(r"_trans(_in\d)?_qin", "_qin", name)
+        joined = re.sub(r"_trans_in(\d)_qin\d$", r"_fusion_qin\1", name)
         merged = f"{bare[:-6]}_merged_split" if bare.endswith("_split") else f"{bare}_merged"
-        return next((n for wanted in (name, bare, merged) for n in self.graph.nodes if n.name == wanted), None)
+        return next((n for wanted in (name, bare, merged, joined) for n in self.graph.nodes if n.name == wanted), None)
 
     def _check_type(
         self, layer: str, what: str, index: int, expected: Fields, absolute: float = 0, relative: float = 1e-6

@@ -78,6 +78,7 @@ class ConvertResult(PageResult, TableResult):
 
     Attributes:
         model: how reports call it.
+        original: the model as it was given.
         target: that it was converted for.
         settings: complete.
         ranged: the model with the ranges that the target quantised it by.
@@ -90,6 +91,7 @@ class ConvertResult(PageResult, TableResult):
     """
 
     model: str
+    original: Model
     target: Target
     settings: Settings
     ranged: Model
@@ -129,8 +131,8 @@ class ConvertResult(PageResult, TableResult):
 
     @cached_property
     def departures(self) -> Mapping[str, str]:
-        """Name of a layer -> why the device's result differs from the right one."""
-        return self.target.departures(self.graph)
+        """Name of a layer, or of an operator of the file -> why the device's result differs, or no tool reads it."""
+        return {**self.target.file_departures(self.original.main), **self.target.departures(self.graph)}
 
     def report(self) -> Mapping[str, Json]:
         """Return the layers, the files, and what was compared."""
@@ -273,7 +275,7 @@ def convert(
         measured = measured_similarities(execution, ranged, chosen, advance)
     where = None if folder is None else Path(folder)
     name, graph = name_of(model), execution.graph
-    return ConvertResult(name, found, settings, ranged, graph, where, artefacts, compared, measured, engines)
+    return ConvertResult(name, original, found, settings, ranged, graph, where, artefacts, compared, measured, engines)
 
 
 @recorded

@@ -9,6 +9,7 @@ from pathlib import Path
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import WrittenModel, written
 from tflq.api.samples import input_names
+from tflq.converters.settled import settled_model
 from tflq.graph import Graph, Model, find_tensor
 from tflq.graph import cut as cut_graph
 from tflq.quoting import Json
@@ -31,7 +32,12 @@ class CutResult(WrittenModel):
 
 
 def cut(
-    model: ModelSource, inputs: Sequence[str] = (), outputs: Sequence[str] = (), output: str | Path | None = None
+    model: ModelSource,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    output: str | Path | None = None,
+    *,
+    settled: bool = False,
 ) -> CutResult:
     """Return the operators of a model between some tensors and others.
 
@@ -40,15 +46,17 @@ def cut(
         inputs: tensors that become inputs, by name, a signature's name or index; the model's inputs where it is empty.
         outputs: tensors that become outputs; the model's outputs where it is empty.
         output: a .tflite to write.
+        settled: first give tensors their true shapes and fold what is known before the run, as targets see a model.
 
     Raises:
         GraphError, OptionError: tensors that are unknown, or between which there is no part.
         OutputError: the file cannot be written.
     """
-    found = read_model(model)
+    whole = read_model(model)
+    found = settled_model(whole) if settled else whole
     graph = cut_graph(found.main, _named(found, inputs), _named(found, outputs))
     part = replace(found, graphs=[graph, *found.graphs[1:]], signatures=[], extra=None)
-    return CutResult(part, found, written(part, output))
+    return CutResult(part, whole, written(part, output))
 
 
 def _named(model: Model, texts: Sequence[str]) -> list[int]:

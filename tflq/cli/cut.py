@@ -28,15 +28,22 @@ from tflq.cli.outputs import writing
     metavar="TENSOR",
     help="A tensor that becomes an output. Repeat it for more; the model's outputs where none is given.",
 )
+@click.option(
+    "--settled",
+    is_flag=True,
+    help="First fold what is known before the run, shapes above all, as every target sees the model.",
+)
 @tflite_output
 @reporting
 @writing
-def command(model: str, sources: tuple[str, ...], targets: tuple[str, ...], path: Path, as_json: bool) -> None:
+def command(
+    model: str, sources: tuple[str, ...], targets: tuple[str, ...], settled: bool, path: Path, as_json: bool
+) -> None:
     """Write the operators of MODEL between some tensors and others as a .tflite of their own.
 
     `tflq inspect --tensors` lists names and indices.
     """
-    found = cut(model, sources, targets, path)
+    found = cut(model, sources, targets, path, settled=settled)
     output.show(found, as_json, lambda: _print(found, path))
 
 

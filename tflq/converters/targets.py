@@ -54,6 +54,8 @@ class Target:
             has none. None where there is nothing to choose. Raises as `quantise`.
         promotions: what a backward search gives the last layers of a network, the cheapest first.
         departures: returns name of a layer -> why the device's result differs from the right one; of a lowered graph.
+        file_departures: returns name of an operator -> why the vendor's tool does not read a file; of the file's graph,
+            in which what is known before the run is not folded yet.
         estimate: returns what a quantised graph costs, or why nothing is offered.
         tool_settings: returns the settings as the vendor's tool reads them, for emitted files of these names; None
             where it has no such file. Raises FormatError for settings that the tool does not have.
@@ -73,6 +75,7 @@ class Target:
     precision_plan: Callable[[Graph, Settings], PrecisionPlan] | None = None
     promotions: Sequence[Promotion] = ()
     departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
+    file_departures: Callable[[Graph], Mapping[str, str]] = lambda _graph: {}
     estimate: Estimator | str = "no cycles, bandwidth or energy of this device were published or measured"
     tool_settings: Callable[[Settings, Sequence[str]], str] | None = None
     choose_engines: EngineChooser | None = None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.data import data_path
 from tests.support.gap9_golden import quantised
-from tests.support.gap9_nets import Net
+from tests.support.gap9_nets import Net, encoding
 from tflq import convert
 from tflq.converters.gap9.departures import departures_of
 from tflq.converters.tflite import read_model
@@ -176,6 +176,21 @@ def test_a_bias_of_add_beyond_16_bits() -> None:
     assert isinstance(params, SumParams)
     assert params.bias == 30693
     assert "wraps in 16 bits" in departures_of(graph)["ADD_0_2"]
+
+
+@pytest.mark.parametrize(("numerics", "bias"), [("exact", -51), ("nntool", 51)])
+def test_a_constant_taken_off_unsigned_values(numerics: str, bias: int) -> None:
+    """NNTool, run on the network, has 51: it keeps + on the zero point -128 of the constant."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 3.0), activation="relu")
+    codes = net.random.integers(-128, 128, (1, 8, 8, 4)).astype(np.int8)
+    constant = net.builder.constant("k", codes, encoding((0.0, 2.0)))
+    y = net.binary("sub", x, constant, (0.0, 5.0))
+    graph = lower(quantised(net.model(net.conv(y, (-3.0, 3.0))), "gap9-ne16", [f"numerics={numerics}"]), "gap9")
+    (node,) = (n for n in graph.nodes if n.operator == "sub")
+    assert isinstance(node.params, SumParams)
+    assert node.params.bias == bias
+    assert "17.5" in departures_of(graph)[node.name]
 
 
 @pytest.mark.parametrize(("top", "shifts"), [(1.0, True), (4.0, False)])

@@ -9,6 +9,7 @@ from tflq.converters.gap9.departures import departures_of
 from tflq.converters.gap9.emit.artefacts import artefacts_of
 from tflq.converters.gap9.engines import engines_by_estimate
 from tflq.converters.gap9.estimate import estimate_graph
+from tflq.converters.gap9.importer import unread_operators
 from tflq.converters.gap9.options import LayerOptions, layer_options
 from tflq.converters.gap9.quantise import ARITHMETIC, quantise_graph
 from tflq.converters.gap9.widths import precision_plan
@@ -40,6 +41,7 @@ def _target(name: str, summary: str, use_ne16: bool) -> Target:
         emit=lambda graph, source: artefacts_of(graph, name, source),
         precision_plan=precision_plan,
         departures=departures_of,
+        file_departures=unread_operators,
         estimate=estimate_graph,
         choose_engines=engines_by_estimate if use_ne16 else None,
     )

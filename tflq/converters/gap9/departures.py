@@ -51,8 +51,8 @@ def _average_pool(graph: Graph, node: Node) -> str:
 
 
 def _hard_swish(graph: Graph, node: Node) -> str:
-    wide = graph.tensors[node.outputs[0]].affine.bits == 16
-    return "NNTool's product wraps in 32 bits (17.4)" if wide else ""
+    source, written = (graph.tensors[t].affine.bits for t in (node.inputs[0], node.outputs[0]))
+    return "NNTool's product wraps in 32 bits (17.4)" if source > 8 and written == 16 else ""
 
 
 def _sub(graph: Graph, node: Node) -> str:

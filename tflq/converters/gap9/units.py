@@ -32,7 +32,7 @@ _FAILING = {
 }
 """What NNTool joins too, and then cannot quantise."""
 _AFTER_CONSTANT = ("relu", "relu6", "tanh", "logistic")
-_DEPARTURE = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
+JOINED = "NNTool joins it with the activation behind it and then fails (18); here they run one after the other"
 
 
 def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -60,7 +60,7 @@ def fuse(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
         for member in members or ():
             result.nodes[member] = with_attributes(graph.nodes[member], fusion=f"{node.name}_fusion")
         if failing:
-            result.nodes[index] = with_attributes(result.nodes[index], departure=_DEPARTURE)
+            result.nodes[index] = with_attributes(result.nodes[index], departure=JOINED)
     return result
 
 

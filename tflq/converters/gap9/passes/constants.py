@@ -104,7 +104,9 @@ def requantise_constants(graph: Graph, options: Mapping[str, LayerOptions]) -> G
         elif node.operator in _ELEMENTWISE:
             _operands(result, index)
             if node.operator == "sub":
-                result.nodes[index] = with_attributes(result.nodes[index], sub=options[layer_of(node)].sub)
+                layer = options[layer_of(node)]
+                kept = "nntool" if layer.numerics == "nntool" else layer.sub
+                result.nodes[index] = with_attributes(result.nodes[index], sub=kept)
         elif node.operator in _JOINING:
             _joined_constants(result, index)
     return result

@@ -45,10 +45,12 @@ def _rectifier(r: Request, codes: Codes) -> Decision:
 def curve_forms(operator: Operator) -> tuple[Form, ...]:
     """Return the forms of a curve: unsigned ones on NE16 behind a filter; hard ones prefer int8.
 
-    A hard swish that stands alone there obeys a uint8 demand whose zero point is 0.
+    Alone: int8, which a hard swish on NE16 leaves for a uint8 demand whose zero point is 0; among 16-bit features
+    int16, and a hard one uint16 first. A leaky ReLU keeps int8 there, but for NNTool's flaw (17.21). NNTool's others
+    take unsigned types on NE16, too, which are wrong (17.22).
     """
     wide = operator.on_ne16 and operator.bits == 16
-    signed = INT16 if wide and operator.behind else INT8
+    signed = INT16 if wide and (operator.behind or operator.name != "leaky_relu" or operator.as_nntool) else INT8
     if operator.name in ("hard_swish", "hard_sigmoid") or not operator.behind:
         sources = frozenset({INT8, INT16, INT32})
     else:
@@ -59,8 +61,10 @@ def curve_forms(operator: Operator) -> tuple[Form, ...]:
     if operator.behind and operator.on_ne16:
         second = Form(unsigned_sources, frozenset({unsigned}), partial(_curve, codes=unsigned))
         forms.insert(len(forms) if operator.name.startswith("hard") and not wide else 0, second)
-    elif operator.name == "hard_swish" and operator.on_ne16 and not wide:
-        forms.append(Form(sources, frozenset({UINT8}), partial(_curve, codes=UINT8)))
+    elif operator.name in ("hard_swish", "hard_sigmoid") and operator.on_ne16:
+        forms.insert(0 if wide else 1, Form(sources, frozenset({unsigned}), partial(_curve, codes=unsigned)))
+    elif operator.as_nntool and operator.on_ne16:
+        forms.insert(0, Form(frozenset({unsigned}), frozenset({unsigned}), partial(_unsigned_curve, codes=unsigned)))
     return tuple(forms)
 
 
@@ -71,8 +75,10 @@ def _curve(r: Request, codes: Codes) -> Decision | None:
     written = r.demands[0] or Choice.made(own_range(operator), codes, middle)
     if operator.behind:
         return Decision((_wide_input(operator, written),), (written,))
-    source = _lone_input(operator, written)
-    return Decision((source,), (written,)) if written.zero_point == source.zero_point else None
+    wide = operator.bits == 16 and operator.on_ne16 and (r.given[0] is None or r.given[0].codes == INT16)
+    source = _lone_input(operator, written, INT16 if wide else INT8)
+    fits = r.demands[0] is None or written.zero_point == source.zero_point
+    return Decision((source,), (written,)) if fits else None
 
 
 def _wide_input(operator: Operator, written: Choice) -> Choice:
@@ -87,14 +93,25 @@ def _wide_input(operator: Operator, written: Choice) -> Choice:
     return Choice(Affine(scale, np.zeros(1, np.int64), None, 32, True), stated)
 
 
-def _lone_input(operator: Operator, written: Choice) -> Choice:
-    """Sigmoid, tanh: [-8, 8]; leaky ReLU: the output's type; hard swish: its range, up to 6 at least."""
+def _unsigned_curve(r: Request, codes: Codes) -> Decision | None:
+    """NNTool's: a sigmoid or tanh demands S = 2^-12, Z = 2^bits, a leaky ReLU the output's scale, Z = 0."""
+    written = r.demands[0] or Choice.made(own_range(r.operator), codes, False)
+    scale, zero_point = (
+        (written.affine.scale, 0) if r.operator.name == "leaky_relu" else (np.full(1, Q12), 1 << codes.bits)
+    )
+    taken = Affine(scale, np.full(1, zero_point), None, codes.bits, False)
+    fits = r.demands[0] is None or written.zero_point == zero_point
+    return Decision((Choice(taken, written.range, ALL_FIELDS, False),), (written,)) if fits else None
+
+
+def _lone_input(operator: Operator, written: Choice, hard: Codes) -> Choice:
+    """Sigmoid, tanh: int8, [-8, 8]; leaky ReLU: int8, the output's scale; hard: that type, its range to 6 or more."""
     if operator.name in ("logistic", "tanh"):
         return _CURVE_INPUT
     if operator.name == "leaky_relu":
-        return replace(written, forced=ALL_FIELDS)
+        return replace(written, affine=replace(written.affine, bits=8), forced=ALL_FIELDS)
     if operator.name == "hard_sigmoid":
-        return Choice.made(real_range(-3.0, 6.0), INT8, True, ALL_FIELDS)
+        return Choice.made(real_range(-3.0, 6.0), hard, True, ALL_FIELDS)
     stated = operator.in_ranges[0]
     top = np.maximum(stated.maximum, stated.maximum.dtype.type(6))
-    return Choice.made(Range(stated.minimum, top), INT8, True, ALL_FIELDS)
+    return Choice.made(Range(stated.minimum, top), hard, True, ALL_FIELDS)

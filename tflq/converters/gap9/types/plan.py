@@ -17,7 +17,7 @@ from tflq.converters.gap9.types.choice import INT8, UINT16, Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
 from tflq.converters.gap9.types.procedure import eliminate, resolve_forward
 from tflq.converters.gap9.types.resolve import Resolved, range_of, resolver_of
-from tflq.converters.gap9.units import Unit, units_of
+from tflq.converters.gap9.units import JOINED, Unit, units_of
 from tflq.converters.passes.patterns import only_reader
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Affine, Graph, Node
@@ -29,6 +29,11 @@ EdgePlace = tuple[int, int, int]
 _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
+_UNSIGNED_CURVE = (
+    "NNTool reads it unsigned, S = 2^-12 and Z beyond the type, which is no sigmoid or tanh any more (17.22)"
+)
+_UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative, or fails (17.22)"
+_LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.21)"
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
@@ -74,7 +79,9 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
     network = _network(graph, units, flat, options, positive)
     _moved_last(network, _first_conversions(graph, units, flat, options, positive))
-    return _plan(graph, units, flat, network, options)
+    plan = _plan(graph, units, flat, network, options)
+    unsigned = _unsigned_curves(graph, units, flat, options, positive)
+    return replace(plan, failing={**plan.failing, **unsigned})
 
 
 def loader_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
@@ -206,7 +213,8 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     """Fusions that NNTool does not compute rightly as they are typed.
 
     A filter's whose readers take it for another type; an Add's whose members have followed an input where it has not.
-    Pools with a ReLU behind them that get unsigned types: NNTool's fusion of the two has a signed kernel alone.
+    Pools with a ReLU behind them that get unsigned types: NNTool's fusion of the two has a signed kernel alone. Not a
+    fusion: a leaky ReLU alone among 16-bit features.
 
     Raises:
         UnsupportedError: with numerics=nntool.
@@ -214,15 +222,52 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     found = {units[number].nodes[0]: _TAKEN for number in _taken_for_another(units, network)}
     for number, unit in enumerate(units):
         written = network.resolved[number].outputs[0].codes
+        first = unit.nodes[0]
+        layer = options[layer_of(graph.nodes[first])]
+        if unit.operator == "leaky_relu" and layer.use_ne16 and layer.feature_bits == 16:
+            found[first] = _LEAKY
         if len(unit.nodes) == 1 or unit.is_filter:
             continue
-        first = unit.nodes[0]
         if unit.operator in POOLS and not written.signed:
             found[first] = _WIDE_POOL if written == UINT16 else _POOL
         elif network.members_followed(number):
             found[first] = _MEMBERS
-        if first in found and options[layer_of(graph.nodes[first])].numerics == "nntool":
+        if first in found and layer.numerics == "nntool":
             raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it as it stands")
+    return found
+
+
+def _unsigned_curves(
+    graph: Graph,
+    units: list[Unit],
+    flat: Mapping[int, int],
+    options: Mapping[str, LayerOptions],
+    positive: frozenset[int],
+) -> dict[int, str]:
+    """Return sigmoids, tanhs and leaky ReLUs that stand alone and get unsigned types in NNTool, on NE16 -> the flaw.
+
+    Raises:
+        UnsupportedError: a sigmoid or tanh with numerics=nntool.
+    """
+    joined = {
+        t
+        for unit in units
+        for t in unit.outputs
+        if JOINED in graph.nodes[unit.nodes[0]].attributes.text("departure", "")
+    }
+    curves = [n for n, unit in enumerate(units) if unit.operator in ("logistic", "tanh", "leaky_relu")]
+    lone = [n for n in curves if units[n].inputs[0][1] not in joined]
+    if not any(options[layer_of(graph.nodes[units[n].nodes[0]])].use_ne16 for n in lone):
+        return {}
+    flawed = {name: replace(o, numerics="nntool") for name, o in options.items()}
+    network = _network(graph, units, flat, flawed, positive)
+    _moved_last(network, _first_conversions(graph, units, flat, flawed, positive))
+    _decide(graph, units, network, flawed)
+    found = {}
+    for first in (units[n].nodes[0] for n in lone if not network.resolved[n].inputs[0].codes.signed):
+        found[first] = _UNSIGNED_LEAKY if graph.nodes[first].operator == "leaky_relu" else _UNSIGNED_CURVE
+        if found[first] == _UNSIGNED_CURVE and options[layer_of(graph.nodes[first])].numerics == "nntool":
+            raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it in int8")
     return found
 
 

@@ -31,6 +31,7 @@ class Operator:
         pads: whether it pads.
         behind: whether it stands inside a fusion, behind its first member.
         short: whether a softmax writes 8 bits.
+        as_nntool: whether it has NNTool's flaws (docs/gap9.md, 17).
         lost_bits: how many bits a 16-bit input of this scale gives up.
     """
 
@@ -42,6 +43,7 @@ class Operator:
     pads: bool = False
     behind: bool = False
     short: bool = False
+    as_nntool: bool = False
     lost_bits: Callable[[Reals], int] = lambda _scale: 0
 
     @property

@@ -54,7 +54,7 @@ class Resolver:
         where: the unit in words, for errors.
         operators: its members.
         is_filter: whether it begins with a filter.
-        on_bytes: what NNTool makes of a pool and the ReLU behind it where uint16 arrives (17.9); None for all others.
+        on_bytes: what NNTool makes of a pool and the ReLU behind it where 16 bits arrive (17.9); None for all others.
     """
 
     where: str
@@ -73,7 +73,7 @@ class Resolver:
         Returns:
             None where one of them cannot write what the next takes.
         """
-        if self.on_bytes is not None and arrived[0].codes == UINT16:
+        if self.on_bytes is not None and arrived[0].codes in (INT16, UINT16):
             return self.on_bytes
         nobody = (None,) * len(self.operators[0].out_ranges)
         members = [self._one(0, arrived, demands if not self.is_fusion else nobody)]
@@ -147,6 +147,7 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
                 unit.pads[place],
                 place > 0,
                 options.softmax_out_8bits,
+                options.numerics == "nntool",
                 partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
             )
         )
