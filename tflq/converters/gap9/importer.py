@@ -1,4 +1,4 @@
-"""Files that NNTool's importer fails on for what is folded before a target sees a graph (docs/gap9.md, 17.23).
+"""Files that NNTool's importer fails on for what is folded before a target sees a graph (docs/gap9.md, 17.24).
 
 Operators on shapes and indices are constants by then (converters/settled.py); NNTool imports each of them.
 """
@@ -32,7 +32,7 @@ def unread_operators(graph: Graph) -> Mapping[str, str]:
     kept = {node.name for node in settled_graph(graph).nodes}
     lost = [node for node in graph.nodes if node.name not in kept and not _is_read(graph, node)]
     named = ", ".join(dict.fromkeys(node.operator.upper() for node in lost))
-    return {lost[0].name: f"NNTool's importer fails on {named}, which is folded here (17.23); {_WAY}"} if lost else {}
+    return {lost[0].name: f"NNTool's importer fails on {named}, which is folded here (17.24); {_WAY}"} if lost else {}
 
 
 def _is_read(graph: Graph, node: Node) -> bool:

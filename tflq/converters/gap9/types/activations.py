@@ -46,8 +46,8 @@ def curve_forms(operator: Operator) -> tuple[Form, ...]:
     """Return the forms of a curve: unsigned ones on NE16 behind a filter; hard ones prefer int8.
 
     Alone: int8, which a hard swish on NE16 leaves for a uint8 demand whose zero point is 0; among 16-bit features
-    int16, and a hard one uint16 first. A leaky ReLU keeps int8 there, but for NNTool's flaw (17.21). NNTool's others
-    take unsigned types on NE16, too, which are wrong (17.22).
+    int16, and a hard one uint16 first. A leaky ReLU keeps int8 there, but for NNTool's flaw (17.22). NNTool's others
+    take unsigned types on NE16, too, which are wrong (17.23).
     """
     wide = operator.on_ne16 and operator.bits == 16
     signed = INT16 if wide and (operator.behind or operator.name != "leaky_relu" or operator.as_nntool) else INT8

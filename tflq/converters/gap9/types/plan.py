@@ -30,10 +30,10 @@ _COPIED = ("concatenation", "split", "split_v", "unpack")
 _NOWHERE = -1
 """Position of the outputs that only NNTool has."""
 _UNSIGNED_CURVE = (
-    "NNTool reads it unsigned, S = 2^-12 and Z beyond the type, which is no sigmoid or tanh any more (17.22)"
+    "NNTool reads it unsigned, S = 2^-12 and Z beyond the type, which is no sigmoid or tanh any more (17.23)"
 )
-_UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative, or fails (17.22)"
-_LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.21)"
+_UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative, or fails (17.23)"
+_LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.22)"
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
