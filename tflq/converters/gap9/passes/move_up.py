@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIERS
+from tflq.converters.gap9.operators import ACTIVATIONS, FILTERS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.passes.patterns import branches, leads_to
 from tflq.converters.passes.rewrite import derived_tensor, sorted_nodes, with_attributes
 from tflq.graph import Graph, Node
@@ -96,7 +96,7 @@ def _enter_branches(graph: Graph, concatenation: int, pool: int) -> list[str]:
         batch, _, _, channels = graph.tensors[tensor].shape
         graph.tensors[branch] = replace(graph.tensors[branch], shape=(batch, height, width, channels))
         inputs.append(branch)
-        copy = with_attributes(pooling, layer=pooling.name)
+        copy = with_attributes(pooling, layer=layer_of(pooling))
         copies.append(replace(copy, inputs=(tensor,), outputs=(branch,), name=name))
     graph.nodes[pool : pool + 1] = [replace(joined, inputs=tuple(inputs), outputs=pooling.outputs)]
     graph.nodes[concatenation : concatenation + 1] = copies
@@ -128,7 +128,7 @@ def _raise_activation(graph: Graph, activation: Node) -> None:
         reader = graph.consumers()[tensor][0]
         moved = tuple(written if t == tensor else t for t in graph.nodes[reader].inputs)
         graph.nodes[reader] = replace(graph.nodes[reader], inputs=moved)
-        copy = with_attributes(activation, layer=activation.name)
+        copy = with_attributes(activation, layer=layer_of(activation))
         graph.nodes.insert(reader, replace(copy, inputs=(tensor,), outputs=(written,), name=name))
     _spread_range(graph, outer)
 
