@@ -40,7 +40,7 @@ def _behind_a_product(operator: str, limits: Limits, read: str = "conv") -> Mode
     return net.model(net.conv(bent, _LIMITS) if read == "conv" else net.mean(bent, limits))
 
 
-def _type(graph: Graph, tensor: int) -> tuple[DType, float, int]:
+def _type(graph: Graph, tensor: int) -> tuple[object, ...]:
     tensor_ = graph.tensors[tensor]
     return tensor_.dtype, pytest.approx(float(tensor_.affine.scale[0]), rel=1e-6), int(tensor_.affine.zero_point[0])
 
@@ -129,3 +129,39 @@ def test_a_pool_with_a_relu_behind_int16_among_16_bit_features(kind: str) -> Non
     graph = quantised(net.model(net.conv(pool, _LIMITS)), "gap9-ne16", ["feature_bits=16", "numerics=nntool"])
     (node,) = (n for n in graph.nodes if n.name.endswith("_fusion_qin0"))
     assert _type(graph, node.outputs[0]) == (DType.INT8, 1 / 127, 0)
+
+
+@pytest.mark.parametrize(
+    ("highest", "scale", "zero_point"), [(3.0, 3 / 127, 0), (3.02, 3 / 255, -128), (2.5, 3 / 255, -128)]
+)
+def test_a_lone_relu_is_symmetric_where_zero_point_0_arrives(highest: float, scale: float, zero_point: int) -> None:
+    """NNTool, run on the networks: int8 of [-3, 3] has zero point 0 by chance, which counts."""
+    net = Net()
+    x = net.conv(net.x, (-3.0, highest))
+    model = net.model(net.conv(net.unary("relu", x, (0.0, 3.0)), _LIMITS), net.conv(x, _LIMITS))
+    graph = quantised(model, "gap9-sq8")
+    (node,) = (n for n in graph.nodes if n.operator == "relu")
+    assert _type(graph, node.outputs[0]) == (DType.INT8, scale, zero_point)
+
+
+@pytest.mark.parametrize("engine", ["sq8", "ne16"])
+def test_the_relu_of_a_pool_that_enters_a_concatenation_stays_behind_it(engine: str) -> None:
+    """NNTool, run on the networks: the pool alone enters the branches, a Quantize node stands before its ReLU."""
+    net = Net()
+    x = net.join([net.conv(net.x, _LIMITS), net.conv(net.x, _LIMITS, (3, 3))], _LIMITS)
+    graph = quantised(net.model(net.conv(net.pool(x, (0.0, 3.0)), _LIMITS)), f"gap9-{engine}")
+    named = {n.name: n for n in graph.nodes}
+    assert named["MAX_POOL_2D_0_3"].attributes.text("fusion") == "CONV_2D_0_0_fusion"
+    assert named["MAX_POOL_2D_0_3_1"].attributes.text("fusion") == "CONV_2D_0_1_fusion"
+    order = [n.name for n in graph.nodes if n.operator in ("concatenation", "quantize", "relu")]
+    assert order[:3] == ["CONCATENATION_0_2", "MAX_POOL_2D_0_3_activation_qin0", "MAX_POOL_2D_0_3_activation"]
+
+
+def test_a_second_pool_behind_a_concatenation_runs() -> None:
+    """Its ReLU was raised into the branches of the first one's; NNTool, run on the network, has 16 bits throughout."""
+    net = Net()
+    x = net.join([net.conv(net.x, _LIMITS), net.conv(net.x, _LIMITS, (3, 3))], _LIMITS)
+    for _ in range(2):
+        x = net.pool(x, (0.0, 3.0))
+    graph = quantised(net.model(net.conv(x, _LIMITS)), "gap9-ne16", ["feature_bits=16"])
+    assert {graph.tensors[n.outputs[0]].dtype for n in graph.nodes} == {DType.UINT16}

@@ -91,7 +91,7 @@ def _enter_branches(graph: Graph, concatenation: int, pool: int) -> list[str]:
     inputs: list[int] = []
     copies: list[Node] = []
     for number, tensor in enumerate(joined.inputs):
-        name = f"{pooling.name}_{number}"
+        name = f"{pooling.name}_{number}" if number else pooling.name
         branch = derived_tensor(graph, tensor, name)
         batch, _, _, channels = graph.tensors[tensor].shape
         graph.tensors[branch] = replace(graph.tensors[branch], shape=(batch, height, width, channels))

@@ -36,8 +36,8 @@ def rectifier_forms(operator: Operator) -> tuple[Form, ...]:
 
 
 def _rectifier(r: Request, codes: Codes) -> Decision:
-    """Its own range, symmetric where what arrives is; input and output have one type, a demand's if there is one."""
-    is_symmetric = codes.signed and r.first(codes).is_symmetric
+    """Its own range, symmetric where what arrives has Z = 0; one type, a demand's if there is one."""
+    is_symmetric = codes.signed and r.first(codes).zero_point == 0
     taken = r.demands[0] or Choice.made(own_range(r.operator), codes, is_symmetric)
     return Decision((taken,), (taken,))
 
