@@ -15,7 +15,7 @@ from tflq.graph import DType, Model
 
 
 def _flattened(operator: str) -> Model:
-    """A map that a computed shape flattens: of SHAPE and STRIDED_SLICE, and what makes one number of three."""
+    """A map that a computed shape flattens: of SHAPE and SLICE, and what makes one number of three."""
     net = Net()
     x, builder = net.conv(net.x, (-1.0, 1.0)), net.builder
 
@@ -23,8 +23,7 @@ def _flattened(operator: str) -> Model:
         return builder.constant("numbers", np.array(values, np.int32))
 
     shape = builder.add("shape", [x], (4,), DType.INT32, out_type="int32")
-    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-    part = builder.add("strided_slice", [shape, numbers(1), numbers(4), numbers(1)], (3,), DType.INT32, **masks)
+    part = builder.add("slice", [shape, numbers(1), numbers(3)], (3,), DType.INT32)
     if operator == "reduce_prod":
         size = builder.add("reduce_prod", [part, numbers(0)], (1,), DType.INT32, keep_dims=True)
     else:
