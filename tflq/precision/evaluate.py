@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflq.analysis.compare.isolated import constants_of, encoded, require_separate_nodes, run_node
-from tflq.analysis.compare.matching import match
-from tflq.analysis.compare.segments import segment
+from tflq.analysis.compare.matching import match, segment
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.compare.tally import sqnr_db
 from tflq.analysis.executions import Execution, all_outputs, for_target, real_values

@@ -13,7 +13,7 @@ from tflq.converters.tflite import read_model
 from tflq.errors import InputError, OptionError
 from tflq.files import Content, Source, require_source
 from tflq.graph import ABSENT, Array, Model
-from tflq.interpreter.execution.session import Session
+from tflq.interpreter.execution.control import Session
 from tflq.tflite_interpreter.details import OpResolverType, TensorDetails
 from tflq.tflite_interpreter.errors import also, flag, integer
 from tflq.tflite_interpreter.signature_runner import SignatureRunner

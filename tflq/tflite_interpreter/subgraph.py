@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from tflq.errors import InputError
 from tflq.graph import Array, DType, Model, Tensor
 from tflq.interpreter import Engine
+from tflq.interpreter.execution.control import Session
 from tflq.interpreter.execution.program import fresh
-from tflq.interpreter.execution.session import Session
 from tflq.interpreter.execution.settle import resize, settle
 from tflq.interpreter.execution.values import one_sample
 from tflq.tflite_interpreter.details import TensorDetails, tensor_details

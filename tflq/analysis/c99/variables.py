@@ -15,9 +15,8 @@ from tflq.analysis.c99.words import array, identifier, stored_type
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Array, DType, Graph, Node, Tensor
 from tflq.interpreter import Engine
-from tflq.interpreter.execution.control import called_graphs, variable_name
+from tflq.interpreter.execution.control import Session, called_graphs, variable_name
 from tflq.interpreter.execution.program import fresh
-from tflq.interpreter.execution.session import Session
 from tflq.quoting import c_comment
 
 SILENT = ("var_handle", "call_once")

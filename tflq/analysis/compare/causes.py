@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tflq.analysis.compare.matching import Segment
 from tflq.analysis.compare.params import WeightFigures
-from tflq.analysis.compare.segments import Segment
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.units import listed
 

@@ -16,9 +16,8 @@ from tflq.analysis.compare.causes import (
     noise_ratio,
 )
 from tflq.analysis.compare.dumps import Dump
-from tflq.analysis.compare.matching import Match
+from tflq.analysis.compare.matching import Match, Segment, segment
 from tflq.analysis.compare.result import ComparedTensor
-from tflq.analysis.compare.segments import Segment, segment
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.compare.tally import TensorFigures
 from tflq.analysis.executions import AS_IS

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.analysis.compare.dumps import Dump
 from tflq.analysis.compare.isolated import constants_of, run_node
-from tflq.analysis.compare.segments import segment
+from tflq.analysis.compare.matching import segment
 from tflq.analysis.compare.sides import Running
 from tflq.analysis.diagnosis.suspect import Suspect, unequal
 from tflq.graph import Array, Graph

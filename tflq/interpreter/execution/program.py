@@ -12,7 +12,7 @@ from tflq import limits
 from tflq.errors import GraphError
 from tflq.graph import ABSENT, Affine, Array, DType, Node, Tensor
 from tflq.interpreter.compiled.run import CompiledRun, compiled_steps
-from tflq.interpreter.execution.control import CONTROL, RESOURCES, require_call
+from tflq.interpreter.execution.control import CONTROL, RESOURCES, Session, require_call
 from tflq.interpreter.execution.deferred import Deferred, DeferredNode
 from tflq.interpreter.execution.layout import (
     SAMPLES_LAST_FROM,
@@ -21,7 +21,6 @@ from tflq.interpreter.execution.layout import (
     to_samples_last,
 )
 from tflq.interpreter.execution.lowering import Step, lower
-from tflq.interpreter.execution.session import Session
 from tflq.interpreter.execution.settle import shared
 from tflq.interpreter.execution.values import Value, bytes_of, for_all_samples
 from tflq.interpreter.registry import Kernel, kernel, kernel_name

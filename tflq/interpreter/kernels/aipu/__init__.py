@@ -15,13 +15,12 @@ ARITHMETIC = Arithmetic(
         "basic_lstm bounding_box count detection_output grid_sample logical lrn nms proposal "
         "pyramid_roi_align resize roi_align",
         activation="abs activation crelu negative sign",
-        arg_pooling="max_pooling_with_arg_max upsample_by_index",
         branches="concat where",
         casts="cast dequantize quantize",
         curve="bnll ceil cosine erf exp floor log reciprocal round rsqrt sine sqrt square",
         gru="gru_v1 gru_v3",
         eltwise="add eltwise mul squared_difference sub",
-        pooling="global_pool pooling",
+        pooling="global_pool max_pooling_with_arg_max pooling upsample_by_index",
         indices="arg_min_max ctc_greedy_decoder in_top_k one_hot top_k",
         layout="batch_to_depth batch_to_space channel_shuffle constant crop data_stride depth_to_space pad reshape "
         "slice space_to_batch space_to_depth split tile transpose",

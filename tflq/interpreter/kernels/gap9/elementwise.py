@@ -17,7 +17,7 @@ from tflq.graph import Affine, Array, Node, Operands, Tensor
 from tflq.interpreter.kernels.gap9.mul_bias import MulBias, mul_bias
 from tflq.interpreter.kernels.gap9.rounding import Stored
 from tflq.interpreter.numerics.fixed_point import wrap_int16
-from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
+from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align

@@ -6,7 +6,7 @@ from tflq.interpreter.registry import places
 
 MOVERS = places(
     __name__,
-    "lsh_projection one_hot range resize_nearest_neighbor skip_gram",
+    "one_hot range resize_nearest_neighbor",
     blocks="batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
     found="unique where",
     gather="gather gather_nd stablehlo_gather",
@@ -23,6 +23,7 @@ MOVERS = places(
     """,
     shape="broadcast_args rank shape",
     slices="dynamic_update_slice slice strided_slice",
+    text="lsh_projection skip_gram",
     suppression="non_max_suppression_v4 non_max_suppression_v5",
     detection_post_process="TFLite_Detection_PostProcess",
 )

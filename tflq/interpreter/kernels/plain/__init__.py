@@ -6,7 +6,8 @@ from tflq.interpreter.registry import places
 
 PLAIN = places(
     __name__,
-    "bucketize fake_quant local_response_normalization pow rfft2d",
+    "bucketize fake_quant local_response_normalization rfft2d",
+    binary="pow",
     cast="bitcast cast",
     sums="add_n cumsum",
     unary="ceil complex_abs cos floor imag logical_not neg real round sign sin square zeros_like",

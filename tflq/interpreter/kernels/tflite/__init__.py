@@ -10,10 +10,10 @@ from tflq.interpreter.registry import Arithmetic, places
 _OWN = places(
     __name__,
     """
-    abs batch_matmul concatenation fully_connected hard_swish l2_normalization resize_bilinear svdf
+    batch_matmul concatenation fully_connected l2_normalization resize_bilinear svdf
     transpose_conv
     """,
-    clamped="relu relu6 relu_0_to_1 relu_n1_to_1",
+    activations="abs hard_swish relu relu6 relu_0_to_1 relu_n1_to_1",
     comparison="equal greater greater_equal less less_equal not_equal",
     convolution="conv_2d depthwise_conv_2d",
     hybrid_rnn="bidirectional_sequence_rnn rnn unidirectional_sequence_rnn",

@@ -26,9 +26,16 @@ import numpy as np
 from tflq.arrays import Integers
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.kernels.plain.binary import PlainBinary, clamp_in_place, lower_plain, run_plain
+from tflq.interpreter.kernels.plain.binary import (
+    ComplexProduct,
+    PlainBinary,
+    clamp_in_place,
+    lower_complex,
+    lower_plain,
+    run_complex,
+    run_plain,
+)
 from tflq.interpreter.kernels.tflite.undefined_shifts import rounding_divide_by_pot_x86
-from tflq.interpreter.numerics.complex_product import ComplexProduct, lower_complex, run_complex
 from tflq.interpreter.numerics.fixed_point import (
     activation_range,
     quantize_multiplier,
@@ -39,8 +46,7 @@ from tflq.interpreter.numerics.fixed_point import (
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import saturating_rounding_doubling_high_mul as srdhm
 from tflq.interpreter.numerics.gemmlowp import bit_length, reciprocal
-from tflq.interpreter.numerics.lookup_tables import is_used
-from tflq.interpreter.numerics.pair_tables import RescaledPair, look_up_pairs, make_pairs
+from tflq.interpreter.numerics.lookup_tables import RescaledPair, is_used, look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,

@@ -23,8 +23,7 @@ from tflq.arrays import Integers
 from tflq.graph import Array, DType, Node, Operands
 from tflq.interpreter.numerics.fixed_point import multiply_by_quantized_multiplier as mbq
 from tflq.interpreter.numerics.fixed_point import scalar_multiplier, wrap_int32
-from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, make_table
-from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
+from tflq.interpreter.numerics.lookup_tables import Table, is_used, look_up, look_up_pairs, make_pairs, make_table
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     per_tensor,

@@ -40,7 +40,7 @@ from tflq.interpreter.numerics.fixed_point import (
     saturate,
 )
 from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
-from tflq.interpreter.numerics.pair_tables import look_up_pairs, make_pairs
+from tflq.interpreter.numerics.lookup_tables import look_up_pairs, make_pairs
 from tflq.interpreter.operands.checks import (
     EIGHT_BITS,
     is_quantised,

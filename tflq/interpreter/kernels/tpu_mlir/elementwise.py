@@ -29,7 +29,7 @@ from tflq.interpreter.kernels.tpu_mlir.scalars import (
     run_scalar,
 )
 from tflq.interpreter.numerics.fixed_point import round_half_away
-from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
+from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS, require_broadcast, require_type
 from tflq.interpreter.registry import Kernel
 from tflq.interpreter.samples import align

@@ -18,7 +18,7 @@ from tflq.interpreter.kernels.gap9.expressions.operators import Lowering
 from tflq.interpreter.kernels.gap9.expressions.steps import Step, run_steps, steps_of
 from tflq.interpreter.kernels.gap9.expressions.tree import CONSTANT, INPUT, Symbol, Tree
 from tflq.interpreter.kernels.gap9.expressions.values import Value, rescaled
-from tflq.interpreter.numerics.pair_tables import make_pairs, run_pairs
+from tflq.interpreter.numerics.lookup_tables import make_pairs, run_pairs
 from tflq.interpreter.operands.checks import EIGHT_BITS
 from tflq.interpreter.samples import align
 
