@@ -18,8 +18,8 @@ from tflq.analysis.inputs import GivenSamples
 from tflq.api.calibrate import calibrate
 from tflq.api.read_model import read_model
 from tflq.benchmarks.scoring import load_named
-from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import dequantized
 from tflq.converters.targets import find_target
 from tflq.precision.recover import RealSamples, RecoverySettings, prepare, recover_network, results_of
 

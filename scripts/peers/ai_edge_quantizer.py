@@ -29,9 +29,8 @@ from peers.campaign import Row, Verdict, parser, report
 from tflq.analysis.known_differences import rows_of
 from tflq.analysis.oracle import Oracle
 from tflq.converters.calibration import parse_ranges, with_ranges
-from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
-from tflq.converters.settled import settled_graph
+from tflq.converters.settled import dequantized, settled_graph
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.converters.tflite_quantiser import TFLITE
 from tflq.converters.tflite_quantiser.recipes.files import NAMED, recipe_of

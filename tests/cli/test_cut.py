@@ -13,7 +13,7 @@ from tests.support.single_op import assert_same_bits
 from tests.support.tracked import ROOT
 from tflq.analysis.inputs import RandomSamples
 from tflq.analysis.oracle import Oracle
-from tflq.converters.dequantized import dequantized
+from tflq.converters.settled import dequantized
 from tflq.converters.tflite import model_to_bytes, read_model
 from tflq.converters.tflite_quantiser import TFLITE
 from tflq.graph import DType

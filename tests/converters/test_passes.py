@@ -9,9 +9,17 @@ import pytest
 
 from tflq.converters.passes import Pass, run_passes
 from tflq.converters.passes.conversions import Conversions, remove_conversions
-from tflq.converters.passes.layouts import axis_first, order_first, shape_first
 from tflq.converters.passes.merge_equal import merge_equal
-from tflq.converters.passes.patterns import branches, computed_inputs, constant_operand, leads_to, only_reader
+from tflq.converters.passes.patterns import (
+    axis_first,
+    branches,
+    computed_inputs,
+    constant_operand,
+    leads_to,
+    only_reader,
+    order_first,
+    shape_first,
+)
 from tflq.converters.passes.requirements import collect_problems, refuse, refuse_custom, refuse_missing_ranges
 from tflq.converters.passes.rewrite import channel_maxima, constant, sorted_nodes
 from tflq.converters.passes.take_in import fold_pad, fuse_activations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tflq.api.read_model import ModelSource, read_model
 from tflq.api.result import WrittenModel, written
-from tflq.converters.dequantized import dequantized
+from tflq.converters.settled import dequantized
 from tflq.quoting import Json
 
 

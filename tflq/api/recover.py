@@ -24,8 +24,8 @@ from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target, complete
 from tflq.api.trials import JudgeOptions, Span
 from tflq.benchmarks.scoring import load_named
-from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import Settings
+from tflq.converters.settled import dequantized
 from tflq.converters.targets import Target
 from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqWarning, UnsupportedError, UsageError

@@ -17,7 +17,7 @@ from tflq.api.read_model import ModelSource, read_model
 from tflq.api.samples import samples as choose_samples
 from tflq.api.target import choose_target
 from tflq.benchmarks.scoring import kind_of_labels, load_judged
-from tflq.converters.dequantized import dequantized
+from tflq.converters.settled import dequantized
 from tflq.errors import InputError, UsageError
 from tflq.graph import Graph, Model
 from tflq.precision.evaluate import Evaluator, evaluate

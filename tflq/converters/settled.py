@@ -1,9 +1,11 @@
-"""What every target sees: true shapes, and no operators whose results are known before the run.
+"""What every target sees: true shapes, no operators whose results are known before the run; and the float model.
 
 Keras writes SHAPE, STRIDED_SLICE and PACK in front of RESHAPE and TRANSPOSE_CONV, in quantised networks too. With the
 shapes of the inputs they are constants, so no target needs a mapping for them. Tensors keep their numbers, nodes their
 names. Weights behind a QUANTIZE (quantisation-aware training), or of float16 behind a DEQUANTIZE, are constants, too;
 what else could be folded is a target's own matter.
+
+`dequantized` gives a quantised model as a float model: its float view, with ranges, ready to be written.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tflq.converters.passes.conversions import widen_halves
+from tflq.converters.passes.requirements import float_network
 from tflq.errors import TflqError
-from tflq.graph import DType, Graph, Model, Tensor
+from tflq.graph import DType, Graph, Model, Tensor, pruned, with_graphs
 from tflq.interpreter.execution.settle import settle
 
 
@@ -59,3 +62,16 @@ def settled_model(model: Model) -> Model:
     """Return the model whose main graph is settled; the model itself where that changes nothing."""
     graph = settled_graph(model.main)
     return model if graph is model.main else replace(model, graphs=[graph, *model.graphs[1:]])
+
+
+def dequantized(model: Model) -> Model:
+    """Return the model with the float view of each graph (tflq.graph.float_view), for TFLite to run.
+
+    Each activation keeps the range that its quantisation reached, as minimum and maximum: the float file can be
+    quantised again without calibration. Inputs and outputs stay in their order; signatures follow them.
+
+    Raises:
+        GraphError: a constant whose scales do not fit its shape.
+    """
+    graphs = [pruned(float_network(graph)) for graph in model.graphs]
+    return replace(with_graphs(model, graphs), extra=None)

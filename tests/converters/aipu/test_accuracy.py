@@ -13,8 +13,8 @@ from tests.support.data import data_path
 from tests.support.kws import clips, right
 from tflq.converters.aipu import AIPU, graph_of
 from tflq.converters.calibration import StatisticsOptions, calibrate
-from tflq.converters.dequantized import dequantized
 from tflq.converters.settings import parse_settings
+from tflq.converters.settled import dequantized
 from tflq.converters.tflite import read_model
 from tflq.graph import Graph
 from tflq.interpreter import Engine, lower

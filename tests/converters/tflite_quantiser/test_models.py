@@ -10,7 +10,7 @@ from tests.converters.tflite_quantiser.helpers import engines, quantise, same_in
 from tests.support.data import data_path
 from tflq.analysis.oracle import Oracle
 from tflq.benchmarks.labels import read_labels
-from tflq.converters.dequantized import dequantized
+from tflq.converters.settled import dequantized
 from tflq.converters.tflite import model_from_bytes, model_to_bytes, read_model
 from tflq.graph import Array, DType
 from tflq.interpreter import Engine

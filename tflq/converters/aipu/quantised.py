@@ -22,7 +22,7 @@ from tflq.interpreter.kernels.aipu.imported import is_imported
 from tflq.interpreter.kernels.aipu.scales import affine_of
 from tflq.interpreter.registry import kernel, kernel_name
 from tflq.schemas.aipu import STORAGE, Constant, Edge, Layer, Value
-from tflq.schemas.aipu.values import format_value
+from tflq.schemas.aipu.text import format_value
 
 INPUTS = ("weights", "biases", "negative_slope", "anchors", "wa", "ha", "xcenter", "ycenter")
 """Constants that the float IR has: operands of the node. All others the Optimizer computed."""

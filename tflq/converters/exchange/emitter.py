@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflq.converters.passes.layouts import TO_FIRST, TO_LAST, axis_first, shape_first
-from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, fused_activation, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import ABSENT, Array, Graph, Node, Operands, Tensor
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from tflq.converters.exchange.emitter import BOOL, FLOAT32, INT32, INT64, Emitter, Rule, Value, turned, written_shape
-from tflq.converters.passes.layouts import TO_FIRST, order_first
+from tflq.converters.passes.patterns import TO_FIRST, order_first
 from tflq.errors import UnsupportedError
 from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
 

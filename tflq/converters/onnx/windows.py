@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.converters.exchange.emitter import ExchangeAttribute, Value, written_shape
 from tflq.converters.onnx.writer import Writer, is_same_order
-from tflq.converters.passes.layouts import TO_FIRST, shape_first
+from tflq.converters.passes.patterns import TO_FIRST, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Array
 from tflq.interpreter.accumulate import Window, window_of

@@ -13,7 +13,7 @@ import numpy as np
 from tflq.arrays import Array
 from tflq.errors import FormatError, UnsupportedError
 from tflq.schemas.aipu.model import STORAGE, Constant, Edge, Entry, Layer, Network, Value
-from tflq.schemas.aipu.values import parse_value
+from tflq.schemas.aipu.text import parse_value
 
 MANDATORY = (
     "layer_id",

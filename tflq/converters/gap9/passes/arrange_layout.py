@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflq.converters.gap9.operators import GLOBAL_POOLS, POOLS
-from tflq.converters.passes.layouts import TO_FIRST
+from tflq.converters.passes.patterns import TO_FIRST
 from tflq.converters.passes.rewrite import constant, derived_tensor, with_attributes
 from tflq.graph import Attributes, Graph, Node
 

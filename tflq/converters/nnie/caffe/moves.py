@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflq.converters.nnie.caffe.layer import CaffeLayer, Image, Parameter, Site, Step
-from tflq.converters.passes.layouts import order_first
+from tflq.converters.passes.patterns import order_first
 from tflq.errors import UnsupportedError
 from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tflq.converters.nnie.caffe import elementwise, moves, windows
 from tflq.converters.nnie.caffe.layer import RECTIFIERS, CaffeLayer, Site, image_of
 from tflq.converters.onnx.model import plain_name
-from tflq.converters.passes.layouts import shape_first
+from tflq.converters.passes.patterns import shape_first
 from tflq.converters.passes.requirements import no_mapping
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import ABSENT, Graph, Node

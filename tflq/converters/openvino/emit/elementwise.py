@@ -8,7 +8,7 @@ import numpy as np
 
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value
-from tflq.converters.passes.layouts import axis_first, shape_first
+from tflq.converters.passes.patterns import axis_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Node
 

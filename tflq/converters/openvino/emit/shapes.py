@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflq.converters.openvino.emit.writer import Writer
-from tflq.converters.passes.layouts import TO_FIRST, axis_first, order_first, shape_first
+from tflq.converters.passes.patterns import TO_FIRST, axis_first, order_first, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import FakeQuantize, Node
 from tflq.interpreter.kernels.openvino.levels import input_rule

@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.converters.openvino.emit.writer import NUMPY, Writer
 from tflq.converters.openvino.ir import Value
-from tflq.converters.passes.layouts import TO_FIRST, axis_first, shape_first
+from tflq.converters.passes.patterns import TO_FIRST, axis_first, shape_first
 from tflq.graph import ABSENT, Affine, Array, Node
 from tflq.interpreter.accumulate import Window, window_of
 from tflq.interpreter.kernels.openvino.levels import CODES

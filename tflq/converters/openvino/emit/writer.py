@@ -9,8 +9,7 @@ import numpy as np
 
 from tflq.converters.openvino.ir import Builder, Value
 from tflq.converters.openvino.ir.element_types import element_type
-from tflq.converters.passes.layouts import TO_FIRST, TO_LAST, axis_first, shape_first
-from tflq.converters.passes.patterns import fused_activation
+from tflq.converters.passes.patterns import TO_FIRST, TO_LAST, axis_first, fused_activation, shape_first
 from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, FakeQuantize, Graph, Node, Tensor, dequantise
 from tflq.interpreter.kernels.openvino.levels import CODES, input_rule, rule_of

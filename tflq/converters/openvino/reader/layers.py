@@ -9,7 +9,7 @@ import numpy as np
 from tflq.converters.openvino.ir import Layer, Source
 from tflq.converters.openvino.reader import filters, windows
 from tflq.converters.openvino.reader.graph import Codes, Reading
-from tflq.converters.passes.layouts import TO_LAST
+from tflq.converters.passes.patterns import TO_LAST
 from tflq.errors import UnsupportedError
 from tflq.graph import FakeQuantize
 from tflq.interpreter.kernels.openvino.conversions import require_sound

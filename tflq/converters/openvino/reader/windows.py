@@ -6,7 +6,7 @@ import numpy as np
 
 from tflq.converters.openvino.ir import Layer, Source
 from tflq.converters.openvino.reader.graph import Reading
-from tflq.converters.passes.layouts import TO_LAST
+from tflq.converters.passes.patterns import TO_LAST
 from tflq.errors import UnsupportedError
 from tflq.graph import Attributes, Node, Tensor
 from tflq.graph.attributes import Attribute

@@ -7,8 +7,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from tflq.converters.passes.layouts import axis_first, shape_first
-from tflq.converters.passes.patterns import constant_operand
+from tflq.converters.passes.patterns import axis_first, constant_operand, shape_first
 from tflq.graph import Graph, Node
 
 CHANNELS_LAST = "channels_last"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tflq.converters.onnx import OnnxGraph, OnnxNode
-from tflq.converters.passes.layouts import shape_first
+from tflq.converters.passes.patterns import shape_first
 from tflq.graph import Graph
 
 Moves = dict[int, tuple[int, ...]]

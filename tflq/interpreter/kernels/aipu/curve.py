@@ -20,13 +20,12 @@ from tflq.arrays import Doubles, Integers, Singles
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, Node, Operands
 from tflq.interpreter.kernels.aipu import vector_functions as vectors
-from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library
+from tflq.interpreter.kernels.aipu.exponentials import exponential_of_library, gelu_of_vectors
 from tflq.interpreter.kernels.aipu.float_sums import library_of
 from tflq.interpreter.kernels.aipu.imported import imported_numbers, multiplier_of
 from tflq.interpreter.kernels.aipu.multiplier import WIDEST, Multiplier
 from tflq.interpreter.kernels.aipu.scales import bits_of, encode, offset_of, scale_of
 from tflq.interpreter.kernels.aipu.tables import Table, even_steps, table_bits, table_of
-from tflq.interpreter.kernels.aipu.vector_gelu import gelu_of_vectors
 from tflq.interpreter.numerics.transcendental import erf
 from tflq.interpreter.registry import Kernel
 

@@ -6,7 +6,7 @@ from tflq.interpreter.registry import places
 
 MOVERS = places(
     __name__,
-    "one_hot range resize_nearest_neighbor",
+    "resize_nearest_neighbor",
     blocks="batch_to_space_nd depth_to_space space_to_batch_nd space_to_depth",
     found="unique where",
     gather="gather gather_nd stablehlo_gather",
@@ -16,7 +16,7 @@ MOVERS = places(
     pad="dilate mirror_pad pad padv2 stablehlo_pad",
     parts="concatenation pack split split_v unpack",
     reshape="densify expand_dims reshape squeeze",
-    repeat="broadcast_to fill tile",
+    repeat="broadcast_to fill one_hot range tile",
     scatter="scatter_nd sparse_to_dense stablehlo_scatter",
     segments="""
     segment_sum unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum

@@ -1,9 +1,18 @@
-"""BROADCAST_TO, TILE and FILL: elements repeated along axes.
+"""BROADCAST_TO, TILE, FILL, RANGE and ONE_HOT: tensors of elements that are repeated, or follow from a few numbers.
+
+RANGE: The number of elements is ceil(|limit - start| / |delta|), for floats in float32.
+
+ONE_HOT: An index outside 0..depth-1 gives off_value only; an index of int64 counts by its low 32 bits, as TFLite casts
+it.
 
 BROADCAST_TO: repeated along axes of length 1, and along new ones in front, up to the shape in input 1. Source: TFLite
 kernels/broadcast_to.cc.
 TILE: the input repeated along each axis, as often as input 1 says. Source: TFLite kernels/tile.cc.
 FILL: one value everywhere, in the shape that input 0 gives. Source: TFLite kernels/fill.cc.
+RANGE: start, start + delta, ... below limit (above it where delta is negative), each from the one before. Source:
+TFLite kernels/range.cc.
+ONE_HOT: for each index a row of `depth` elements: on_value at the index, off_value elsewhere. Source: TFLite
+kernels/one_hot.cc.
 """
 
 from __future__ import annotations
@@ -14,10 +23,12 @@ import numpy as np
 
 from tflq.errors import GraphError, UnsupportedError
 from tflq.graph import Array, DType, Node, Operands
-from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_result
+from tflq.interpreter.operands.checks import MAXIMUM_RANK, require_result, require_same_type, require_type
 from tflq.interpreter.operands.movable import (
     FIXED_SIZE,
+    INDEX_TYPES,
     WHOLE_BYTES,
+    constant_number,
     constant_vector,
     require_movable,
     require_same_quantisation,
@@ -111,8 +122,102 @@ def _run_fill(params: Spread, _shape: Array | None, value: Array) -> tuple[Array
     return (np.broadcast_to(scalar, (value.shape[0], *params.shape)),)
 
 
+@dataclass(frozen=True, eq=False)
+class Range:
+    """The numbers: T[n]."""
+
+    values: Array
+
+
+def _lower_range(node: Node, operands: Operands) -> Range:  # noqa: ARG001
+    """Compute the numbers.
+
+    Raises:
+        GraphError: operands that are no scalars or computed at run time, a delta of 0 or away from the limit.
+        UnsupportedError: other types than int32, int64 and float32.
+    """
+    tensors = [operands.input(i) for i in range(3)]
+    dtype = require_type(tensors[0], (DType.INT32, DType.INT64, DType.FLOAT32))
+    require_same_type(*tensors, operands.output())
+    if any(tensor.shape for tensor in tensors):
+        raise GraphError("start, limit and delta are scalars; one has another shape")
+    start, limit, delta = (operands.constant(i).reshape(())[()] for i in range(3))
+    if not ((start >= limit and delta < 0) or (start <= limit and delta > 0)):  # type: ignore[operator]
+        raise GraphError(
+            f"start {start}, limit {limit} and delta {delta}: delta leads from start to limit, and is not 0"
+        )
+    if dtype is DType.FLOAT32:
+        with np.errstate(all="ignore"):
+            count = float(np.ceil(np.abs((limit - start) / delta)))  # type: ignore[operator]
+        if not count <= np.iinfo(np.int32).max:
+            raise GraphError(f"start {start}, limit {limit} and delta {delta} give {count} elements")
+    else:
+        count = -(-abs(int(limit) - int(start)) // abs(int(delta)))
+    require_result((int(count),), dtype)
+    steps = np.full(int(count), delta, dtype.storage)
+    steps[:1] = start
+    return Range(np.add.accumulate(steps, dtype=dtype.storage))
+
+
+def _run_range(params: Range, *_operands: Array) -> tuple[Array, ...]:
+    """Run RANGE: -> T[1, n], shared by all samples."""
+    return (params.values[None],)
+
+
+_MARKED = (DType.FLOAT32, DType.INT32, DType.INT64, DType.INT8, DType.UINT8, DType.BOOL)
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """The new axis.
+
+    Attributes:
+        axis: counted from 0 in the model's own shape of the output.
+        depth: its length.
+    """
+
+    axis: int
+    depth: int
+
+
+def _lower_one_hot(node: Node, operands: Operands) -> OneHot:
+    """Decide the new axis.
+
+    Raises:
+        GraphError: an axis out of range, a negative depth or one computed at run time, values that are not single.
+        UnsupportedError: types that differ, or that TFLite does not take.
+    """
+    indices, on_value, off_value = operands.input(0), operands.input(2), operands.input(3)
+    require_type(indices, INDEX_TYPES)
+    require_movable(node, on_value, operands.output(), _MARKED)
+    require_same_type(on_value, off_value)
+    if on_value.size != 1 or off_value.size != 1:
+        raise GraphError(f"on and off value have {on_value.size} and {off_value.size} elements; one each is needed")
+    rank = len(indices.shape)
+    axis = node.attributes.integer("axis", 0)
+    axis = rank if axis == -1 else axis
+    if not 0 <= axis <= rank:
+        raise GraphError(f"axis {axis} is out of range; the output has {rank + 1} axes: 0..{rank}, or -1 for the last")
+    (depth,) = shape_of((constant_number(operands, 1),), "the depth")
+    require_result((*indices.shape, depth), on_value.dtype)
+    return OneHot(axis, depth)
+
+
+def _run_one_hot(
+    params: OneHot, indices: Array, _depth: Array | None, on_value: Array, off_value: Array
+) -> tuple[Array, ...]:
+    """Run ONE_HOT: int[S or 1, *shape], T[S or 1], T[S or 1] -> T[S, *shape with an axis of depth]."""
+    axis = params.axis + 1
+    places = np.arange(params.depth, dtype=np.int32).reshape(-1, *(1,) * (indices.ndim - axis))
+    chosen = np.expand_dims(indices.astype(np.int32), axis) == places
+    on, off = (value.reshape(-1, *(1,) * (chosen.ndim - 1)) for value in (on_value, off_value))
+    return (np.where(chosen, on, off),)
+
+
 KERNELS = {
     "broadcast_to": Kernel(_lower_broadcast_to, _run_broadcast_to),
     "tile": Kernel(_lower_tile, _run_tile),
     "fill": Kernel(_lower_fill, _run_fill),
+    "range": Kernel(_lower_range, _run_range),
+    "one_hot": Kernel(_lower_one_hot, _run_one_hot),
 }

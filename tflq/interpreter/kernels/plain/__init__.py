@@ -6,7 +6,7 @@ from tflq.interpreter.registry import places
 
 PLAIN = places(
     __name__,
-    "bucketize fake_quant local_response_normalization rfft2d",
+    "local_response_normalization rfft2d",
     binary="pow",
     cast="bitcast cast",
     sums="add_n cumsum",
@@ -15,6 +15,7 @@ PLAIN = places(
     atan2 bitwise_xor floor_div floor_mod logical_and logical_or maximum minimum right_shift
     stablehlo_add stablehlo_and stablehlo_maximum stablehlo_minimum stablehlo_multiply stablehlo_shift_left
     """,
+    levels="bucketize fake_quant",
     select="select select_v2",
     arg_extreme="arg_max arg_min",
     reduction="reduce_all reduce_any reduce_max reduce_min",
