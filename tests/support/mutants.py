@@ -68,7 +68,8 @@ class Mutation:
 def mutations(source: bytes) -> list[Mutation]:
     """Return every mutation of a module, in the order of its text.
 
-    Messages, docstrings, annotations, decorators and assertions are left alone: nothing is computed there.
+    Messages, docstrings, annotations, decorators and assertions are left alone: nothing is computed there. So is the
+    size -1 of a reshape, but for its sign: numpy takes any negative size for the one to find.
     """
     found = _Finder(source)
     found.visit(ast.parse(source))
@@ -99,8 +100,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, (ast.USub, ast.Not, ast.Invert)):
-            start, inner = self._start(node), self._start(node.operand)
-            self._add(node, start, inner, b"", f"without {self.source[start:inner].decode().strip()}")
+            self._without_sign(node)
         self.generic_visit(node)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
@@ -121,7 +121,10 @@ class _Finder(ast.NodeVisitor):
             self._add(node, stop - len(name), stop, _CALLS[name].encode(), f"{name} -> {_CALLS[name]}")
         self.visit(node.func)
         for argument in node.args:
-            self.visit(argument)
+            if name == "reshape" and isinstance(argument, ast.UnaryOp):
+                self._without_sign(argument)
+            else:
+                self.visit(argument)
         for keyword in node.keywords:
             if keyword.arg not in _NO_MEANING:
                 self.visit(keyword.value)
@@ -159,6 +162,10 @@ class _Finder(ast.NodeVisitor):
         """Messages."""
 
     visit_JoinedStr = visit_Assert = visit_Raise  # type: ignore[assignment]
+
+    def _without_sign(self, node: ast.UnaryOp) -> None:
+        start, inner = self._start(node), self._start(node.operand)
+        self._add(node, start, inner, b"", f"without {self.source[start:inner].decode().strip()}")
 
     def _between(self, left: ast.expr, right: ast.expr, op: ast.AST) -> None:
         symbol, other = _OPERATORS.get(type(op), ("", ""))

@@ -20,6 +20,7 @@ from tests.support.mutants import compiles, mutations
         ("y = a if b else c", ["y = a if not (b) else c"]),
         ("y = not a", ["y = a"]),
         ("zip(a, b, strict=True)", []),
+        ("y = x.reshape(-1, 3)", ["y = x.reshape(1, 3)", "y = x.reshape(-1, 4)"]),
         ("def f(x: int = 3) -> int:\n    '''Add 1.'''\n    raise ValueError(f'{x + 1}')", ["3", "4"]),
     ],
 )

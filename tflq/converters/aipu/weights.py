@@ -57,8 +57,9 @@ def quantise_biases(biases: Tensor, weights: Tensor, x: Tensor, options: LayerOp
     s = (scale_of(x) * reciprocal(weights.affine)).astype(np.float32)
     affine = affine_of(s, 0, options.bias_bits)
     # The Optimizer adds in float32: sums and biases beyond 2^24 lose bits.
-    sums = sums_of_weights(offset_of(x), np.asarray(weights.data))
-    folded = (encode(np.asarray(biases.data), affine).astype(np.float32) + sums).astype(np.float64)
+    data = np.asarray(biases.data)
+    sums = sums_of_weights(offset_of(x), np.asarray(weights.data)).reshape(-1, *(1,) * (data.ndim - 1))
+    folded = (encode(data, affine).astype(np.float32) + sums).astype(np.float64)
     limited = np.clip(folded, affine.minimum_code, affine.maximum_code).astype(np.int64)
     return _constant(biases, cleared(limited, options.bias_effective_bits), affine)
 
