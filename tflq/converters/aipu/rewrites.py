@@ -55,7 +55,7 @@ def _merged(graph: Graph, node: Node) -> Node:
     readers = sum(other.inputs.count(place) for other in graph.nodes)
     if readers > 1 or place in graph.outputs or value.size != 1 or value == np.rint(value) or not x.shape:
         return node
-    weights = np.full(x.shape[-1], value.reshape(-1)[0], np.float32)
+    weights = np.full(x.shape[-1], value.item(), np.float32)
     constants = {"weights": weights, "biases": np.zeros_like(weights)}
     added = tuple(graph.add_tensor(_tensor(f"{node.name}/{key}", data)) for key, data in constants.items())
     attributes = node.attributes.updated(axis=len(x.shape) - 1, epsilon=0, **{MERGED: True})

@@ -170,7 +170,7 @@ def _map_suppression(work: Translation, node: Node) -> None:
 
 
 def _suppression_keys(work: Translation, node: Node, limit: int) -> dict[str, Attribute]:
-    reals = [as_written(np.asarray(work.source.tensors[t].data).reshape(-1)[0]) for t in node.inputs[3:]]
+    reals = [as_written(np.asarray(work.source.tensors[t].data).item()) for t in node.inputs[3:]]
     sigma = reals[2] if len(reals) > 2 else 0.0
     return {
         "method": "GAUSSIAN" if sigma > 0 else "HARD",

@@ -61,7 +61,7 @@ def _map_extreme(work: Translation, node: Node) -> None:
 
 
 def _map_one_hot(work: Translation, node: Node) -> None:
-    on, off = (float(np.asarray(work.source.tensors[t].data).reshape(-1)[0]) for t in node.inputs[2:4])
+    on, off = (float(np.asarray(work.source.tensors[t].data).item()) for t in node.inputs[2:4])
     rank = len(work.shape(node.outputs[0]))
     keys: dict[str, Attribute] = {
         "axis": node.attributes.integer("axis", -1) % rank,

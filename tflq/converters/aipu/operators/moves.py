@@ -74,7 +74,7 @@ def _map_reshape(work: Translation, node: Node) -> None:
 def _map_pad(work: Translation, node: Node) -> None:
     mode = node.attributes.text("mode", "constant").upper()
     given = work.source.tensors[node.inputs[2]].data if node.operator == "padv2" else None
-    value = 0.0 if given is None else as_written(np.asarray(given).reshape(-1)[0])
+    value = 0.0 if given is None else as_written(np.asarray(given).item())
     pads = np.asarray(work.source.tensors[node.inputs[1]].data, np.int64)
     work.append(node, "pad", {}, Attributes({"constant_value": value, "mode": mode, "pads": pads}))
 

@@ -74,7 +74,7 @@ class Match:
 
     def number(self, name: str) -> float:
         """Return a constant of one number."""
-        return float(np.asarray(self.numbers[name]).reshape(-1)[0])
+        return float(np.asarray(self.numbers[name]).item())
 
     def copy(self) -> Match:
         """Return the same, to go on with."""

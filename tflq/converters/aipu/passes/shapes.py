@@ -44,7 +44,7 @@ def slice_single_indices(layers: Layers) -> None:
         if index is None or index.ndim > 1 or index.size != 1 or layers.constant(node.inputs[0]) is not None:
             continue
         shape, axis = layers.shape(node.inputs[0]), node.attributes.integer("axis")
-        place = int(index.reshape(-1)[0]) % shape[axis]
+        place = int(index.item()) % shape[axis]
         begin = tuple(place if a == axis else 0 for a in range(len(shape)))
         end = tuple(place + 1 if a == axis else n for a, n in enumerate(shape))
         if index.ndim == 0:

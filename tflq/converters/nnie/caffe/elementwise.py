@@ -61,9 +61,9 @@ def power(**numbers: float) -> Builder:
 def raised(site: Site) -> list[CaffeLayer]:
     """POW by a constant that NNIE has."""
     exponent = site.constant(1)
-    if exponent is None or exponent.size != 1 or float(exponent.reshape(-1)[0]) not in EXPONENTS:
+    if exponent is None or exponent.size != 1 or float(exponent.item()) not in EXPONENTS:
         raise UnsupportedError(f"an exponent that is none of {', '.join(f'{e:g}' for e in EXPONENTS)}")
-    return site.chain(power_step(power=float(exponent.reshape(-1)[0])))
+    return site.chain(power_step(power=float(exponent.item())))
 
 
 def eltwise(operation: str) -> Builder:

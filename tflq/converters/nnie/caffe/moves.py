@@ -76,7 +76,7 @@ def split(site: Site) -> list[CaffeLayer]:
     """SPLIT, SPLIT_V: Slice with a top for each output."""
     operand = site.constant(0 if site.node.operator == "split" else 2)
     rank = len(site.shape)
-    axis = int(operand.reshape(-1)[0]) if operand is not None else 0
+    axis = int(operand.item()) if operand is not None else 0
     sizes = [site.graph.tensors[t].shape[axis] for t in site.node.outputs]
     points = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
     tops = tuple(site.top if i == 0 else f"{site.top}_{i}" for i in range(len(sizes)))
