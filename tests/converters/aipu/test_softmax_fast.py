@@ -12,6 +12,7 @@ from tflq.converters.settings import parse_settings
 from tflq.errors import UnsupportedError
 from tflq.graph import DType, Graph, GraphBuilder, Range
 from tflq.interpreter import Engine, lower
+from tflq.interpreter.kernels.aipu.softmax_fast import _power
 
 # Compass Optimizer, commit d7b2bb7e: ops/softmax.py with simple_log2, Log2_norm and Pow2 of utils/math_utils.py, run on
 # these quantized values at a scale of 12.7.
@@ -122,3 +123,8 @@ def test_a_ranking_layer_further_on_asks_for_the_table() -> None:
 def test_steps_that_are_too_coarse_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="they are too coarse; use softmax=lut"):
         _quantised(_softmax(limit=1e7), "softmax=fast_exp")
+
+
+def test_powers_of_two_begin_with_that_of_zero() -> None:
+    exponents = [-7, -1, 0, 1, 30]
+    assert _power(np.array(exponents)).tolist() == [1 << e if e >= 0 else 0 for e in exponents]

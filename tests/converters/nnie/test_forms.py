@@ -58,3 +58,11 @@ def test_near_what_the_model_computes(name: str) -> None:
         found = Engine(made, NNIE.arithmetic).run(given)[made.outputs[0]]
         wanted = Engine(graph, "float").run(given)[graph.outputs[0]]
         assert np.abs(found - wanted).max() <= FAR.get(name, 0.1) * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize(("axes", "count"), [((3,), 1), ((1,), 1), ((1, 2), 1), ((1, 2, 3), 2)])
+def test_a_mean_has_no_more_pools_than_it_needs(axes: tuple[int, ...], count: int) -> None:
+    _, _, files = _files(f"mean over {axes}, 4 axes, keeps True")
+    assert not isinstance(files, str)
+    (text,) = (content.decode() for key, content in files.items() if key.endswith(".prototxt"))
+    assert text.count('type: "Pooling"') == count
