@@ -52,6 +52,17 @@ def joined(b: GraphBuilder) -> int:
     return b.add("concatenation", operands, (1, 6, 5, 9), FLOAT, axis=-1)
 
 
+def computed_bias(b: GraphBuilder) -> int:
+    x, bias = b.input("x", IMAGE, FLOAT), b.add("tanh", [b.input("y", (6,), FLOAT)], (6,), FLOAT)
+    given = [x, b.constant("w", reals(6, 3, 3, 4)), bias]
+    return b.add("conv_2d", given, (1, 6, 5, 6), FLOAT, padding="same", stride_h=1, stride_w=1)
+
+
+def computed_weights(b: GraphBuilder) -> int:
+    x, w, bias = (b.input(name, shape, FLOAT) for name, shape in (("x", (2, 5)), ("y", (3, 5)), ("z", (3,))))
+    return b.add("fully_connected", [x, w, b.add("tanh", [bias], (3,), FLOAT)], (2, 3), FLOAT)
+
+
 def ints(*values: object) -> Array:
     return np.array(values, np.int32)
 
@@ -67,6 +78,8 @@ CASES: dict[str, Make] = {
         "average_pool_2d", (1, 1, 1, 4), padding="valid", stride_h=6, stride_w=5, filter_height=6, filter_width=5
     ),
     "concatenation": joined,
+    "conv_2d of a computed bias": computed_bias,
+    "fully_connected of computed weights": computed_weights,
     "conv_2d": with_constants(
         "conv_2d", (1, 3, 5, 6), reals(6, 3, 3, 4), reals(6), padding="same", **WINDOW, fused_activation_function="relu"
     ),

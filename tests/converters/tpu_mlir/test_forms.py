@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from tflq.converters.tpu_mlir.check import problems_of
 from tflq.converters.tpu_mlir.passes.constants import _quantised
 from tflq.converters.tpu_mlir.passes.fusions import fuse_softsign
 from tflq.converters.tpu_mlir.passes.recognise import recognise_layer_normalization
-from tflq.graph import Affine, DType, Graph, GraphBuilder
+from tflq.graph import Affine, DType, Graph, GraphBuilder, Range
 
 ROWS = (1, 5, 8)
 
@@ -108,3 +110,14 @@ def test_ranges_that_follow_the_input(
     (found,) = (graph.tensors[t].affine for t in graph.nodes[-1].inputs if graph.tensors[t].dtype.is_integer)
     assert float(found.scale[0]) == pytest.approx((high - low) / 255, rel=1e-6)
     assert int(found.zero_point[0]) == (0 if low == 0 else round(-128 - low / (high - low) * 255))
+
+
+def test_ranges_of_channels_count_as_one() -> None:
+    graph = binary("squared_difference", {})
+    reach = {"a": ([-1, -2], [3, 1]), "b": ([-1, -1], [1, 1]), "y": ([0, 0], [1, 4])}
+    for t, tensor in enumerate(graph.tensors):
+        low, high = (np.array(ends, np.float32) for ends in reach[tensor.name])
+        graph.tensors[t] = replace(tensor, range=Range(low, high))
+    lines = {line.name: (line.minimum, line.maximum) for line in quantised(graph).extra.table.lines}
+    assert lines["a"] == (-2.0, 3.0)
+    assert (-2.0, 2.0) in lines.values()  # the difference, whose square is 4 at most
