@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.onnx_run import run_onnx
-from tflq.converters.onnx import model_bytes, translate, unsupported
+from tflq.converters.onnx import OnnxOptions, model_bytes, translate, unsupported
 from tflq.errors import UnsupportedError
 from tflq.graph import Array, DType, Graph, GraphBuilder
 from tflq.interpreter import Engine
@@ -102,6 +102,12 @@ CASES: dict[str, Make] = {
     "leaky_relu": unary("leaky_relu", alpha=0.1),
     "logistic": unary("logistic"),
     "max_pool_2d same": unary("max_pool_2d", (1, 3, 5, 4), padding="same", **POOL),
+    **{
+        f"{o} as wide as the image": unary(
+            o, (1, 3, 3, 4), padding="same", stride_h=2, stride_w=2, filter_height=6, filter_width=5
+        )
+        for o in ("average_pool_2d", "max_pool_2d")
+    },
     "maximum": two("maximum"),
     "mean": with_constants("mean", (1, 4), ints(1, 2)),
     "mean kept": with_constants("mean", (1, 1, 5, 4), ints(1), keep_dims=True),
@@ -185,3 +191,11 @@ def test_names_are_plain_and_unique() -> None:
     b.node("tanh", [y], [z])
     written = translate(b.build([y, z]))
     assert [value.name for value in (*written.inputs, *written.outputs)] == ["serving_default", "a_Relu", "a_Relu_2"]
+
+
+@pytest.mark.parametrize(("operator", "kind", "since"), [("gelu", "Gelu", 20)])
+def test_operators_that_onnx_got_later(operator: str, kind: str, since: int) -> None:
+    graph = built(unary(operator))
+    for opset in (since - 1, since, since + 1):
+        kinds = [node.op_type for node in translate(graph, OnnxOptions(opset=opset)).nodes]
+        assert (kind in kinds) == (opset >= since)

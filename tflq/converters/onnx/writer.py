@@ -19,7 +19,7 @@ from tflq.errors import UnsupportedError
 from tflq.graph import Affine, Array, DType, Graph, Tensor
 from tflq.quoting import Names
 
-SINCE = {"Gelu": 20, "ScatterND:add": 16, "HardSwish": 14}
+SINCE = {"Gelu": 20, "ScatterND:add": 16}
 """Operators that ONNX got behind opset 13."""
 _QUANTISED_SINCE = {
     DType.INT8: 13, DType.UINT8: 13, DType.INT32: 13, DType.INT16: 21, DType.UINT16: 21, DType.INT4: 21, DType.UINT4: 21
