@@ -98,6 +98,9 @@ CASES: dict[str, Make] = {
     "fully_connected rows": with_constants("fully_connected", (30, 3), reals(3, 4), fused_activation_function="relu"),
     "fully_connected flattened": flattened_product,
     "fully_connected kept": with_constants("fully_connected", (1, 6, 5, 3), reals(3, 4), keep_num_dims=True),
+    "fully_connected of three axes": with_constants(
+        "fully_connected", (2, 3, 5), reals(5, 4), source=(2, 3, 4), keep_num_dims=True
+    ),
     "hard_swish": unary("hard_swish"),
     "leaky_relu": unary("leaky_relu", alpha=0.1),
     "logistic": unary("logistic"),
