@@ -305,3 +305,17 @@ def test_a_sum_with_a_relu_does_not_follow_one_operand(other: str, first: bool) 
     if first:
         with pytest.raises(UnsupportedError, match=r"17\.21.*numerics=exact"):
             quantised(model, NE16, ["numerics=nntool"])
+
+
+def test_a_fusion_on_ne16_takes_back_what_it_was_asked_for_where_int8_is_written() -> None:
+    """Squeeze and excitation among 16-bit features; NNTool was run on it: no Quantize node between the two filters."""
+    net = Net()
+    x = net.conv(net.x, (0.0, 19.0), activation="relu")
+    axes = net.builder.constant("axes", np.array([1, 2], np.int32))
+    mean = net.add("mean", [x, axes], (1, 1, 1, 4), (0.0, 2.9), keep_dims=True)
+    gate = net.conv(net.conv(mean, (0.0, 0.02), activation="relu"), (-3.0, 3.7))
+    product = net.add("mul", [x, net.unary("logistic", gate, (0.0, 1.0))], net.shapes[x], (0.0, 7.8))
+    model = net.model(net.binary("add", x, net.conv(product, (-1.9, 19.5)), (-2.0, 19.5)))
+    graph = lower(quantised(model, NE16, ["feature_bits=16", "numerics=nntool"]), "gap9")
+    assert not any(node.name == "CONV_2D_0_3_fusion_qin0" for node in graph.nodes)
+    assert output_of(graph, "CONV_2D_0_2_activation").scale[0] == pytest.approx(1.2207217244504564e-06, rel=1e-6)

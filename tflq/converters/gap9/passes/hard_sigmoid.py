@@ -14,7 +14,7 @@ from tflq.converters.passes.rewrite import constant, with_attributes, with_input
 from tflq.graph import Affine, Attributes, Graph, Node
 
 _TOLERANCE = 1 / 127
-_SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before (17.10)"
+SHARED = "NNTool loses the scale of a constant that a hard sigmoid took before (17.10)"
 
 
 def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Graph:
@@ -33,7 +33,7 @@ def find_hard_sigmoids(graph: Graph, options: Mapping[str, LayerOptions]) -> Gra
         if relu is None or not _is_lone_relu6(graph, relu):
             continue
         if used.intersection(node.inputs):
-            product = with_attributes(node, departure=_SHARED)
+            product = with_attributes(node, departure=SHARED)
             exact = options[layer_of(node)].numerics == "exact"
             result.nodes[index] = product if exact else _without_scale(result, product)
             continue

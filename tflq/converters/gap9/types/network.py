@@ -87,6 +87,7 @@ class Network:
         tensors_out: the tensors that each unit writes.
         resolved: what each unit decided so far.
         inner: what the members of each unit decided last, in NNTool another thing for some fusions.
+        first: what each unit decided before anybody asked.
         open_constants: of each filter, how many of weights and bias have not given way yet.
         ranges: the file's range of each tensor on an edge.
         input_choice: the type of a graph input that nobody demands another of.
@@ -103,6 +104,7 @@ class Network:
     ranges: dict[int, Range]
     input_choice: Callable[[int], Choice]
     output_choice: Callable[[Choice], Choice]
+    first: dict[int, Resolved] = field(default_factory=dict)
 
     def edges(self) -> list[Edge]:
         """Return all edges."""

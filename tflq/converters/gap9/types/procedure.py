@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tflq.converters.gap9.types.choice import Choice
 from tflq.converters.gap9.types.network import GRAPH_INPUT, GRAPH_OUTPUT, Edge, Network
-from tflq.converters.gap9.types.resolve import Resolved
+from tflq.converters.gap9.types.resolve import Resolved, Resolver
 from tflq.errors import UnsupportedError
 from tflq.graph import Range
 
@@ -21,6 +21,7 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
     """Resolve every unit without demands; return the edges in the order in which they first got a type.
 
     From the graph inputs depth first, then filter by filter in the order of the file: a filter waits for its constants.
+    What shares a constant with a hard sigmoid comes last.
 
     Args:
         network: nothing in it is resolved yet.
@@ -28,7 +29,8 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
         count_open: returns how many constants of a resolved filter are in conflict.
     """
     order: list[Turn] = []
-    free = {unit for unit, resolver in enumerate(network.resolvers) if not resolver.is_filter}
+    resolvers = list(enumerate(network.resolvers))
+    free = {unit for unit, resolver in resolvers if not (resolver.is_filter or resolver.is_last)}
 
     def publish(tensor: int, choice: Choice) -> None:
         for edge in network.edges_out.get(tensor, ()):
@@ -43,17 +45,12 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
         resolver = network.resolvers[unit]
         found = resolver.forward(arrived, (None,) * len(network.tensors_out[unit]))
         if found is None:
-            names = ", ".join(operator.name for operator in resolver.operators)
-            raise UnsupportedError(
-                f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the "
-                "next takes; replace one or put another layer between them"
-            )
-        network.resolved[unit] = network.inner[unit] = found
+            raise _untyped(resolver)
+        network.resolved[unit] = network.inner[unit] = network.first[unit] = found
         for edge, wanted in zip(edges, found.inputs, strict=True):
             edge.set_wanted(wanted)
         if resolver.is_filter:
             network.open_constants[unit] = count_open(unit)
-            order.append(unit)
         for tensor, choice in zip(network.tensors_out[unit], found.outputs, strict=True):
             publish(tensor, choice)
         for tensor in network.tensors_out[unit]:
@@ -70,11 +67,24 @@ def resolve_forward(network: Network, inputs: Sequence[int], count_open: Callabl
         publish(tensor, network.input_choice(tensor))
     for tensor in inputs:
         follow(tensor)
-    for unit, resolver in enumerate(network.resolvers):
+    for unit, resolver in resolvers:
         if resolver.is_filter:
+            free.add(unit)
+            order.append(unit)
+            visit(unit)
+    for unit, resolver in resolvers:
+        if resolver.is_last:
             free.add(unit)
             visit(unit)
     return order
+
+
+def _untyped(resolver: Resolver) -> UnsupportedError:
+    names = ", ".join(operator.name for operator in resolver.operators)
+    return UnsupportedError(
+        f"{resolver.where}: GAP9's tool fuses {names} and cannot type them together: one cannot write what the next "
+        "takes; replace one or put another layer between them"
+    )
 
 
 def eliminate(network: Network, order: Sequence[Turn]) -> None:
@@ -178,13 +188,16 @@ class _Attempt:
     def _keep(self, unit: int, way: Way) -> None:
         """A fusion that begins with a filter keeps its types where its input changes; its filter may follow, inside.
 
-        What it was asked for before in this attempt it takes back, and its readers follow once more.
+        What it was asked for before in this attempt it takes back, and all that it was asked for where its filter does
+        not take what is written. Its readers follow once more.
         """
         network = self.network
         self._settle_constants(unit)
         if unit in self.asked:
             self._take_back(unit)
-            self._go_down(unit, None, way)
+        elif not network.resolvers[unit].keeps(network.inner[unit], self._written(unit)):
+            self._set_back(unit)
+        self._go_down(unit, None, way)
         found = network.resolvers[unit].inside(network.resolved[unit], self._arrived(unit))
         if found is not None and not found.inputs[0].agrees(network.inner[unit].inputs[0]):
             network.inner[unit] = found
@@ -194,12 +207,23 @@ class _Attempt:
         self.network.resolved[unit] = self.before[unit]
         self._publish(unit)
 
+    def _set_back(self, unit: int) -> None:
+        """Let a fusion and its members write what they wrote before anybody asked."""
+        first = self.network.first[unit]
+        if not first.outputs[0].agrees(self.network.resolved[unit].outputs[0]):
+            self.network.resolved[unit] = self.network.inner[unit] = first
+            self._publish(unit)
+
     def _demands(self, unit: int) -> list[Choice | None]:
         tensors = self.network.tensors_out[unit]
         return [_demand(self.network.edges_out.get(t, ()), self.network.ranges[t]) for t in tensors]
 
     def _arrived(self, unit: int) -> list[Choice]:
         return [e.arriving for e in self.network.edges_in[unit]]
+
+    def _written(self, unit: int) -> list[Choice]:
+        edges = self.network.edges_in[unit]
+        return [e.state.written for e in edges if e.state.written is not None]
 
     def _resolve(self, unit: int, demands: Sequence[Choice | None]) -> Resolved | None:
         resolver = self.network.resolvers[unit]

@@ -12,6 +12,7 @@ from tflq.arrays import Reals
 from tflq.converters.gap9.operators import FILTERS, POOLS
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.constants import quantise_layer
+from tflq.converters.gap9.passes.hard_sigmoid import SHARED
 from tflq.converters.gap9.types.activations import own_range
 from tflq.converters.gap9.types.choice import INT8, INT16, UINT16, Choice
 from tflq.converters.gap9.types.forms import decide
@@ -55,12 +56,14 @@ class Resolver:
         operators: its members.
         is_filter: whether it begins with a filter.
         on_bytes: what NNTool makes of a pool and the ReLU behind it where 16 bits arrive (17.9); None for all others.
+        is_last: whether it shares its constant with a hard sigmoid (17.10), which NNTool comes to behind all filters'.
     """
 
     where: str
     operators: tuple[Operator, ...]
     is_filter: bool
     on_bytes: Resolved | None = None
+    is_last: bool = False
 
     @property
     def is_fusion(self) -> bool:
@@ -91,6 +94,11 @@ class Resolver:
         last = len(members) - 1
         members[last] = self._one(last, members[last].inputs, (demand,))
         return Resolved(tuple(members)) if self._complies(members, last, arrived, demand) else None
+
+    def keeps(self, before: Resolved, written: Types) -> bool:
+        """Whether the first member still writes what the next takes where these types come; one on NE16 not of int8."""
+        taken = before.members[0].outputs[0]
+        return self._one(0, written, (taken,)).outputs[0].agrees(taken)
 
     def inside(self, before: Resolved, arrived: Types) -> Resolved | None:
         """Let the filter of a fusion alone follow a changed input, while the fusion keeps its types.
@@ -152,7 +160,8 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
             )
         )
     on_bytes = _pool_on_bytes(operators) if options.feature_bits == 16 and options.numerics == "nntool" else None
-    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS, on_bytes)
+    is_last = SHARED in graph.nodes[unit.nodes[0]].attributes.text("departure", "")
+    return Resolver(graph.where(unit.nodes[0]), tuple(operators), unit.operator in FILTERS, on_bytes, is_last)
 
 
 def _pool_on_bytes(operators: Sequence[Operator]) -> Resolved | None:
