@@ -322,6 +322,20 @@ def test_global_pools(operator: str) -> None:
     assert shown(output_of(graph, f"{operator.upper()}_0_1"))[::2] == ("int8", 0)
 
 
+@pytest.mark.parametrize("numerics", ["exact", "nntool"])
+def test_a_maximum_writes_what_is_demanded_and_nntool_takes_what_arrives(numerics: str) -> None:
+    """As NNTool's dumps of drawn networks have it: int8 of S = 0.0187, Z = -26 in front, 0.0225 and 0 behind."""
+    net = Net()
+    x = net.conv(net.x, (-1.0, 3.0))
+    axes = net.builder.constant("axes", np.array([3], np.int32))
+    y = net.add("reduce_max", [x, axes], (1, 8, 8), (-1.0, 3.0), keep_dims=False)
+    graph = convert(net, y, SQ8, sets=[f"numerics={numerics}"])
+    check(graph, "REDUCE_MAX_0_1", "int8", 3 / 127, 0)
+    check(graph, "CONV_2D_0_0", "int8", *((4 / 255, -64) if numerics == "nntool" else (3 / 127, 0)))
+    (said,) = (node.attributes.text("departure") for node in graph.nodes if node.operator == "reduce_max")
+    assert "for those of another one (17.25)" in said
+
+
 def test_a_fully_connected_layer_that_is_read_has_the_relu_of_its_range() -> None:
     net = Net()
     last = net.dense(net.dense(net.x, RECTIFIED), RECTIFIED)

@@ -119,9 +119,9 @@ def _mean(r: Request) -> Decision | None:
 
 
 def _maximum(r: Request) -> Decision:
-    """Global maximum: input and output have one type."""
-    source = r.demands[0] or r.first(INT8)
-    return Decision((source,), (source,))
+    """The largest: input and output have one type. NNTool's takes what arrives, whatever is demanded (17.25)."""
+    written = r.demands[0] or r.first(INT8)
+    return Decision((r.first(INT8) if r.operator.as_nntool else written,), (written,))
 
 
 def _signed_sum(r: Request) -> Decision | None:

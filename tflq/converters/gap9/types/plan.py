@@ -35,6 +35,7 @@ _UNSIGNED_CURVE = (
 _UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative, or fails (17.23)"
 _LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.22)"
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
+_MAXIMUM = "NNTool's REDUCE_MAX takes quantized values of the type that it reads for those of another one (17.25)"
 _MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
@@ -80,8 +81,7 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     network = _network(graph, units, flat, options, positive)
     _moved_last(network, _first_conversions(graph, units, flat, options, positive))
     plan = _plan(graph, units, flat, network, options)
-    unsigned = _unsigned_curves(graph, units, flat, options, positive)
-    return replace(plan, failing={**plan.failing, **unsigned})
+    return replace(plan, failing={**plan.failing, **_flawed(graph, units, flat, options, positive)})
 
 
 def loader_types(graph: Graph, options: Mapping[str, LayerOptions], positive: frozenset[int] = frozenset()) -> TypePlan:
@@ -237,18 +237,42 @@ def _failing(graph: Graph, units: list[Unit], network: Network, options: Mapping
     return found
 
 
-def _unsigned_curves(
+def _flawed(
     graph: Graph,
     units: list[Unit],
     flat: Mapping[int, int],
     options: Mapping[str, LayerOptions],
     positive: frozenset[int],
 ) -> dict[int, str]:
-    """Return sigmoids, tanhs and leaky ReLUs that stand alone and get unsigned types in NNTool, on NE16 -> the flaw.
+    """Return what NNTool gives types that its kernels do not fit -> the flaw.
+
+    Sigmoids, tanhs and leaky ReLUs that stand alone and get unsigned types on NE16; largest elements that are taken for
+    another type than the one they have.
 
     Raises:
         UnsupportedError: a sigmoid or tanh with numerics=nntool.
     """
+    lone = _lone_curves(graph, units, options)
+    largest = [n for n, unit in enumerate(units) if unit.operator == "reduce_max"]
+    if not (lone or largest):
+        return {}
+    flawed = {name: replace(o, numerics="nntool") for name, o in options.items()}
+    network = _network(graph, units, flat, flawed, positive)
+    _moved_last(network, _first_conversions(graph, units, flat, flawed, positive))
+    _decide(graph, units, network, flawed)
+    decided, found = network.resolved, dict[int, str]()
+    for n in largest:
+        if not decided[n].inputs[0].agrees(decided[n].outputs[0]):
+            found[units[n].nodes[0]] = _MAXIMUM
+    for first in (units[n].nodes[0] for n in lone if not decided[n].inputs[0].codes.signed):
+        found[first] = _UNSIGNED_LEAKY if graph.nodes[first].operator == "leaky_relu" else _UNSIGNED_CURVE
+        if found[first] == _UNSIGNED_CURVE and options[layer_of(graph.nodes[first])].numerics == "nntool":
+            raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it in int8")
+    return found
+
+
+def _lone_curves(graph: Graph, units: list[Unit], options: Mapping[str, LayerOptions]) -> list[int]:
+    """Return the sigmoids, tanhs and leaky ReLUs that stand alone, where there is an NE16 for one of them."""
     joined = {
         t
         for unit in units
@@ -257,18 +281,7 @@ def _unsigned_curves(
     }
     curves = [n for n, unit in enumerate(units) if unit.operator in ("logistic", "tanh", "leaky_relu")]
     lone = [n for n in curves if units[n].inputs[0][1] not in joined]
-    if not any(options[layer_of(graph.nodes[units[n].nodes[0]])].use_ne16 for n in lone):
-        return {}
-    flawed = {name: replace(o, numerics="nntool") for name, o in options.items()}
-    network = _network(graph, units, flat, flawed, positive)
-    _moved_last(network, _first_conversions(graph, units, flat, flawed, positive))
-    _decide(graph, units, network, flawed)
-    found = {}
-    for first in (units[n].nodes[0] for n in lone if not network.resolved[n].inputs[0].codes.signed):
-        found[first] = _UNSIGNED_LEAKY if graph.nodes[first].operator == "leaky_relu" else _UNSIGNED_CURVE
-        if found[first] == _UNSIGNED_CURVE and options[layer_of(graph.nodes[first])].numerics == "nntool":
-            raise UnsupportedError(f"{graph.where(first)}: {found[first]}; numerics=exact computes it in int8")
-    return found
+    return lone if any(options[layer_of(graph.nodes[units[n].nodes[0]])].use_ne16 for n in lone) else []
 
 
 def _flattening(graph: Graph) -> dict[int, int]:
