@@ -15,6 +15,7 @@ from tflq.graph import Graph, Node
 from tflq.interpreter.operands.windows import window_of_node
 
 _ACTIVATION, _RECTIFIER, _MAX, _AVERAGE = "activation", "rectifier", "max_pool_2d", "average_pool_2d"
+_NO_TANH = "activation, but for a tanh"
 _CONVOLUTION_CHAINS = ((_ACTIVATION, _MAX), (_ACTIVATION,), (_MAX,), (_AVERAGE,))
 _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
     "conv_2d": ((_MAX, _RECTIFIER), (_AVERAGE, _RECTIFIER), *_CONVOLUTION_CHAINS),
@@ -22,7 +23,7 @@ _CHAINS: dict[str, tuple[tuple[str, ...], ...]] = {
     "fully_connected": ((_ACTIVATION,),),
     "add": ((_RECTIFIER,),),
     **dict.fromkeys(POOLS, ((_RECTIFIER,),)),
-    **dict.fromkeys(GLOBAL_POOLS, ((_ACTIVATION,),)),
+    **dict.fromkeys(GLOBAL_POOLS, ((_NO_TANH,),)),
 }
 """First operator -> what may follow it in one fusion, the longest first."""
 _FAILING = {
@@ -90,8 +91,10 @@ def _follow(graph: Graph, index: int, chain: tuple[str, ...]) -> list[int] | Non
 
 def _kinds(operator: str) -> tuple[str, ...]:
     if operator in RECTIFIERS:
-        return (_ACTIVATION, _RECTIFIER)
-    return (operator, _ACTIVATION, "curve") if operator in CURVES else (operator,)
+        return (_ACTIVATION, _NO_TANH, _RECTIFIER)
+    if operator in CURVES:
+        return (operator, _ACTIVATION, "curve", *((_NO_TANH,) if operator != "tanh" else ()))
+    return (operator,)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def _rectifier(r: Request, codes: Codes) -> Decision:
 
 
 def curve_forms(operator: Operator) -> tuple[Form, ...]:
-    """Return the forms of a curve: unsigned ones on NE16 behind a filter; hard ones prefer int8.
+    """Return the forms of a curve: unsigned ones on NE16 behind a filter, no global pool; hard ones prefer int8.
 
     Alone: int8, which a hard swish on NE16 leaves for a uint8 demand whose zero point is 0; among 16-bit features
     int16, and a hard one uint16 first. A leaky ReLU keeps int8 there, but for NNTool's flaw (17.22). NNTool's others
@@ -58,12 +58,12 @@ def curve_forms(operator: Operator) -> tuple[Form, ...]:
     unsigned_sources = sources if operator.name.startswith("hard") else frozenset({operator.unsigned, INT32})
     forms = [Form(sources, frozenset({signed}), partial(_curve, codes=signed))]
     unsigned = operator.unsigned
-    if operator.behind and operator.on_ne16:
+    if operator.on_ne16 and (operator.behind_filter or (operator.behind and operator.name.startswith("hard"))):
         second = Form(unsigned_sources, frozenset({unsigned}), partial(_curve, codes=unsigned))
         forms.insert(len(forms) if operator.name.startswith("hard") and not wide else 0, second)
     elif operator.name in ("hard_swish", "hard_sigmoid") and operator.on_ne16:
         forms.insert(0 if wide else 1, Form(sources, frozenset({unsigned}), partial(_curve, codes=unsigned)))
-    elif operator.as_nntool and operator.on_ne16:
+    elif operator.as_nntool and operator.on_ne16 and not operator.behind:
         forms.insert(0, Form(frozenset({unsigned}), frozenset({unsigned}), partial(_unsigned_curve, codes=unsigned)))
     return tuple(forms)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflq.arrays import Reals
-from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, layer_of
+from tflq.converters.gap9.operators import FILTERS, GLOBAL_POOLS, POOLS, RECTIFIERS, layer_of
 from tflq.converters.gap9.options import LayerOptions
 from tflq.converters.gap9.passes.choose_engines import SQ8
 from tflq.converters.gap9.passes.constants import quantise_layer
@@ -36,6 +36,7 @@ _UNSIGNED_LEAKY = "NNTool reads it unsigned, Z = 0, which cuts what is negative,
 _LEAKY = "NNTool gives the int8 that it reads the scale of the int16 that it writes, 258 times too small (17.22)"
 _TAKEN = "NNTool's fusion writes another type than its readers take it for (17.14)"
 _MAXIMUM = "NNTool's REDUCE_MAX takes quantized values of the type that it reads for those of another one (17.25)"
+_UNRECTIFIED = "NNTool cannot quantise REDUCE_MAX and the ReLU behind it where negative numbers arrive (17.25)"
 _MEMBERS = "NNTool's Add computes with other types than it reads and than its readers take its result for (17.21)"
 _POOL = "NNTool cannot quantise a pool and the ReLU behind it with unsigned types (17.9)"
 _WIDE_POOL = "NNTool gives a pool and the ReLU behind it int8, and takes it for int16 (17.9)"
@@ -247,10 +248,10 @@ def _flawed(
     """Return what NNTool gives types that its kernels do not fit -> the flaw.
 
     Sigmoids, tanhs and leaky ReLUs that stand alone and get unsigned types on NE16; largest elements that are taken for
-    another type than the one they have.
+    another type than the one they have, which fails where a ReLU is fused.
 
     Raises:
-        UnsupportedError: a sigmoid or tanh with numerics=nntool.
+        UnsupportedError: a sigmoid, a tanh or such a ReLU with numerics=nntool.
     """
     lone = _lone_curves(graph, units, options)
     largest = [n for n, unit in enumerate(units) if unit.operator == "reduce_max"]
@@ -262,8 +263,12 @@ def _flawed(
     _decide(graph, units, network, flawed)
     decided, found = network.resolved, dict[int, str]()
     for n in largest:
-        if not decided[n].inputs[0].agrees(decided[n].outputs[0]):
-            found[units[n].nodes[0]] = _MAXIMUM
+        first, taken, written = units[n].nodes[0], decided[n].inputs[0], decided[n].members[0].outputs[0]
+        fails = units[n].operators[-1] in RECTIFIERS and taken.zero_point != written.zero_point
+        if not taken.agrees(written):
+            found[first] = _UNRECTIFIED if fails else _MAXIMUM
+            if fails and options[layer_of(graph.nodes[first])].numerics == "nntool":
+                raise UnsupportedError(f"{graph.where(first)}: {_UNRECTIFIED}; numerics=exact computes them")
     for first in (units[n].nodes[0] for n in lone if not decided[n].inputs[0].codes.signed):
         found[first] = _UNSIGNED_LEAKY if graph.nodes[first].operator == "leaky_relu" else _UNSIGNED_CURVE
         if found[first] == _UNSIGNED_CURVE and options[layer_of(graph.nodes[first])].numerics == "nntool":

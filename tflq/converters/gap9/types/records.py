@@ -33,6 +33,7 @@ class Operator:
         short: whether a softmax writes 8 bits.
         as_nntool: whether it has NNTool's flaws (docs/gap9.md, 17).
         lost_bits: how many bits a 16-bit input of this scale gives up.
+        behind_filter: whether that first member is a filter; behind a global pool a curve has signed types.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Operator:
     short: bool = False
     as_nntool: bool = False
     lost_bits: Callable[[Reals], int] = lambda _scale: 0
+    behind_filter: bool = False
 
     @property
     def unsigned(self) -> Codes:

@@ -157,6 +157,7 @@ def resolver_of(graph: Graph, unit: Unit, options: LayerOptions) -> Resolver:
                 options.softmax_out_8bits,
                 options.numerics == "nntool",
                 partial(lost_bits, graph, index, options) if node.operator in FILTERS else _none,
+                place > 0 and unit.is_filter,
             )
         )
     on_bytes = _pool_on_bytes(operators) if options.feature_bits == 16 and options.numerics == "nntool" else None
