@@ -68,6 +68,29 @@ def test_two_hard_sigmoids_that_share_a_constant() -> None:
         assert float(held.affine.scale[0]) == pytest.approx(scale, rel=0.01)
 
 
+def test_a_maximum_with_a_relu_behind_it() -> None:
+    """NNTool cannot quantise the two where negative numbers arrive; where a ReLU stands in front, it can."""
+    for activation, range_, fails in (("none", (-1.0, 3.0), True), ("relu", (0.0, 3.0), False)):
+        net = Net()
+        x = net.conv(net.x, range_, activation=activation)
+        axes = net.builder.constant("axes", np.array([1, 2], np.int32))
+        y = net.add("reduce_max", [x, axes], (1, 4), range_, keep_dims=False)
+        model = net.model(net.dense(net.add("relu6", [y], (1, 4), (0.0, 3.0)), (-4.0, 4.0)))
+        assert ("ReLU behind it" in str(departures_of(lower(quantised(model, "gap9-sq8"), "gap9")))) == fails
+        if fails:
+            with pytest.raises(UnsupportedError, match=r"the ReLU behind it where negative numbers arrive \(17.25\)"):
+                quantised(model, "gap9-sq8", ["numerics=nntool"])
+
+
+@pytest.mark.parametrize("target", ["gap9-ne16", "gap9-sq8"])
+def test_what_reads_a_softmax(target: str) -> None:
+    net = Net()
+    x = net.conv(net.x, (-4.0, 4.0))
+    y = net.add("softmax", [x], net.shapes[x], (0.0, 1.0), beta=1.0)
+    found = departures_of(lower(quantised(net.model(net.conv(y, (-4.0, 4.0))), target), "gap9"))
+    assert "17.26" in found["CONV_2D_0_2"]
+
+
 @pytest.mark.parametrize(
     ("first", "kernel", "bits", "fails"),
     [(1, 3, 8, True), (1, 1, 8, False), (0, 3, 8, False), (1, 1, 16, True), (0, 3, 16, False)],

@@ -336,6 +336,19 @@ def test_a_maximum_writes_what_is_demanded_and_nntool_takes_what_arrives(numeric
     assert "for those of another one (17.25)" in said
 
 
+@pytest.mark.parametrize("target", [NE16, SQ8])
+def test_curves_behind_a_global_pool(target: str) -> None:
+    """NNTool fuses a sigmoid, signed on NE16, too; a tanh stands alone, and asks for int8 of [-8, 8]."""
+    for curve, range_ in (("logistic", (0.0, 1.0)), ("tanh", (-1.0, 1.0))):
+        net = Net()
+        mean = net.mean(net.conv(net.x, WIDE), (-2.0, 3.0))
+        graph = convert(net, net.dense(net.add(curve, [mean], net.shapes[mean], range_), WIDE), target)
+        fused = [n.attributes.text("fusion", "") for n in graph.nodes if n.operator in ("mean", curve)]
+        assert fused == (["MEAN_0_1_fusion"] * 2 if curve == "logistic" else ["", ""])
+        check(graph, f"{curve.upper()}_0_2", "int8", 1 / 127, 0)
+        check(graph, "MEAN_0_1", *(("int32", 2.0**-12, 0) if curve == "logistic" else ("int8", 8 / 127, 0)))
+
+
 def test_a_fully_connected_layer_that_is_read_has_the_relu_of_its_range() -> None:
     net = Net()
     last = net.dense(net.dense(net.x, RECTIFIED), RECTIFIED)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.emit.generators import Generator, generators_of
-from tflq.converters.gap9.operators import FILTERS
+from tflq.converters.gap9.operators import FILTERS, MOVES
 from tflq.converters.gap9.twins import behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.kernels.gap9.elementwise import SumParams
@@ -87,12 +87,28 @@ def _mean_of_a_relu6(graph: Graph, node: Node) -> bool:
     return abs(127 * float(graph.tensors[node.outputs[0]].affine.scale[0]) - 6) > 1e-3
 
 
-def _filter(_graph: Graph, node: Node) -> str:
+def _filter(graph: Graph, node: Node) -> str:
     channels = filter_integers(node).overflowing
     named = ", ".join(map(str, channels[:4])) + (", ..." if len(channels) > 4 else "")
-    return (
+    wraps = (
         f"NNTool's product with M can wrap in 32 bits in {len(channels)} channels: {named} (17.6)" if channels else ""
     )
+    return "; ".join(filter(None, (wraps, _behind_softmax(graph, node))))
+
+
+def _behind_softmax(graph: Graph, node: Node) -> str:
+    """Of a filter, global pool or concatenation that reads a softmax, through moves and changes of type."""
+    producers, open_, seen = graph.producers(), list(node.inputs), set[int]()
+    while open_:
+        source = open_.pop()
+        writer = graph.nodes[producers[source]] if source in producers else None
+        if writer is None or source in seen:
+            continue
+        if writer.operator == "softmax":
+            return "NNTool gives what reads a softmax other types, or cannot quantise it (17.26)"
+        seen.add(source)
+        open_ += writer.inputs if writer.operator in (*MOVES, "quantize") else ()
+    return ""
 
 
 def _add(graph: Graph, node: Node) -> str:
@@ -134,7 +150,10 @@ def _behind_a_product(graph: Graph, tensor: int) -> bool:
 
 _LOST = "AutoTiler gets no padding, as it stands above or left alone (19)"
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
-    "sum": _sum,
+    "sum": lambda graph, node: "; ".join(filter(None, (_sum(graph, node), _behind_softmax(graph, node)))),
+    "mean": _behind_softmax,
+    "reduce_max": _behind_softmax,
+    "concatenation": _behind_softmax,
     "tile": _tile,
     "gather": vendor_failure,
     "space_to_batch_nd": vendor_failure,
