@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from tests.support.float_networks import FLOAT, IMAGE, NETWORKS, ROWS, WHOLE, Ma
 from tflq.graph import Array, DType, Graph
 
 NONE = {"fused_activation_function": "none"}
+ALONE: dict[str, dict[str, Any]] = {"relu": {}, "leaky_relu": {"alpha": 0.3}, "relu6": {}, "tanh": {}}
 
 
 def typed(
-    b: Network, operator: str, inputs: Sequence[int], shape: tuple[int, ...], dtype: DType, **options: object
+    b: Network, operator: str, inputs: Sequence[int], shape: tuple[int, ...], dtype: DType, **options: Any
 ) -> int:
     """A node whose result is not float."""
     t = b.add(operator, list(inputs), shape, dtype, **options)
@@ -27,7 +29,7 @@ def following(
     operator: str,
     constants: Sequence[object],
     new: tuple[int, ...] | None,
-    options: dict[str, object],
+    options: dict[str, Any],
 ) -> int:
     """A layer behind a value; `behind` among its options puts its constants first."""
     given = [b.given(np.asarray(c)) for c in constants]
@@ -36,7 +38,7 @@ def following(
     return b.do(operator, *order, shape=b.shapes[t] if new is None else new, **others)
 
 
-def row(*steps: tuple[object, ...], shape: tuple[int, ...] = IMAGE) -> Make:
+def row(*steps: tuple[Any, ...], shape: tuple[int, ...] = IMAGE) -> Make:
     """Layers one behind the other: (operator, constants, new shape or None, options)."""
 
     def make(b: Network) -> int:
@@ -48,25 +50,23 @@ def row(*steps: tuple[object, ...], shape: tuple[int, ...] = IMAGE) -> Make:
     return make
 
 
-def step(
-    operator: str, *constants: object, new: tuple[int, ...] | None = None, **options: object
-) -> tuple[object, ...]:
+def step(operator: str, *constants: object, new: tuple[int, ...] | None = None, **options: Any) -> tuple[Any, ...]:
     real = [np.float32(c) if isinstance(c, float) else c for c in constants]
     return operator, real, new, options
 
 
-def to(*shape: int) -> tuple[object, ...]:
-    return step("reshape", np.int32(shape), new=shape)
+def to(*shape: int) -> tuple[Any, ...]:
+    return step("reshape", np.array(shape, np.int32), new=shape)
 
 
-def turn(shape: tuple[int, ...], *perm: int) -> tuple[object, ...]:
+def turn(shape: tuple[int, ...], *perm: int) -> tuple[Any, ...]:
     """A Transpose of values of this shape."""
-    return step("transpose", np.int32(perm), new=tuple(shape[a] for a in perm))
+    return step("transpose", np.array(perm, np.int32), new=tuple(shape[a] for a in perm))
 
 
-def over(operator: str, axes: tuple[int, ...], shape: tuple[int, ...], keep: bool = True) -> tuple[object, ...]:
+def over(operator: str, axes: tuple[int, ...], shape: tuple[int, ...], keep: bool = True) -> tuple[Any, ...]:
     kept = tuple(1 if a in axes else n for a, n in enumerate(shape) if keep or a not in axes)
-    return step(operator, np.int32(axes), new=kept, keep_dims=keep)
+    return step(operator, np.array(axes, np.int32), new=kept, keep_dims=keep)
 
 
 def reals(*shape: int, seed: int = 4, least: float = -1.0) -> Array:
@@ -79,7 +79,7 @@ def rows_of(x: int, b: Network, features: int, bias: bool = True) -> int:
     return b.do("fully_connected", x, *given, shape=(shape[0], features), **NONE)
 
 
-def dense_then(*steps: tuple[object, ...], bias: bool = True) -> Make:
+def dense_then(*steps: tuple[Any, ...], bias: bool = True) -> Make:
     """Layers behind rows times a matrix, [4, 6]."""
 
     def make(b: Network) -> int:
@@ -91,7 +91,7 @@ def dense_then(*steps: tuple[object, ...], bias: bool = True) -> Make:
     return make
 
 
-def filter_then(*steps: tuple[object, ...], channels: int = 4) -> Make:
+def filter_then(*steps: tuple[Any, ...], channels: int = 4) -> Make:
     """Layers behind a filter, [1, 5, 6, 4]."""
 
     def make(b: Network) -> int:
@@ -103,7 +103,7 @@ def filter_then(*steps: tuple[object, ...], channels: int = 4) -> Make:
     return make
 
 
-def pair(operator: str, first: tuple[int, ...], second: tuple[int, ...], **options: object) -> Make:
+def pair(operator: str, first: tuple[int, ...], second: tuple[int, ...], **options: Any) -> Make:
     shape = tuple(np.broadcast_shapes(first, second))
     return lambda b: b.do(operator, b.real("x", first), b.real("y", second), shape=shape, **options)
 
@@ -180,7 +180,7 @@ def the_same_twice(b: Network) -> int:
 def gathered(*index: int, axis: int = 0, keeps: bool = True, shape: tuple[int, ...] = ROWS) -> Make:
     def make(b: Network) -> int:
         x = b.real("x", shape)
-        where = b.given(np.int32(index if keeps else index[0]))
+        where = b.given(np.array(index if keeps else index[0], np.int32))
         new = (*shape[:axis], *((len(index),) if keeps else ()), *shape[axis + 1 :])
         return b.do("gather", x, where, shape=new, axis=axis, batch_dims=0)
 
@@ -438,7 +438,7 @@ def sliced(begin: Sequence[int], end: Sequence[int], strides: Sequence[int], shr
 
 
 def around(
-    operator: str, shape: tuple[int, ...], pads: Sequence[Sequence[int]], value: float | None = None, **options: object
+    operator: str, shape: tuple[int, ...], pads: Sequence[Sequence[int]], value: float | None = None, **options: Any
 ) -> Make:
     new = tuple(n + sum(p) for n, p in zip(shape, pads, strict=True))
 
@@ -450,10 +450,10 @@ def around(
 
 
 def moved(
-    operator: str, new: tuple[int, ...], *constants: Sequence[int], shape: tuple[int, ...] = IMAGE, **options: object
+    operator: str, new: tuple[int, ...], *constants: Sequence[int], shape: tuple[int, ...] = IMAGE, **options: Any
 ) -> Make:
     return lambda b: b.do(
-        operator, b.real("x", shape), *(b.given(np.int32(c)) for c in constants), shape=new, **options
+        operator, b.real("x", shape), *(b.given(np.array(c, np.int32)) for c in constants), shape=new, **options
     )
 
 
@@ -533,7 +533,7 @@ def cubes(padding: str, stride: int) -> Make:
     return make
 
 
-def two_branches(first: tuple[object, ...], second: tuple[object, ...], operator: str) -> Make:
+def two_branches(first: tuple[Any, ...], second: tuple[Any, ...], operator: str) -> Make:
     """Two values that moved alike, joined by an operator."""
 
     def make(b: Network) -> int:
@@ -665,10 +665,7 @@ FORMS: dict[str, Make] = {
         )
     },
     **{f"rows without bias, {o}": dense_then(step(o, reals(6)), bias=False) for o in ("add", "mul")},
-    **{
-        f"rows, reshaped, {o}": dense_then(to(2, 2, 6), step(o, **k))
-        for o, k in (("relu", {}), ("leaky_relu", {"alpha": 0.3}), ("relu6", {}), ("tanh", {}))
-    },
+    **{f"rows, reshaped, {o}": dense_then(to(2, 2, 6), step(o, **k)) for o, k in ALONE.items()},
     **{
         f"turned, then {o}": filter_then(turn((1, 5, 6, 4), 0, 3, 1, 2), step(o, c))
         for o in ("add", "mul")
@@ -770,7 +767,7 @@ FORMS: dict[str, Make] = {
         )
     },
     **{
-        f"product of {s}, turned {t!r}, {adj}": product(*s, turned=t, adj=adj)
+        f"product of {s}, turned {t!r}, {adj}": product(s[0], s[1], turned=t, adj=adj)
         for s, t, adj in (
             (((1, 4, 5), (1, 5, 3)), "", (False, False)),
             (((1, 5, 4), (1, 5, 3)), "x", (False, False)),
@@ -783,7 +780,7 @@ FORMS: dict[str, Make] = {
         )
     },
     **{
-        f"product with constants {s}, {adj}, turned {t!r}": product(*s, adj=adj, turned=t, constant=True)
+        f"product with constants {s}, {adj}, turned {t!r}": product(s[0], s[1], adj=adj, turned=t, constant=True)
         for s, adj, t in (
             (((4, 5), (5, 3)), (False, False), ""),
             (((1, 4, 5), (5, 3)), (False, False), ""),

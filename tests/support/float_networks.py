@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Network(GraphBuilder):
     def whole(self, *values: object) -> int:
         return self.given(np.array(values, np.int32))
 
-    def do(self, operator: str, *inputs: int, shape: tuple[int, ...] | None = None, **options: object) -> int:
+    def do(self, operator: str, *inputs: int, shape: tuple[int, ...] | None = None, **options: Any) -> int:
         shape = self.shapes[inputs[0]] if shape is None else shape
         return self._known(self.add(operator, list(inputs), shape, FLOAT, **options), shape)
 
@@ -150,11 +151,11 @@ def mirrored_thrice(b: Network) -> int:
     return b.do("mirror_pad", image(b), pads, shape=(1, 8, 9, 5), mode="reflect")
 
 
-def unary(operator: str, shape: tuple[int, ...] = IMAGE, **options: object) -> Make:
+def unary(operator: str, shape: tuple[int, ...] = IMAGE, **options: Any) -> Make:
     return lambda b: b.do(operator, b.real("x", shape), **options)
 
 
-def of_a_sum(operator: str, **options: object) -> Make:
+def of_a_sum(operator: str, **options: Any) -> Make:
     return lambda b: b.do("add", b.do(operator, s := b.do("add", x := image(b), b.real("y")), **options),
                           b.do("relu", b.do("add", s, x)))  # fmt: skip
 
@@ -237,7 +238,8 @@ def behind_a_move(operator: str, mover: str, filtered: bool) -> Make:
         if operator == "concatenation":
             z = b.do("add", b.real("y", shape), b.real("z", shape))
             return b.do("concatenation", y, z, shape=(*shape[:3], 2 * shape[3]), axis=3)
-        return b.do(operator, y, **({"alpha": 0.25} if operator == "leaky_relu" else {}))
+        slope: dict[str, Any] = {"alpha": 0.25} if operator == "leaky_relu" else {}
+        return b.do(operator, y, **slope)
 
     return make
 
@@ -347,7 +349,7 @@ def measured(make: Make) -> tuple[Graph, list[Array], Array]:
     b = Network()
     graph = b.build([make(b)])
     draw = np.random.default_rng(9)
-    inputs = [draw.uniform(-2, 2, (8, *graph.tensors[t].shape)).astype(np.float32) for t in graph.inputs]
+    inputs: list[Array] = [draw.uniform(-2, 2, (8, *graph.tensors[t].shape)).astype(np.float32) for t in graph.inputs]
     computed = [*graph.inputs, *(t for node in graph.nodes for t in node.outputs)]
     values = Engine(graph, "float").run(inputs, computed)
     for t in computed:
@@ -364,11 +366,13 @@ def share_lost(target: Target, name: str, sets: Sequence[str] = ()) -> float:
     given = [_quantised(made.tensors[t], x) for t, x in zip(made.inputs, inputs, strict=True)]
     found, output = engine.run(given)[made.outputs[0]], made.tensors[made.outputs[0]]
     real = dequantise(found, output.affine) if output.dtype.is_integer else found
-    return float(np.abs(real - wanted).max() / np.abs(wanted).max())
+    distance = np.abs(np.subtract(real, wanted, dtype=np.float32)).max()
+    return float(distance / np.abs(wanted.astype(np.float32)).max())
 
 
 def _quantised(tensor: Tensor, real: Array) -> Array:
     if not tensor.dtype.is_integer:
         return real
-    codes = np.rint(real / tensor.affine.scale[0]) + tensor.affine.zero_point[0]
-    return np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage)
+    codes = np.rint(real.astype(np.float32) / tensor.affine.scale[0]) + tensor.affine.zero_point[0]
+    found: Array = np.clip(codes, tensor.dtype.minimum, tensor.dtype.maximum).astype(tensor.dtype.storage)
+    return found

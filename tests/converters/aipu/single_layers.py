@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from tests.support.aipu_layers import Output, float_layer
 from tflq.converters.aipu.emit_float import float_network_of
 from tflq.graph import Array
-from tflq.graph.attributes import Attribute
 from tflq.schemas.aipu import Network
 
 SAMPLES = 10
 IMAGE = (1, 5, 6, 4)
 ROWS = (1, 5, 8)
 Shape = tuple[int, ...]
-Keys = dict[str, Attribute]
+Keys = dict[str, Any]
 Draw = Callable[[np.random.Generator, Shape], Array]
 
 
@@ -60,7 +60,7 @@ class OneLayer:
         return float_network_of(graph, "layer")
 
 
-def one(operator: str, shape: Shape, new: Shape | None = None, **keys: Attribute) -> OneLayer:
+def one(operator: str, shape: Shape, new: Shape | None = None, **keys: Any) -> OneLayer:
     return OneLayer(operator, (shape,), (shape if new is None else new,), keys)
 
 
@@ -157,12 +157,12 @@ def resized(method: str, mode: str, size: Shape, nearest: str = "") -> OneLayer:
 
 
 def pair(
-    operator: str, first: Shape, second: Shape, draws: Sequence[Draw] = (real(), real(-1, 4)), **keys: Attribute
+    operator: str, first: Shape, second: Shape, draws: Sequence[Draw] = (real(), real(-1, 4)), **keys: Any
 ) -> OneLayer:
     return OneLayer(operator, (first, second), (tuple(np.broadcast_shapes(first, second)),), keys, {}, draws)
 
 
-def recurrent(operator: str, direction: str, out: tuple[str, ...], **more: Attribute) -> OneLayer:
+def recurrent(operator: str, direction: str, out: tuple[str, ...], **more: Any) -> OneLayer:
     gates = 4 if operator == "basic_lstm" else 3
     keys: Keys = {"time_steps": 3, "input_size": 4, "cell_size": 5, "direction": direction}
     keys |= {"activations": ("SIGMOID", "TANH", "TANH")[: gates - 1], **more, "out_sequence": out}
@@ -194,10 +194,16 @@ def grid(method: str, mode: str, aligned: bool) -> OneLayer:
     )
 
 
-RELU, LEAKY = (
-    {"with_activation": "RELU"},
-    {"with_activation": "LEAKYRELU", "negative_slope_type": "float32", "negative_slope_value": 0.3},
-)
+RELU: Keys = {"with_activation": "RELU"}
+LEAKY: Keys = {"with_activation": "LEAKYRELU", "negative_slope_type": "float32", "negative_slope_value": 0.3}
+
+
+def of_pair(operator: str, method: str) -> Keys:
+    """Keys of an operator of two inputs; `method` is "" for none."""
+    named: Keys = {"method": method} if method else {}
+    return named if operator in ("div", "squared_difference", "logical") else {"with_activation": "NONE", **named}
+
+
 LAYERS: dict[str, OneLayer] = {
     **{
         f"cumulate {m} {a} {e} {r}": one("cumulate", (1, 3, 4, 5), axis=a, method=m, exclusive=e, reverse=r)
@@ -378,18 +384,7 @@ LAYERS: dict[str, OneLayer] = {
     **{f"softmax {a}": one("softmax", IMAGE, axis=a) for a in (1, 3)},
     "log_softmax": one("log_softmax", IMAGE, axis=2),
     **{
-        f"{o} {m or ''} {len(s)}": pair(
-            o,
-            f,
-            s,
-            **(
-                {"with_activation": "NONE", **({"method": m} if m else {})}
-                if o not in ("div", "squared_difference", "logical")
-                else {"method": m}
-                if m
-                else {}
-            ),
-        )
+        f"{o} {m or ''} {len(s)}": pair(o, f, s, **of_pair(o, m))
         for o, m, f, s in (
             ("eltwise", "MAX", IMAGE, IMAGE),
             ("eltwise", "MIN", IMAGE, IMAGE),
