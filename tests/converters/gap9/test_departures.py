@@ -82,6 +82,20 @@ def test_a_maximum_with_a_relu_behind_it() -> None:
                 quantised(model, "gap9-sq8", ["numerics=nntool"])
 
 
+@pytest.mark.parametrize("activation", ["none", "relu"])
+@pytest.mark.parametrize("pool", ["average_pool_2d", "max_pool_2d"])
+def test_an_average_pool_behind_the_sum_of_merged_convolutions(pool: str, activation: str) -> None:
+    net = Net()
+    parts = [net.conv(net.x, (-4.0, 4.0)) for _ in range(2)]
+    range_ = (0.0, 6.0) if activation == "relu" else (-6.0, 6.0)
+    y = net.add("add", parts, net.shapes[parts[0]], range_, fused_activation_function=activation)
+    options = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2, "padding": "valid"}
+    z = net.add(pool, [y], (1, 4, 4, 4), range_, **options, fused_activation_function="none")
+    graph = lower(quantised(net.model(net.conv(z, (-4.0, 4.0))), "gap9-ne16"), "gap9")
+    assert any(node.name.endswith("_merged_split") for node in graph.nodes)
+    assert ("17.27" in str(departures_of(graph))) == (pool == "average_pool_2d")
+
+
 @pytest.mark.parametrize("target", ["gap9-ne16", "gap9-sq8"])
 def test_what_reads_a_softmax(target: str) -> None:
     net = Net()

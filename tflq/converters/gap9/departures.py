@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
 from tflq.converters.gap9.emit.generators import Generator, generators_of
-from tflq.converters.gap9.operators import FILTERS, MOVES
+from tflq.converters.gap9.operators import FILTERS, MOVES, RECTIFIERS
 from tflq.converters.gap9.twins import behind_thin, taken_for_another
 from tflq.graph import Affine, Graph, Node
 from tflq.interpreter.kernels.gap9.elementwise import SumParams
@@ -47,7 +47,26 @@ def _tile(graph: Graph, node: Node) -> str:
 
 def _average_pool(graph: Graph, node: Node) -> str:
     wide = graph.tensors[node.inputs[0]].affine.bits == 16
-    return "NNTool's product of the sum and 65536/n wraps in 32 bits (17.4)" if wide else ""
+    wraps = "NNTool's product of the sum and 65536/n wraps in 32 bits (17.4)" if wide else ""
+    fails = "NNTool fails on an average pool behind the sum of two merged convolutions (17.27)"
+    return "; ".join(filter(None, (wraps, fails if _behind_merged_sum(graph, node) else "")))
+
+
+def _behind_merged_sum(graph: Graph, pool: Node) -> bool:
+    """Whether a pool reads, through a ReLU, a sum of parts of one merged convolution."""
+    writer = _writer(graph, pool.inputs[0], (*MOVES, *RECTIFIERS, "quantize"))
+    if writer is None or writer.operator != "add":
+        return False
+    parts = [_writer(graph, t, _NO_SPLIT) for t in writer.inputs]
+    return all(part is not None and part.name.endswith("_merged_split") for part in parts)
+
+
+def _writer(graph: Graph, tensor: int, passed: Collection[str]) -> Node | None:
+    """Return the node that writes a tensor, behind those of these operators; None for an input or constant."""
+    producers = graph.producers()
+    while tensor in producers and graph.nodes[producers[tensor]].operator in passed:
+        tensor = graph.nodes[producers[tensor]].inputs[0]
+    return graph.nodes[producers[tensor]] if tensor in producers else None
 
 
 def _hard_swish(graph: Graph, node: Node) -> str:
@@ -105,7 +124,7 @@ def _behind_softmax(graph: Graph, node: Node) -> str:
         if writer is None or source in seen:
             continue
         if writer.operator == "softmax":
-            return "NNTool gives what reads a softmax other types, or cannot quantise it (17.26)"
+            return "NNTool gives what reads a softmax other types, or fails (17.26)"
         seen.add(source)
         open_ += writer.inputs if writer.operator in (*MOVES, "quantize") else ()
     return ""
@@ -148,6 +167,7 @@ def _behind_a_product(graph: Graph, tensor: int) -> bool:
     return False
 
 
+_NO_SPLIT = (*(name for name in MOVES if not name.startswith("split")), "quantize")
 _LOST = "AutoTiler gets no padding, as it stands above or left alone (19)"
 _RULES: Mapping[str, Callable[[Graph, Node], str]] = {
     "sum": lambda graph, node: "; ".join(filter(None, (_sum(graph, node), _behind_softmax(graph, node)))),
