@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from tflq.converters.gap9.check import vendor_failure
 from tflq.converters.gap9.emit.constants import filter_integers
@@ -117,17 +117,8 @@ def _filter(graph: Graph, node: Node) -> str:
 
 def _behind_softmax(graph: Graph, node: Node) -> str:
     """Of a filter, global pool or concatenation that reads a softmax, through moves and changes of type."""
-    producers, open_, seen = graph.producers(), list(node.inputs), set[int]()
-    while open_:
-        source = open_.pop()
-        writer = graph.nodes[producers[source]] if source in producers else None
-        if writer is None or source in seen:
-            continue
-        if writer.operator == "softmax":
-            return "NNTool gives what reads a softmax other types, or fails (17.26)"
-        seen.add(source)
-        open_ += writer.inputs if writer.operator in (*MOVES, "quantize") else ()
-    return ""
+    found = _is_behind(graph, node.inputs, "softmax", (*MOVES, "quantize"))
+    return "NNTool gives what reads a softmax other types, or fails (17.26)" if found else ""
 
 
 def _add(graph: Graph, node: Node) -> str:
@@ -149,21 +140,23 @@ def _filter_beside_a_product(graph: Graph, node: Node) -> str:
         writer = graph.nodes[producers[source]] if source in producers else None
         if writer is None or writer.operator not in FILTERS or "fusion" in writer.attributes:
             continue
-        if graph.tensors[writer.inputs[0]].affine.bits == 16 and _behind_a_product(graph, other):
+        if graph.tensors[writer.inputs[0]].affine.bits == 16 and _is_behind(graph, (other,), "mul"):
             return writer.name
     return ""
 
 
-def _behind_a_product(graph: Graph, tensor: int) -> bool:
-    producers, open_, seen = graph.producers(), [tensor], {tensor}
+def _is_behind(graph: Graph, tensors: Iterable[int], operator: str, passed: Collection[str] | None = None) -> bool:
+    """Whether one of these tensors follows from an operator: through the operators that are `passed`, None for any."""
+    producers, open_, seen = graph.producers(), list(tensors), set[int]()
     while open_:
         index = producers.get(open_.pop())
-        if index is None:
+        if index is None or index in seen:
             continue
-        if graph.nodes[index].operator == "mul":
+        node = graph.nodes[index]
+        if node.operator == operator:
             return True
-        open_ += [t for t in graph.nodes[index].inputs if t not in seen]
-        seen.update(open_)
+        seen.add(index)
+        open_ += node.inputs if passed is None or node.operator in passed else ()
     return False
 
 

@@ -79,9 +79,7 @@ def choose_types(graph: Graph, options: Mapping[str, LayerOptions], positive: fr
     """
     flat = _flattening(graph)
     units = [unit for unit in units_of(graph) if unit.outputs[0] not in flat]
-    network = _network(graph, units, flat, options, positive)
-    _moved_last(network, _first_conversions(graph, units, flat, options, positive))
-    plan = _plan(graph, units, flat, network, options)
+    plan = _plan(graph, units, flat, _fused_network(graph, units, flat, options, positive), options)
     return replace(plan, failing={**plan.failing, **_flawed(graph, units, flat, options, positive)})
 
 
@@ -162,10 +160,22 @@ def _first_conversions(
     return frozenset((e.tensor, e.consumer, e.position) for e in network.edges() if e.in_conflict)
 
 
-def _moved_last(network: Network, conversions: frozenset[EdgePlace]) -> None:
-    """NNTool removes those nodes before it decides types again, which puts their edges behind a tensor's others."""
+def _fused_network(
+    graph: Graph,
+    units: list[Unit],
+    flat: Mapping[int, int],
+    options: Mapping[str, LayerOptions],
+    positive: frozenset[int],
+) -> Network:
+    """Return the network whose types NNTool decides after it has fused, edges in its order.
+
+    It has removed the first conversions then, which puts their edges behind a tensor's others.
+    """
+    network = _network(graph, units, flat, options, positive)
+    conversions = _first_conversions(graph, units, flat, options, positive)
     for edges in network.edges_out.values():
         edges.sort(key=lambda e: (e.tensor, e.consumer, e.position) in conversions)
+    return network
 
 
 def _inside(units: list[Unit], network: Network) -> dict[int, Affine]:
@@ -258,8 +268,7 @@ def _flawed(
     if not (lone or largest):
         return {}
     flawed = {name: replace(o, numerics="nntool") for name, o in options.items()}
-    network = _network(graph, units, flat, flawed, positive)
-    _moved_last(network, _first_conversions(graph, units, flat, flawed, positive))
+    network = _fused_network(graph, units, flat, flawed, positive)
     _decide(graph, units, network, flawed)
     decided, found = network.resolved, dict[int, str]()
     for n in largest:
