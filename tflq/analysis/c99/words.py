@@ -1,7 +1,4 @@
-"""Names, numbers and types as C99 takes them, and brackets around parts of expressions.
-
-Brackets around parts of C expressions: as many as are needed, and few more.
-"""
+"""Names, numbers and types as C99 takes them, and brackets: as many as expressions need, and few more."""
 
 from __future__ import annotations
 

@@ -15,9 +15,7 @@ from tflq.graph import Affine, Range
 Q12 = 2.0**-12
 _CURVE_INPUT = Choice(symmetric(real_range(-8, 8)), real_range(-8, 8), ALL_FIELDS)
 """Of sigmoid and tanh that stand alone."""
-CURVES = ("logistic", "tanh", "leaky_relu", "hard_swish", "hard_sigmoid")
 _FIXED_RANGES = {"logistic": (0.0, 1.0), "tanh": (-1.0, 1.0), "hard_sigmoid": (0.0, 1.0), "relu6": (0.0, 6.0)}
-RECTIFIERS = ("relu", "relu6")
 
 
 def own_range(operator: Operator) -> Range:

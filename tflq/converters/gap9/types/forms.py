@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflq.converters.gap9.affine_types import real_range, symmetric
-from tflq.converters.gap9.types.activations import CURVES, RECTIFIERS, curve_forms, rectifier_forms
+from tflq.converters.gap9.operators import CURVES, RECTIFIERS
+from tflq.converters.gap9.types.activations import curve_forms, rectifier_forms
 from tflq.converters.gap9.types.choice import (
     INT8,
     INT16,
