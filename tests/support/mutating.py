@@ -1,0 +1,134 @@
+"""Plugin that judges many mutants in one process: `pytest -p tests.support.mutating --mutants TODO.json FILES`.
+
+Test files and the package are imported once. For each mutant the process forks; the child gives the functions that are
+already there their changed code, runs the tests that the mutant names until one fails, and says so by its exit status.
+That is 5 to 20 times as fast as a fresh process a mutant. What runs while modules are imported is not changed in this
+way, so a mutant outside functions, or in one that an import calls, needs a fresh process (scripts/mutants knows which).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+AT_IMPORT = pytest.StashKey[set[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--mutants", help="JSON: a list of {number, path, source (mutated), tests, seconds}")
+    parser.addoption("--mutant-jobs", type=int, default=1, help="so many at once")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Remember which functions run while modules are imported and tests are collected."""
+    called: set[CodeType] = set()
+
+    def record(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    sys.setprofile(record)
+    try:
+        return (yield)
+    finally:
+        sys.setprofile(None)
+        package = str(ROOT / "tflq")
+        session.config.stash[AT_IMPORT] = {
+            f"{Path(c.co_filename).relative_to(ROOT)}:{c.co_firstlineno}"
+            for c in called
+            if c.co_filename.startswith(package)
+        }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    todo = json.loads(Path(session.config.getoption("--mutants")).read_text())
+    items = {item.nodeid: item for item in session.items}
+    running: dict[int, tuple[dict, float]] = {}
+    for mutant in todo:
+        if set(mutant["functions"]) & session.config.stash[AT_IMPORT]:
+            _say(mutant["number"], "fresh", 0)
+            continue
+        while len(running) >= session.config.getoption("--mutant-jobs"):
+            _wait(running)
+        if (child := os.fork()) == 0:
+            _silent()
+            _change(ROOT / mutant["path"], mutant["source"])
+            session.items[:] = [items[name] for name in mutant["tests"]]
+            return None
+        running[child] = (mutant, time.monotonic())
+    while running:
+        _wait(running)
+    return True
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """End a child at once: nothing of what its parent holds is its own to close."""
+    if session.config.stash.get(_CHILD, False):
+        os._exit(int(exitstatus))
+
+
+_CHILD = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.config.stash[_CHILD] = True
+    return (yield)
+
+
+def _wait(running: dict[int, tuple[dict, float]]) -> None:
+    """Wait for one child, or end one that has had its time."""
+    while True:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child:
+            break
+        for number, (mutant, since) in running.items():
+            if time.monotonic() - since > mutant["seconds"]:
+                os.kill(number, 9)
+        time.sleep(0.02)
+    mutant, since = running.pop(child)
+    took = time.monotonic() - since
+    noticed = "timeout" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == 9 else "failed" if status else ""
+    _say(mutant["number"], noticed, took)
+
+
+def _say(number: int, noticed: str, took: float) -> None:
+    os.write(_OUT, json.dumps({"number": number, "noticed": noticed, "seconds": took}).encode() + b"\n")
+
+
+_OUT = int(os.environ.get("TFLQ_MUTANTS_FD", "1"))
+
+
+def _silent() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def _change(path: Path, mutated: str) -> None:
+    """Give every function of a module that is there the code that it has in the mutated source."""
+    before = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    after = compile(mutated.encode(), str(path), "exec", dont_inherit=True)
+    pairs = dict(_differing(before, after))
+    for function in [f for f in gc.get_objects() if isinstance(f, FunctionType)]:
+        if function.__code__.co_filename == str(path) and function.__code__ in pairs:
+            function.__code__ = pairs[function.__code__]
+
+
+def _differing(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    if before != after:
+        yield before, after
+    inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (before, after)]
+    for pair in zip(*inner, strict=True):
+        yield from _differing(*pair)
