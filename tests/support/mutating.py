@@ -63,7 +63,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             _wait(running)
         if (child := os.fork()) == 0:
             _silent()
-            _change(ROOT / mutant["path"], mutant["source"])
+            change(ROOT / mutant["path"], mutant["source"])
             session.items[:] = [items[name] for name in mutant["tests"]]
             return None
         running[child] = (mutant, time.monotonic())
@@ -116,19 +116,27 @@ def _silent() -> None:
     os.dup2(nowhere, 2)
 
 
-def _change(path: Path, mutated: str) -> None:
-    """Give every function of a module that is there the code that it has in the mutated source."""
+def change(path: Path, mutated: str) -> None:
+    """Give every function of a module that is there the code that it has in the mutated source.
+
+    Functions are found by name and line: pytest has written those with assertions anew, so their code is another than
+    what the file compiles to. Lambdas of one line, which have no assertions, are told apart by their code.
+    """
     before = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     after = compile(mutated.encode(), str(path), "exec", dont_inherit=True)
-    pairs = dict(_differing(before, after))
+    places: dict[tuple[str, int], list[tuple[CodeType, CodeType]]] = {}
+    for pair in _pairs(before, after):
+        places.setdefault((pair[0].co_name, pair[0].co_firstlineno), []).append(pair)
     for function in [f for f in gc.get_objects() if isinstance(f, FunctionType)]:
-        if function.__code__.co_filename == str(path) and function.__code__ in pairs:
-            function.__code__ = pairs[function.__code__]
+        code = function.__code__
+        if code.co_filename == str(path):
+            pairs = places.get((code.co_name, code.co_firstlineno), [])
+            changed = [new for old, new in pairs if old != new and (len(pairs) == 1 or old == code)]
+            function.__code__ = changed[0] if changed else code
 
 
-def _differing(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    if before != after:
-        yield before, after
+def _pairs(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    yield before, after
     inner = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (before, after)]
     for pair in zip(*inner, strict=True):
-        yield from _differing(*pair)
+        yield from _pairs(*pair)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tests.support.mutants import compiles, mutations
+from tests.support.mutating import change
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,14 @@ def test_single_places(source: str, changed: list[str]) -> None:
 def test_places_know_their_functions() -> None:
     source = b"A = 1\n\n\n@cache\ndef f(x):\n    def g():\n        return x + 1\n    return g\n"
     assert [(m.line, m.functions) for m in mutations(source)] == [(1, ()), (7, (4, 6)), (7, (4, 6))]
+
+
+def test_functions_with_assertions_are_changed(tmp_path: Path) -> None:
+    """Pytest writes assertions anew before the module runs; lambdas of one line keep their own code."""
+    file, there = tmp_path / "module.py", dict[str, Any]()
+    source = "def f(x):\n    assert x\n    return x + 1\n\n\na, b = lambda: 3, lambda: 5\n"
+    file.write_text(source)
+    written = source.replace("assert x", "assert x, 'written anew'")
+    exec(compile(written, str(file), "exec", dont_inherit=True), there)
+    change(file, source.replace("x + 1", "x - 1").replace("5", "6"))
+    assert [there["f"](7), there["a"](), there["b"]()] == [6, 3, 6]
