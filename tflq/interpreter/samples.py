@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tflq.graph import Array
 
 
@@ -18,3 +20,13 @@ def align(*arrays: Array) -> tuple[Array, ...]:
     """
     rank = max(a.ndim for a in arrays)
     return tuple(a.reshape(a.shape[:1] + (1,) * (rank - a.ndim) + a.shape[1:]) for a in arrays)
+
+
+def each_sample(x: Array, weights: Array, bias: Array | None) -> Iterator[tuple[Array, Array, Array | None]]:
+    """Yield what each sample has of a layer's operands [S or 1, *shape], each as [1, *shape]."""
+
+    def own(array: Array, s: int) -> Array:
+        return array if len(array) == 1 else array[s : s + 1]
+
+    for s in range(max(len(x), len(weights), 1 if bias is None else len(bias))):
+        yield own(x, s), own(weights, s), None if bias is None else own(bias, s)

@@ -13,7 +13,7 @@ from tests.support.draw import affine, kernel_settings, scales, seeds, zero_poin
 from tests.support.single_op import check_against_oracle, random_inputs
 from tests.support.types import FLOAT32, INT8, INT16, UINT8
 from tflq.errors import GraphError, UnsupportedError
-from tflq.graph import Affine, DType, GraphBuilder
+from tflq.graph import Affine, Array, Attribute, DType, Graph, GraphBuilder
 from tflq.interpreter import lower
 
 
@@ -31,7 +31,15 @@ def geometries(draw):
     return size, kernel, stride, padding, output
 
 
-def transpose_conv(geometry, x, weights, output, bias=None, constant=True, **options):
+def transpose_conv(
+    geometry: tuple[list[int], list[int], list[int], str, list[int]],
+    x: tuple[DType, Affine | None],
+    weights: tuple[DType, Affine | None, Array],
+    output: tuple[DType, Affine | None],
+    bias: Array | None = None,
+    constant: bool = True,
+    **options: Attribute,
+) -> Graph:
     """Build the graph; x, weights and output are (dtype, quantisation), weights and bias also carry values."""
     size, _, stride, padding, output_size = geometry
     b = GraphBuilder("transpose_conv")
@@ -42,7 +50,7 @@ def transpose_conv(geometry, x, weights, output, bias=None, constant=True, **opt
     operands = [b.constant("shape", np.array(shape, np.int32)), held, source]
     if bias is not None:
         stated = None
-        if x[1] is not None:
+        if x[1] is not None and weights[1] is not None:
             stated = Affine.per_tensor(x[1].scale[0] * weights[1].scale[0], 0, bias.itemsize * 8)
         operands.append(b.constant("bias", bias, stated))
     options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1], **options}

@@ -43,6 +43,7 @@ from tflq.interpreter.kernels.tflite.quantised_convolution import (
 from tflq.interpreter.operands.checks import meets_integer_weights, require_bias_size, require_type
 from tflq.interpreter.operands.windows import groups_of, require_strides
 from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import each_sample
 
 _LARGEST_SHIFTED_CODE = 255
 
@@ -121,9 +122,10 @@ def run_hybrid(
     """Run it: float32[S, N, H, W, C], weights, bias [O] -> float32[S, N, OH, OW, O]."""
     if layer.prepared is not None:
         return (_convolve(layer, layer.prepared, x, bias),)
-    own = max(len(x), len(weights))
-    made = [_prepare(layer, _as_grouped(w, depthwise)) for w in weights]
-    each = [_convolve(layer, made[s % len(made)], x[s % len(x)][None], bias) for s in range(own)]
+    each = [
+        _convolve(layer, _prepare(layer, _as_grouped(own[0], depthwise)), image, added)
+        for image, own, added in each_sample(x, weights, bias)
+    ]
     return (np.concatenate(each),)
 
 

@@ -37,6 +37,7 @@ from tflq.interpreter.kernels.tflite.hybrid import (
 from tflq.interpreter.operands.block_scales import block_scales
 from tflq.interpreter.operands.checks import require_bias_size, require_type
 from tflq.interpreter.operands.products import are_sparse, check_shapes, output_shape, require_default_layout
+from tflq.interpreter.samples import each_sample
 
 _LARGEST_CODE = 128
 
@@ -104,7 +105,7 @@ def run_blockwise(layer: BlockwiseFullyConnected, x: Array, weights: Array, bias
         total = (total - rows.zero_point[..., None].astype(np.float32) * layer.sums) * rows.scale[..., None]
         if bias is not None:
             total = total + cast(Singles, bias).reshape(bias.shape[0], 1, -1)
-    return (total.reshape(shape),)
+    return (total.reshape(len(total), *shape[1:]),)
 
 
 WEIGHTS = (DType.INT8, DType.INT4, DType.INT2, DType.UINT8)
@@ -165,11 +166,14 @@ def run_hybrid(layer: HybridFullyConnected, x: Array, weights: Array, bias: Arra
     shape = output_shape(x.shape, (outputs, depth), layer.keep_dimensions)
     rows, start = cast(Singles, x).reshape(x.shape[0], -1, depth), cast(Singles | None, bias)
     if layer.product is not None:
-        return (_multiply(layer, layer.product, rows, start).reshape(shape),)
-    own = max(len(x), len(weights))
-    prepared = [prepare_hybrid(signed_weights(w)) for w in weights]
-    each = [_multiply(layer, prepared[s % len(weights)], rows[s % len(x)][None], start) for s in range(own)]
-    return (np.concatenate(each).reshape(own, *shape[1:]),)
+        result = _multiply(layer, layer.product, rows, start)
+    else:
+        each = [
+            _multiply(layer, prepare_hybrid(signed_weights(own[0])), cast(Singles, row), cast(Singles | None, added))
+            for row, own, added in each_sample(rows, weights, start)
+        ]
+        result = np.concatenate(each)
+    return (result.reshape(len(result), *shape[1:]),)
 
 
 def _multiply(layer: HybridFullyConnected, product: HybridProduct, rows: Singles, bias: Singles | None) -> Singles:

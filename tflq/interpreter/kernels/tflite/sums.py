@@ -3,7 +3,7 @@
 ADD and SUB of int16 whose three scales are powers of two: one input is shifted, then they are added, saturating.
 
 Taken only where the option pot_scale_int16 is set (the schema's default) and each scale is within 1e-3 of a power of
-two, measured by its base-2 logarithm in float32. y = clamp(sat16(RDBP(x_1, e_1) ± RDBP(x_2, e_2))), one of e_1, e_2 is
+two, measured by its base-2 logarithm in float32. y = clamp(RDBP(x_1, e_1) ± RDBP(x_2, e_2)), one of e_1, e_2 is
 0.
 
 int8, uint8: rescaled_sum.py. int16: rescaled_sum.py, or shifts where the options and scales ask for it.
@@ -37,7 +37,6 @@ from tflq.interpreter.numerics.fixed_point import (
     activation_range,
     quantize_multiplier_smaller_than_one,
     round_half_away,
-    saturate,
 )
 from tflq.interpreter.numerics.gemmlowp import rounding_divide_int16_by_pot
 from tflq.interpreter.numerics.lookup_tables import look_up_pairs, make_pairs
@@ -124,7 +123,7 @@ def run_power_of_two_sum(params: PowerOfTwoSum, first: Array, second: Array) -> 
     x, y = align(first, second)
     e1, e2 = params.right_shifts
     total = rounding_divide_int16_by_pot(x, e1) + params.sign * rounding_divide_int16_by_pot(y, e2)
-    return (np.clip(saturate(total, 16), params.minimum, params.maximum).astype(np.int16),)
+    return (np.clip(total, params.minimum, params.maximum).astype(np.int16),)
 
 
 def _exponent(tensor: Tensor) -> int:

@@ -16,6 +16,7 @@ Source: TFLite kernels/transpose_conv.cc, internal/reference/integer_ops/transpo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from tflq.interpreter.kernels.tflite.weighted import LayerConstants, WeightedLay
 from tflq.interpreter.operands.checks import EIGHT_BITS, per_tensor, require_same_type, require_symmetric, require_type
 from tflq.interpreter.operands.windows import transposed_window
 from tflq.interpreter.registry import Kernel
+from tflq.interpreter.samples import each_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +83,9 @@ def run_hybrid(layer: HybridTransposeConv, weights: Array, x: Array, bias: Array
         if len(weights) == 1:
             total = _convolve(layer, weights[0], images)
         else:
-            each = [_convolve(layer, w, images[s % len(images)][None]) for s, w in enumerate(weights)]
-            total = np.concatenate(each)
+            total = np.concatenate(
+                [_convolve(layer, w[0], cast(Singles, image)) for image, w, _ in each_sample(images, weights, None)]
+            )
         added = None if bias is None else np.asarray(bias, np.float32)
         return (finish(total, added, layer.minimum, layer.maximum),)
 

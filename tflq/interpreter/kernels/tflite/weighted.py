@@ -18,6 +18,7 @@ from tflq.errors import GraphError
 from tflq.graph import Array, Tensor
 from tflq.interpreter.accumulate import accumulator_range
 from tflq.interpreter.kernels.tflite.rescale import Rescale, Rule, make_rescale
+from tflq.interpreter.samples import each_sample
 
 Packed = TypeVar("Packed")
 Layer = TypeVar("Layer", bound="WeightedLayer[Any]")
@@ -75,10 +76,9 @@ class WeightedLayer(Generic[Packed]):
         if self.constants is not None:
             return self.compute(self.constants, x)
         results = []
-        for s in range(max(x.shape[0], weights.shape[0], 1 if bias is None else bias.shape[0])):
-            own = None if bias is None else bias[s % len(bias)]
-            made = self.make(weights[s % len(weights)], own, fit=False)
-            results.append(self.compute(made, x[s % len(x)][None]))
+        for image, own, added in each_sample(x, weights, bias):
+            made = self.make(own[0], None if added is None else added[0], fit=False)
+            results.append(self.compute(made, image))
         return np.concatenate(results)
 
 
