@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.mutants import compiles, mutations
-from tests.support.mutating import change
+from tests.support.mutating import change, load
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,12 @@ def test_functions_with_assertions_are_changed(tmp_path: Path) -> None:
     exec(compile(written, str(file), "exec", dont_inherit=True), there)
     change(file, source.replace("x + 1", "x - 1").replace("5", "6"))
     assert [there["f"](7), there["a"](), there["b"]()] == [6, 3, 6]
+
+
+def test_kernels_are_loaded_before_mutants_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry loads them at their first use, in a child then, with the code of the file."""
+    names = [f"tflq.interpreter.kernels.tflite{part}" for part in (".svdf", "")]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    load(["tflq/interpreter/kernels/tflite/svdf.py", "tflq/interpreter/kernels/tflite/__init__.py"])
+    assert all(name in sys.modules for name in names)
