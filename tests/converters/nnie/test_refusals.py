@@ -129,6 +129,20 @@ def test_relu6_stays_one_elsewhere(highest: float, saturating: bool) -> None:
     assert made.nodes[0].attributes.text("fused_activation_function") == "relu6"
 
 
+@pytest.mark.parametrize("operator", ["relu6", "conv_2d"])
+def test_relu6_without_a_range_stays_one(operator: str) -> None:
+    """A file of ranges need not have one of an output that no layer quantises."""
+    graph = relu6(5.5, False)
+    if operator == "relu6":
+        b, x = start(4, 4, 2)
+        graph = b.build([b.add("relu6", [x], (1, 4, 4, 2), DType.FLOAT32)])
+    y = graph.nodes[0].outputs[0]
+    graph.tensors[y] = replace(graph.tensors[y], range=None)
+    made = NNIE.quantise(graph, SETTINGS)
+    kept = made.nodes[0].operator if operator == "relu6" else made.nodes[0].attributes.text("fused_activation_function")
+    assert kept == "relu6"
+
+
 def test_missing_ranges() -> None:
     b, x = start(4, 4, 2)
     graph = b.build([conv(b, conv(b, x, (4, 4, 2), (4, 4, 3), (1, 1)), (4, 4, 3), (4, 4, 1), (1, 1))])
@@ -145,6 +159,18 @@ def test_weights_that_are_not_finite(value: float) -> None:
     y = b.add("conv_2d", inputs, (1, 4, 4, 3), DType.FLOAT32, padding="same", stride_h=1, stride_w=1)
     with pytest.raises(UnsupportedError, match=r"weights 'filter': the largest magnitude is (inf|nan)"):
         NNIE.quantise(with_ranges(b.build([y])), SETTINGS)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("values", [[[np.inf, 1]], [[1, np.nan]], [[-np.inf, 1]]])
+def test_a_graph_whose_weights_were_damaged_is_not_run(values: list[list[float]], bits: int) -> None:
+    b, x = start(2)
+    y = b.add("fully_connected", [x, b.constant("w", np.ones((1, 2), np.float32))], (1, 1), DType.FLOAT32)
+    made = NNIE.quantise(with_ranges(b.build([y])), parse_settings(NNIE.settings, [f"bits={bits}"]))
+    w = made.nodes[0].inputs[1]
+    made.tensors[w] = replace(made.tensors[w], data=np.array(values, np.float32))
+    with pytest.raises(GraphError, match="weights 'w': the largest magnitude is"):
+        Engine(made, "nnie")
 
 
 def test_infinity_at_run_time() -> None:

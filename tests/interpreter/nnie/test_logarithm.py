@@ -108,7 +108,8 @@ def test_the_page_rounds_z_and_the_library_floors_it() -> None:
     assert z_of(m, EIGHT) == 3 - 127
     assert z_of(m, EIGHT, "page") == 4 - 127
     for c in clipping_grid(EIGHT):
-        assert z_of(c, EIGHT, "page") == z_of(c, EIGHT)  # so a clipping value on the grid means the same
+        # So a clipping value on the grid means the same.
+        assert z_of(c, EIGHT, "page") == z_of(c, EIGHT, "mqbench") == z_of(c, EIGHT)
 
 
 def test_the_positive_threshold_itself() -> None:

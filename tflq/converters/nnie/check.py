@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from tflq.converters.nnie.caffe.network import caffe_network
 from tflq.converters.nnie.fold_scales import fold_scales
 from tflq.converters.nnie.rejoin import origin, pad_by_filters, rejoin
@@ -75,12 +77,10 @@ def is_relu_enough(graph: Graph, t: int, readers: Mapping[int, Sequence[int]]) -
     """Whether ReLU does for a ReLU6 that writes a tensor.
 
     It does where its calibrated maximum is below 6, or is 6 and all who read it, perhaps behind layers that move
-    values, quantise it alone: their quantized values saturate there.
+    values, quantise it alone: their quantized values saturate there. Without a range it does not.
     """
     found = graph.tensors[t].range
-    if found is None:
-        return True  # quantise asks for ranges
-    largest = float(found.maximum.max())
+    largest = np.inf if found is None else float(found.maximum.max())
     return largest < 6 or (largest == 6 and _saturates(graph, t, readers))
 
 

@@ -265,10 +265,10 @@ def _stepped(graph: Graph, node: Node) -> None:
         return
     ranges = [range(n)[slice(*pick)] for n, pick in zip(shape, picks, strict=True) if isinstance(pick, tuple)]
     steps = [r.step if len(r) > 1 else 1 for r in ranges]
-    if min(steps) < 1 or steps[0] != 1 or steps[3] != 1 or max(steps) == 1:
+    if min(map(len, ranges)) == 0 or min(steps) < 1 or steps[0] != 1 or steps[3] != 1 or max(steps) == 1:
         return
     begin = np.array([r.start for r in ranges], np.int32)
-    size = np.array([r[-1] - r.start + 1 if r else 0 for r in ranges], np.int32)
+    size = np.array([r[-1] - r.start + 1 for r in ranges], np.int32)
     part = _tensor(graph, node.outputs[0], size.tolist(), "part")
     bounds = (_constant(graph, node, "begin", begin), _constant(graph, node, "size", size))
     cut = Node("slice", (node.inputs[0], *bounds), (part,), name=f"{node.name}{_PART}")
