@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tflq.interpreter import Engine
 from tflq.interpreter.accumulate import window_of
 
 SETTINGS = parse_settings(NNIE.settings)
-NONE: dict[str, Attribute] = {"fused_activation_function": "none"}
+NONE: dict[str, Any] = {"fused_activation_function": "none"}
 
 
 def data_of(graph: Graph, count: int = 2) -> list[Array]:
@@ -37,9 +38,7 @@ def agrees(graph: Graph) -> None:
         assert np.abs(found.reshape(ours.shape) - ours).max() <= 1e-5 * float(np.abs(ours).max())
 
 
-def one(
-    operator: str, source: tuple[int, ...], output: tuple[int, ...], *constants: Array, **options: Attribute
-) -> Graph:
+def one(operator: str, source: tuple[int, ...], output: tuple[int, ...], *constants: Array, **options: Any) -> Graph:
     """Return an operator and a negation behind it: of a Slice OpenCV gives the first top only."""
     b = GraphBuilder("net")
     operands = [b.input("x", source, DType.FLOAT32), *(b.constant(f"c{i}", c) for i, c in enumerate(constants))]

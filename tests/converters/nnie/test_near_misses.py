@@ -6,18 +6,19 @@ A pattern is taken, and OpenCV computes what the graph does; what is one step aw
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
 from tests.converters.nnie.networks import SeededBuilder, constant, start
 from tests.converters.nnie.test_borders import NONE, SETTINGS, agrees, ints, one
 from tflq.converters.nnie import NNIE
-from tflq.graph import ABSENT, Attribute, DType, Graph, GraphBuilder
+from tflq.graph import ABSENT, DType, Graph, GraphBuilder
 
 Pair = tuple[int, int]
 Sides = tuple[Pair, Pair]
 NOTHING: Sides = ((0, 0), (0, 0))
-VALID: dict[str, Attribute] = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
+VALID: dict[str, Any] = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
 
 
 def refused(graph: Graph, words: str = "no layer of Caffe 1.0") -> None:
@@ -35,7 +36,7 @@ def apart(b: SeededBuilder, x: int, size: Pair, blocks: Pair, added: Sides) -> t
 
 
 def filtered(
-    b: SeededBuilder, x: int, count: int, size: Pair, kernel: Pair, options: dict[str, Attribute]
+    b: SeededBuilder, x: int, count: int, size: Pair, kernel: Pair, options: dict[str, Any]
 ) -> tuple[int, Pair]:
     """Return what a convolution of phases makes, and its size."""
     own = size
@@ -55,7 +56,7 @@ def phases(
     kernel: Pair = (3, 3),
     cut: Sides = NOTHING,
     back: Pair | None = None,
-    **changed: Attribute,
+    **changed: Any,
 ) -> Graph:
     """Return a convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
     size = (12, 12)
@@ -82,9 +83,7 @@ def phases(
         ((2, 2), ((2, 2), (2, 2)), (3, 3), ((2, 2), (2, 2)), {}),
     ],
 )
-def test_phases_are_a_dilation(
-    blocks: Pair, added: Sides, kernel: Pair, cut: Sides, changed: dict[str, Attribute]
-) -> None:
+def test_phases_are_a_dilation(blocks: Pair, added: Sides, kernel: Pair, cut: Sides, changed: dict[str, Any]) -> None:
     agrees(phases(blocks, added, kernel, cut, **changed))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.converters.nnie.test_refusals import with_ranges
 from tests.support.nnie import package
 from tflq.converters.nnie import NNIE
 from tflq.errors import UnsupportedError
-from tflq.graph import Array, Attribute, Attributes, DType, Graph, GraphBuilder, Model
+from tflq.graph import Array, Attributes, DType, Graph, GraphBuilder, Model
 from tflq.interpreter.accumulate import window_of
 
 Pair = tuple[int, int]
@@ -36,7 +37,7 @@ def test_transposed_convolutions(kernel: Pair, stride: Pair, padding: str) -> No
         x = b.input("x", (1, *source, 2), DType.FLOAT32)
         operands = [b.constant("s", ints(*shape)), b.constant("w", reals(5, *kernel, 2)), x]
         operands += [b.constant("b", reals(5))] if has_bias else []
-        options: dict[str, Attribute] = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+        options: dict[str, Any] = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
         y = b.add("transpose_conv", operands, shape, DType.FLOAT32, **options, **NONE)
         agrees(b.build([b.add("neg", [y], shape, DType.FLOAT32)]))
 
@@ -44,7 +45,7 @@ def test_transposed_convolutions(kernel: Pair, stride: Pair, padding: str) -> No
 @pytest.mark.parametrize(("kernel", "stride"), WINDOWS)
 @pytest.mark.parametrize("operator", ["max_pool_2d", "average_pool_2d"])
 def test_pools(operator: str, kernel: Pair, stride: Pair) -> None:
-    options: dict[str, Attribute] = {"padding": "valid", "stride_h": stride[0], "stride_w": stride[1], **NONE}
+    options: dict[str, Any] = {"padding": "valid", "stride_h": stride[0], "stride_w": stride[1], **NONE}
     options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
     for size in ((6, 7), (7, 9), kernel):
         output = window_of(Attributes(options), size, kernel).output_size(size)
@@ -55,7 +56,7 @@ def test_pools(operator: str, kernel: Pair, stride: Pair) -> None:
 @pytest.mark.parametrize("operator", ["conv_2d", "depthwise_conv_2d"])
 def test_convolutions(operator: str, kernel: Pair, stride: Pair) -> None:
     for padding, size in product(("same", "valid"), ((6, 7), (7, 8))):
-        options: dict[str, Attribute] = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
+        options: dict[str, Any] = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
         output = (1, *window_of(Attributes(options), size, kernel).output_size(size), 4)
         weights = reals(4, *kernel, 2) if operator == "conv_2d" else reals(1, *kernel, 4)
         b, x = start(*size, 2)
@@ -129,7 +130,7 @@ def test_steps_that_pass_nothing_over_need_no_pool(begin: Pair, end: Pair, steps
     assert [kind for kind in found if kind in ("Slice", "Pooling")] == layers
 
 
-def of_computed(operator: str, *shapes: tuple[int, ...], output: tuple[int, ...], **options: Attribute) -> Graph:
+def of_computed(operator: str, *shapes: tuple[int, ...], output: tuple[int, ...], **options: Any) -> Graph:
     """An operator whose operands are all computed."""
     b = GraphBuilder("net")
     inputs = [b.input(f"x{i}", shape, DType.FLOAT32) for i, shape in enumerate(shapes)]
@@ -148,7 +149,7 @@ def of_constants() -> Graph:
     return b.build([b.add("add", [x, y], (1, 4), DType.FLOAT32, **NONE)])
 
 
-WINDOW: dict[str, Attribute] = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
+WINDOW: dict[str, Any] = {"padding": "valid", "stride_h": 1, "stride_w": 1, **NONE}
 LACKING: dict[str, tuple[Callable[[], Graph], str]] = {
     "a constant in a concatenation": (with_a_constant, "an operand is a constant; Caffe's Concat takes computed ones"),
     "constants alone": (of_constants, "all operands are constants; fold it"),
@@ -213,7 +214,7 @@ def test_rows_of_a_product_in_another_shape(operator: str) -> None:
     for shape in ((1, 1, 5), (1, 1, 1, 5)):
         b, x = start(4)
         y = b.add("reshape", [fully_connected(b, x, 4, 5), b.constant("s", ints(*shape))], shape, DType.FLOAT32)
-        options: dict[str, Attribute] = {"beta": 1.0} if operator == "softmax" else {}
+        options: dict[str, Any] = {"beta": 1.0} if operator == "softmax" else {}
         agrees(b.build([b.add(operator, [y], shape, DType.FLOAT32, **options)]))
 
 
