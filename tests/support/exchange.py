@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,13 @@ import numpy as np
 from tests.conformance.case import Case
 from tests.conformance.cases import _draw_cases
 from tests.conformance.table import Entry, entries
-from tflq.converters.settled import settled_model
+from tflq.converters.settled import settled_graph, settled_model
 from tflq.converters.targets import Target
+from tflq.converters.tflite import model_from_bytes, model_to_bytes
 from tflq.errors import TflqError
-from tflq.graph import Array, Graph, Model
+from tflq.graph import Array, Attributes, Graph, Model
 from tflq.interpreter import Engine
+from tflq.interpreter.execution.settle import settle
 
 FLOAT_SHARE = 1e-5
 """Largest difference of real numbers, as a share of their range; integers are equal."""
@@ -120,6 +123,42 @@ def _compared(ours: Sequence[Array], theirs: Sequence[Array]) -> tuple[str, floa
     return "", worst, ""
 
 
+def wrongly_refused(found: Sequence[Found], words: Mapping[str, str]) -> list[Found]:
+    """Return the cases that are refused for other reasons than the regular expression of their operator."""
+    return [f for f in found if f.refusal and not re.search(words.get(f.operator, "$^"), f.refusal)]
+
+
 def reasons(found: Sequence[Found]) -> Counter[str]:
     """Count refusals by operator and reason, without the operator's number and name."""
     return Counter(f"{f.operator}: {f.refusal.split(': ', 1)[-1]}" for f in found if f.refusal)
+
+
+def without_options(graph: Graph) -> tuple[Graph, Graph]:
+    """Return a graph whose nodes state no option, and the same as a file of TFLite has it: with the format's defaults.
+
+    Raises:
+        TflqError: one without options cannot be written as a file, or contradicts itself.
+    """
+    bare = replace(graph, nodes=[replace(node, attributes=Attributes({})) for node in graph.nodes])
+    read = model_from_bytes(model_to_bytes(bare), "bare.tflite").main
+    for one in (bare, read):
+        settle(one)
+    return settled_graph(bare), settled_graph(read)
+
+
+def differs_by_default(entry: Entry, target: Target, quantise: Callable[[Graph], Graph]) -> list[str]:
+    """Return the cases of a cell that are written in another way where an option is not stated."""
+    found = []
+    for case in cases_of(entry, 2, 5):
+        try:
+            bare, read = without_options(case.model.main)
+            wanted = target.emit(quantise(read), Model([read], source="bare.tflite"))
+        except TflqError:
+            continue
+        try:
+            if target.emit(quantise(bare), Model([bare], source="bare.tflite")) != wanted:
+                found.append(f"{entry.cell}: another file")
+        except TflqError as error:
+            if "found nothing" not in str(error):  # an option that must be stated
+                found.append(f"{entry.cell}: {error}")
+    return found

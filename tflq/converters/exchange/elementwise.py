@@ -196,7 +196,7 @@ def hard_swish(e: Emitter) -> None:
 
 def softmax(e: Emitter) -> None:
     """SOFTMAX along the channels; a beta other than 1 is multiplied in front of it."""
-    x, beta = e.at(0), e.node.attributes.real("beta", 1.0)
+    x, beta = e.at(0), e.node.attributes.real("beta", 0.0)
     if beta != 1.0:
         x = e.pair("Mul", x, e.like(x, "beta", beta))
     e.result(e.add("Softmax", [x], axis=x.axis(-1)))

@@ -238,7 +238,7 @@ class Emitter(ABC):
 
 def _beside(data: Array, first: bool) -> Array:
     if data.size == 1 or not first:
-        return data.reshape(()) if data.size == 1 else data
+        return data
     image = data.reshape((1,) * (4 - data.ndim) + data.shape).transpose(TO_FIRST)
     return np.asarray(image.reshape(image.shape[1:]) if image.shape[0] == 1 else image)
 

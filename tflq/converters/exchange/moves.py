@@ -9,7 +9,8 @@ import numpy as np
 from tflq.converters.exchange.emitter import BOOL, FLOAT32, INT32, INT64, Emitter, Rule, Value, turned, written_shape
 from tflq.converters.passes.patterns import TO_FIRST, order_first
 from tflq.errors import UnsupportedError
-from tflq.interpreter.kernels.move.slices import lower_strided_slice as lower_strided_slice
+from tflq.interpreter.kernels.move.blocks import lower_depth_to_space, lower_space_to_depth
+from tflq.interpreter.kernels.move.slices import lower_strided_slice
 
 _BEFORE_START = -(1 << 31)  # what Slice takes for "through element 0" where steps go backwards
 
@@ -164,7 +165,7 @@ def scatter_nd(e: Emitter) -> None:
 def one_hot(e: Emitter) -> None:
     """ONE_HOT: where the index is the place along the new axis `on`, else `off`."""
     shape = e.output().shape
-    axis = e.node.attributes.integer("axis", -1) % len(shape)
+    axis = e.node.attributes.integer("axis", 0) % len(shape)
     on, off = (e.reshaped(e.plain(p), ()) for p in (2, 3))
     mask = is_place(e, e.plain(0), shape[axis], axis)
     kind = INT32 if on.dtype == BOOL else on.dtype  # onnxruntime's Where does not take truth values
@@ -235,7 +236,7 @@ def mirror_pad(e: Emitter) -> None:
 
 def depth_to_space(e: Emitter) -> None:
     """DEPTH_TO_SPACE: blocks stand in front of channels; other types as for SPACE_TO_DEPTH."""
-    block, shape = e.node.attributes.integer("block_size"), e.output().shape
+    block, shape = lower_depth_to_space(e.node, e.operands).block, e.output().shape
     if e.at(0).dtype == FLOAT32:
         e.result(e.add("DepthToSpace", [e.first(0)], written_shape(shape, True), blocksize=block, mode="DCR"))
         return
@@ -246,7 +247,7 @@ def depth_to_space(e: Emitter) -> None:
 
 def space_to_depth(e: Emitter) -> None:
     """SPACE_TO_DEPTH; of other types than float32, which onnxruntime does not have, by moving the axes of blocks."""
-    block, shape = e.node.attributes.integer("block_size"), e.output().shape
+    block, shape = lower_space_to_depth(e.node, e.operands).block, e.output().shape
     if e.at(0).dtype == FLOAT32:
         e.result(e.add("SpaceToDepth", [e.first(0)], written_shape(shape, True), blocksize=block))
         return

@@ -14,7 +14,7 @@ from tflq.converters.exchange.emitter import FLOAT32, Emitter, ExchangeAttribute
 from tflq.errors import UnsupportedError
 from tflq.interpreter.operands.lstm import GateTensors, LstmTensors, lstm_tensors
 
-_ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu", "logistic": "Sigmoid"}
+_ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu"}
 _OF_ONNX, _OF_OPENVINO = ("input", "output", "forget", "cell"), ("forget", "input", "cell", "output")
 
 

@@ -62,7 +62,7 @@ def prelu(writer: Writer, node: Node) -> None:
 def softmax(writer: Writer, node: Node) -> None:
     """SoftMax along the channels; a beta other than 1 is multiplied in front of it."""
     value = writer.read(node.inputs[0])
-    beta = node.attributes.real("beta", 1.0)
+    beta = node.attributes.real("beta", 0.0)
     if beta != 1.0:
         factor = writer.reals(f"{node.name}/beta", np.full((1,) * len(value.shape), beta))
         name = f"{node.name}/scaled"

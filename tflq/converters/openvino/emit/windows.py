@@ -143,6 +143,9 @@ def mean(writer: Writer, node: Node) -> None:
     tensor, output = writer.tensor(node.inputs[0]), writer.tensor(node.outputs[0])
     rank, keep = len(tensor.shape), node.attributes.boolean("keep_dims", False)
     axes = sorted({int(a) % rank for a in writer.constant_of(node.inputs[1]).reshape(-1)})
+    if not axes:  # the plug-in takes one at least
+        writer.write(node, writer.read(node.inputs[0]))
+        return
     in_layout = rank != 4 or keep or axes == [1, 2]
     value = writer.read(node.inputs[0]) if in_layout else writer.read_plain(node.inputs[0])
     mapped = sorted(axis_first(a, rank) for a in axes) if in_layout else axes

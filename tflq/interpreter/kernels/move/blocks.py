@@ -123,7 +123,7 @@ class BlockSize:
     block: int
 
 
-def _lower_depth_to_space(node: Node, operands: Operands) -> BlockSize:
+def lower_depth_to_space(node: Node, operands: Operands) -> BlockSize:
     """Decide the block.
 
     Raises:
@@ -147,7 +147,7 @@ def _run_depth_to_space(params: BlockSize, x: Array) -> tuple[Array, ...]:
     return (split.transpose(0, 1, 2, 4, 3, 5, 6).reshape(shape),)
 
 
-def _lower_space_to_depth(node: Node, operands: Operands) -> BlockSize:
+def lower_space_to_depth(node: Node, operands: Operands) -> BlockSize:
     """Decide the block.
 
     Raises:
@@ -173,6 +173,6 @@ def _run_space_to_depth(params: BlockSize, x: Array) -> tuple[Array, ...]:
 KERNELS = {
     "space_to_batch_nd": Kernel(_lower_space_to_batch, _run_space_to_batch),
     "batch_to_space_nd": Kernel(_lower_batch_to_space, _run_batch_to_space),
-    "depth_to_space": Kernel(_lower_depth_to_space, _run_depth_to_space),
-    "space_to_depth": Kernel(_lower_space_to_depth, _run_space_to_depth),
+    "depth_to_space": Kernel(lower_depth_to_space, _run_depth_to_space),
+    "space_to_depth": Kernel(lower_space_to_depth, _run_space_to_depth),
 }

@@ -1,0 +1,38 @@
+"""An option that a graph does not state has the value that TFLite's file format gives it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.support.exchange import cells, differs_by_default
+from tflq.converters.onnx import ONNX, supported_operators
+from tflq.converters.settings import parse_settings
+from tflq.errors import GraphError, UnsupportedError
+from tflq.graph import DType, GraphBuilder
+
+SETTINGS = parse_settings(ONNX.settings)
+
+
+def test_options_that_are_not_stated() -> None:
+    entries = cells(supported_operators(), ("float32", "int32", "bool"))
+    found = [differs_by_default(entry, ONNX, lambda graph: ONNX.quantise(graph, SETTINGS)) for entry in entries]
+    assert [words for several in found for words in several] == []
+
+
+@pytest.mark.parametrize("operator", ["depth_to_space", "space_to_depth"])
+@pytest.mark.parametrize(("block", "is_taken"), [(-1, False), (0, False), (1, True), (2, True), (3, False)])
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT32])
+def test_blocks_that_divide(operator: str, block: int, is_taken: bool, dtype: DType) -> None:
+    b = GraphBuilder("blocks")
+    shape = {"depth_to_space": (1, 2 * block, 2 * block, 8 // max(block, 1) ** 2)}.get(operator, (1, 2, 2, 8))
+    if operator == "space_to_depth":
+        shape = (1, 2 // max(block, 1), 2 // max(block, 1), 8 * block * block)
+    graph = b.build([b.add(operator, [b.input("x", (1, 2, 2, 8), dtype)], np.abs(shape), dtype, block_size=block)])
+    if is_taken:
+        ONNX.quantise(graph, SETTINGS)
+    else:
+        with pytest.raises((GraphError, UnsupportedError), match=re.escape(f"blocks of {block}")):
+            ONNX.quantise(graph, SETTINGS)
