@@ -78,6 +78,8 @@ class Writer(Emitter):
         """Let a tensor be a value, quantised where the model quantises it."""
         tensor, name = self.tensor(t), self._values[t]
         if is_quantised(tensor):
+            if tensor.dtype is DType.INT32:
+                raise UnsupportedError(f"tensor '{tensor.name}' is int32; QuantizeLinear has no such type")
             value = turned(self, value, True)
             self._nodes.append(OnnxNode("QuantizeLinear", (value.name, *self._scale_and_zero_point(t)), (name,), {}))
         elif value.name in self._fresh:
