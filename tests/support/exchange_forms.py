@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations, permutations, product
+from typing import Any
 
 import numpy as np
 
@@ -224,7 +225,7 @@ _COMPARING = ("equal", "not_equal", "less", "less_equal", "greater", "greater_eq
 
 def pairs(s: Sheet, operator: str) -> None:
     """An image, in both layouts and on both sides, beside computed values and constants that broadcast."""
-    how: dict[str, object] = {"dtype": BOOL} if operator in _COMPARING else {}
+    how: dict[str, Any] = {"dtype": BOOL} if operator in _COMPARING else {}
     least = 0.5 if operator in _DIVIDING else -2.0
     images = [s.add("abs", x) if operator == "pow" else x for x in (s.image, s.plain)]
     shapes = OPERANDS if operator in ("sub", "less", "floor_mod") else OPERANDS[::5]
@@ -296,13 +297,17 @@ def windows(s: Sheet) -> None:
     kernels, strides = ((1, 1), (2, 1), (2, 3), (3, 4)), ((1, 1), (2, 1), (1, 3), (2, 2))
     for x, padding in ((s.image, "same"), (s.image, "valid"), (s.plain, "same")):
         for (height, width), (down, right) in product(kernels, strides[:: 1 if x == s.image else 3]):
-            where = {"padding": padding, "stride_h": down, "stride_w": right}
+            where: dict[str, Any] = {"padding": padding, "stride_h": down, "stride_w": right}
             fused = FUSED[(height + right) % len(FUSED)]
             for operator in ("average_pool_2d", "max_pool_2d"):
-                kernel = {"filter_height": height, "filter_width": width, "fused_activation_function": fused}
+                kernel: dict[str, Any] = {
+                    "filter_height": height,
+                    "filter_width": width,
+                    "fused_activation_function": fused,
+                }
                 s.add(operator, x, **where, **kernel)
-            dilation = {"dilation_h_factor": 1 + (height == 2 and down == 1), "dilation_w_factor": 1}
-            more = {**where, **dilation, "fused_activation_function": fused}
+            dilation: dict[str, Any] = {"dilation_h_factor": 1 + (height == 2 and down == 1), "dilation_w_factor": 1}
+            more: dict[str, Any] = {**where, **dilation, "fused_activation_function": fused}
             s.add("conv_2d", x, s.real(5, height, width, 6), s.real(5), **more)
             s.add("conv_2d", x, s.real(4, height, width, 3), **more)
             s.add("depthwise_conv_2d", x, s.real(1, height, width, 6), s.real(6), depth_multiplier=1, **more)
@@ -317,7 +322,7 @@ def upwards(s: Sheet) -> None:
     """Transposed filters, and filters of volumes."""
     for x, padding in product((s.image, s.plain), ("same", "valid")):
         for (height, width), (down, right) in product(((1, 1), (2, 3), (3, 2)), ((1, 1), (2, 1), (2, 3))):
-            where = {"padding": padding, "stride_h": down, "stride_w": right}
+            where: dict[str, Any] = {"padding": padding, "stride_h": down, "stride_w": right}
             for more in range(min(2, down, right)):
                 less = (height, width) if padding == "valid" else (1, 1)
                 size = [(n - 1) * step + k + more * (step > 1)
@@ -327,7 +332,10 @@ def upwards(s: Sheet) -> None:
                 s.add("transpose_conv", *given, s.real(5), **where, fused_activation_function="relu")
     volume = s.add("expand_dims", s.image, s.number(0))
     for padding, kernel, stride in product(("same", "valid"), ((1, 1, 1), (2, 2, 3)), ((1, 1, 1), (2, 1, 2))):
-        where = {"padding": padding, **dict(zip(("stride_d", "stride_h", "stride_w"), stride, strict=True))}
+        where: dict[str, Any] = {
+            "padding": padding,
+            **dict(zip(("stride_d", "stride_h", "stride_w"), stride, strict=True)),
+        }
         s.add("conv_3d", volume, s.real(*kernel, 6, 4), **where)
         s.add("conv_3d", volume, s.real(*kernel, 6, 4), s.real(4), **where, fused_activation_function="relu6")
 
@@ -337,7 +345,7 @@ def products(s: Sheet) -> None:
     for x, shape in (*s.values(), (s.part((6,)), (6,)), (s.part((1, 6)), (1, 6)), (s.part((4, 6)), (4, 6))):
         depth, count = shape[-1], int(np.prod(shape))
         for number, keep in enumerate((False, True)):
-            fused = {"fused_activation_function": FUSED[number], "keep_num_dims": keep}
+            fused: dict[str, Any] = {"fused_activation_function": FUSED[number], "keep_num_dims": keep}
             if len(shape) > 1:
                 s.add("fully_connected", x, s.real(5, depth), **fused)
             s.add("fully_connected", x, s.real(3, depth), s.real(3), **{**fused, "keep_num_dims": False})

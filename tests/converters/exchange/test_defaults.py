@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 
 from tests.support.exchange import cells, differs_by_default
@@ -26,11 +25,10 @@ def test_options_that_are_not_stated() -> None:
 @pytest.mark.parametrize(("block", "is_taken"), [(-1, False), (0, False), (1, True), (2, True), (3, False)])
 @pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.INT32])
 def test_blocks_that_divide(operator: str, block: int, is_taken: bool, dtype: DType) -> None:
-    b = GraphBuilder("blocks")
-    shape = {"depth_to_space": (1, 2 * block, 2 * block, 8 // max(block, 1) ** 2)}.get(operator, (1, 2, 2, 8))
-    if operator == "space_to_depth":
-        shape = (1, 2 // max(block, 1), 2 // max(block, 1), 8 * block * block)
-    graph = b.build([b.add(operator, [b.input("x", (1, 2, 2, 8), dtype)], np.abs(shape), dtype, block_size=block)])
+    b, side = GraphBuilder("blocks"), max(block, 1)
+    wide, deep = (1, 2 * side, 2 * side, 8 // side**2), (1, 2 // side, 2 // side, 8 * side**2)
+    shape = wide if operator == "depth_to_space" else deep
+    graph = b.build([b.add(operator, [b.input("x", (1, 2, 2, 8), dtype)], shape, dtype, block_size=block)])
     if is_taken:
         ONNX.quantise(graph, SETTINGS)
     else:

@@ -29,7 +29,8 @@ def check(target: Target, graph: Graph, inputs: list[Array], options: list[str])
     ours = Engine(written, target.arithmetic, state="independent").run(inputs)[written.outputs[0]]
     files = target.emit(written, Model([graph], source="sequence.tflite"))
     if target is ONNX:
-        (theirs,) = run_onnx(*files.values(), inputs)
+        (data,) = files.values()
+        (theirs,) = run_onnx(data, inputs)
     else:
         (theirs,) = Runtime(*files_of(files)).run_all(inputs)
     assert theirs.shape == ours.shape

@@ -40,7 +40,10 @@ def test_within_one_step(kind: str) -> None:
             (data,) = ONNX.emit(graph, model).values()
             for t, other in zip(graph.outputs, run_onnx(data, case.inputs), strict=True):
                 mine, compared = ours[t], compared | {entry.cell.operator}
-                if mine.shape != other.shape or np.abs(mine.astype(np.float64) - other).max(initial=0) > 1:
+                if (
+                    mine.shape != other.shape
+                    or np.abs(mine.astype(np.float64) - other.astype(np.float64)).max(initial=0) > 1
+                ):
                     wrong.append(f"{entry.cell}: {mine.shape} {other.shape}")
     assert wrong == []
     assert len(compared) > 45, sorted(compared)

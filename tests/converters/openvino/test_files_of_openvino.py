@@ -286,6 +286,35 @@ def test_levels(tmp_path: Path, levels: int, count: int) -> None:
     both(tmp_path, lambda op, x: op.fake_quantize(x, *map(op.constant, flat), levels), (2, count), again=levels != 255)
 
 
+@pytest.mark.parametrize("bottom", [-2.0, 0.0, 0.5, -9.0])
+@pytest.mark.parametrize("count", [1, 3])
+def test_levels_of_other_outputs(tmp_path: Path, bottom: float, count: int) -> None:
+    """Of the outputs from 0.5 on, and of those up to -1, no level is zero: these stay whole."""
+    low = -np.arange(1, count + 1, dtype=np.float32).reshape(1, count)
+    high, under = low + np.float32(255 / 64), np.full((1, count), bottom, np.float32)
+    bounds = (low, high, under, under + np.float32(255 / 32))
+
+    def make(op: Any, x: Any) -> Any:
+        return op.relu(op.fake_quantize(x, *map(op.constant, bounds), 256))
+
+    graph = check(tmp_path, make, (2, count))
+    made = OPENVINO.quantise(graph, parse_settings(OPENVINO.settings))
+    is_whole = bottom not in (-2.0, 0.0)
+    assert ("fake_quantize" in [n.operator for n in made.nodes]) == is_whole
+    x = whole(3, 2, count, seed=6) / np.float32(8)
+    runtime = Runtime(*files_among(OPENVINO.emit(made, Model([graph], source="net.xml"))))
+    assert np.array_equal(Engine(made, "openvino").run([x])[made.outputs[0]], runtime.run([x]))
+
+
+def test_levels_whole_behind_a_filter(tmp_path: Path) -> None:
+    def make(op: Any, x: Any) -> Any:
+        y = op.convolution(x, whole(3, 4, 1, 1), [1, 1], [0, 0], [0, 0], [1, 1])
+        bounds = [op.constant(np.float32(v)) for v in (-64, -64 + 255 / 2, 1, 1 + 255 / 4)]
+        return op.max_pool(op.fake_quantize(y, *bounds, 256), [1, 1], [0, 0], [0, 0], [2, 2])
+
+    check(tmp_path, make)
+
+
 def test_bounds_that_are_not_read(tmp_path: Path) -> None:
     low, high = (value * np.ones((1, 1, 6, 1), np.float32) for value in (-1, 1))
     with pytest.raises(UnsupportedError, match="one number, or one for each channel, is read"):

@@ -11,8 +11,8 @@ import pytest
 
 from tests.converters.openvino.networks import image_network
 from tests.support.openvino import as_model, converted
-from tflq.converters.openvino.ir import network_from_bytes
-from tflq.converters.openvino.ir.elements import _Tree
+from tflq.converters.openvino.ir import Network, network_from_bytes
+from tflq.converters.openvino.ir.elements import _Tree, parse
 from tflq.converters.openvino.reader import model_from_bytes
 from tflq.errors import FormatError, TflqError
 
@@ -65,6 +65,79 @@ def test_one_change(files: tuple[bytes, bytes], pattern: bytes, replacement: byt
         model_from_bytes(changed, weights, "net.xml")
     assert re.match(r"net\.xml, line \d+: ", str(found.value))
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken", "refused", "message"),
+    [
+        (rb'levels="256"', b'levels="999999999"', b'levels="1000000000"', "levels is '1000000000'; a whole number"),
+        (rb'levels="256"', b'levels="2"', b'levels="1"', "levels is 1; at least 2 are needed"),
+        (rb'levels="256"', b'levels="0256"', b'levels="+256"', "levels is '.256'; a whole number"),
+        (rb'version="11"', b'version="10"', b'version="9"', "IR version 9; read are 10 and 11"),
+        (rb'version="11"', b'version="11"', b'version="12"', "IR version 12; read are 10 and 11"),
+        (rb'strides="1, 1"', b'strides=" 1 ,1"', b'strides="1, 1, 1"', "has 3 numbers; 2 small ones are needed"),
+        (rb'<layer id="0"', b'<layer id="00"', b'<layer id="999999999999999999"', "comes from output 0 of layer 0"),
+        (rb'<layer id="0"', b'<layer id=" 0 "', b'<layer id="0.0"', "id is '0.0'; a whole number of 0 or more"),
+        (rb'from-port="0"', b'from-port="0"', b'from-port="1"', "comes from output 1 of layer 0, which does not exist"),
+        (rb'to-port="0"', b'to-port="0"', b'to-port="-1"', "to-port is '-1'; a whole number of 0 or more"),
+        (rb'<net name="small"', b'<net nome="small"', b'<net name="small" name="x"', "no XML: duplicate attribute"),
+    ],
+)
+def test_what_is_just_taken(
+    files: tuple[bytes, bytes], pattern: bytes, taken: bytes, refused: bytes, message: str
+) -> None:
+    xml, weights = files
+    assert re.search(pattern, xml)
+    model_from_bytes(re.sub(pattern, taken, xml, count=1), weights, "net.xml")
+    with pytest.raises(FormatError, match=message):
+        model_from_bytes(re.sub(pattern, refused, xml, count=1), weights, "net.xml")
+
+
+def test_how_deep_and_how_long() -> None:
+    assert parse(b"<a>" * 32 + b"</a>" * 32, "deep.xml").tag == "a"
+    with pytest.raises(FormatError, match=r"^deep\.xml, line 2: more than 32 levels"):
+        parse(b"<a>" * 32 + b"\n<a>" + b"</a>" * 33, "deep.xml")
+    element = parse(b'<a n=" 12 " m="\xd9\xa3"><b/><c/><c/></a>', "few.xml")
+    assert element.number("n") == 12
+    assert element.whole("9" * 18, "it") == 10**18 - 1
+    for text in ("9" * 19, "", "-1", "1e3", "\u0663"):
+        with pytest.raises(FormatError, match=r"few.xml, line 1: it is '.*'; a whole number of 0 or more is allowed"):
+            element.whole(text, "it")
+    assert element.one("b").tag == "b"
+    for tag, count in (("c", 2), ("d", 0)):
+        with pytest.raises(FormatError, match=f"<a> has {count} <{tag}>; exactly 1 is allowed"):
+            element.one(tag)
+    with pytest.raises(FormatError, match="<a> has no attribute 'k'"):
+        element.attribute("k")
+
+
+def constant_of(shape: str, size: int, dims: tuple[int, ...], kind: str = "i8", weights: int = 64) -> Network:
+    ports = "".join(f"<dim>{d}</dim>" for d in dims)
+    xml = (
+        f'<net name="n" version="11"><layers><layer id="0" name="c" type="Const"><data element_type="{kind}" '
+        f'shape="{shape}" offset="8" size="{size}"/><output><port id="0" precision="I8">{ports}</port></output></layer>'
+        "</layers><edges/></net>"
+    )
+    return network_from_bytes(xml.encode(), bytes(range(weights)), "net.xml")
+
+
+def test_constants() -> None:
+    (layer,) = constant_of("2,3", 6, (2, 3)).layers
+    assert layer.value is not None
+    assert layer.value.tolist() == [[8, 9, 10], [11, 12, 13]]
+    assert constant_of("", 1, ()).layers[0].value == 8
+    assert constant_of("56", 56, (56,)).layers[0].value is not None  # the last byte of the file
+    for arguments, message in (
+        (("57", 57, (57,)), r"bytes 8\.\.65 lie outside the \.bin, which has 64"),
+        (("2,3", 6, (3, 2)), r"i8\[2, 3\] differs from what its output port states"),
+        (("2,3", 5, (2, 3)), r"size is 5 bytes; i8\[2, 3\] has 6"),
+        (("2,3", 6, (2, 3), "u8"), r"u8\[2, 3\] differs from what its output port states"),
+        (("2,3", 6, (2, 3), "f8"), r"element_type f8; read are f32, "),
+        ((f"{1 << 41}", 6, (1 << 41,)), "has more than 1099511627776 elements"),
+        ((f"{1 << 40}", 6, (1 << 40,)), "size is 6 bytes"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            constant_of(*arguments)
 
 
 def test_a_circle(files: tuple[bytes, bytes]) -> None:
